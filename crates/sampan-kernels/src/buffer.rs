@@ -1,0 +1,191 @@
+//! Memory of tensors: aligned, always initialised, recycled.
+
+use crate::Element;
+use parking_lot::Mutex;
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Alignment of every buffer: a cache line, which is also the widest vector.
+pub const ALIGN: usize = 64;
+/// Freed bytes kept for reuse; beyond that memory goes back to the system.
+const KEEP: usize = 1 << 30;
+/// Four classes to each doubling: at most a fifth of a buffer is unused.
+const CLASSES: usize = 4 * 48;
+
+static FREE: [Mutex<Vec<Block>>; CLASSES] = [const { Mutex::new(Vec::new()) }; CLASSES];
+static KEPT: AtomicUsize = AtomicUsize::new(0);
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+struct Block(NonNull<u8>);
+// SAFETY: a Block is the sole owner of its memory.
+unsafe impl Send for Block {}
+
+/// Bytes now held by live buffers.
+pub fn bytes_in_use() -> usize {
+    IN_USE.load(Ordering::Relaxed)
+}
+
+/// The most bytes that live buffers held at once since the last [`reset_peak`].
+pub fn peak_bytes() -> usize {
+    PEAK.load(Ordering::Relaxed)
+}
+
+/// Starts the peak anew from what is in use now.
+pub fn reset_peak() {
+    PEAK.store(bytes_in_use(), Ordering::Relaxed);
+}
+
+/// Gives recycled memory back to the system.
+pub fn release_cache() {
+    for (class, list) in FREE.iter().enumerate() {
+        for block in list.lock().drain(..) {
+            KEPT.fetch_sub(class_size(class), Ordering::Relaxed);
+            // SAFETY: the block was allocated with this class's layout and nobody else holds it.
+            unsafe { dealloc(block.0.as_ptr(), layout(class)) };
+        }
+    }
+}
+
+fn class_of(bytes: usize) -> usize {
+    let bytes = bytes.max(ALIGN);
+    // Class 4k+q holds 64·2^k·(1 + q/4) bytes.
+    let k = (bytes / ALIGN).ilog2() as usize;
+    let base = ALIGN << k;
+    let q = (bytes - base).div_ceil(base / 4);
+    4 * k + q
+}
+
+fn class_size(class: usize) -> usize {
+    let base = ALIGN << (class / 4);
+    base + base / 4 * (class % 4)
+}
+
+fn layout(class: usize) -> Layout {
+    Layout::from_size_align(class_size(class), ALIGN).expect("a size class is a valid layout")
+}
+
+/// Untyped memory of a tensor. Every byte is initialised from the start (fresh memory is zero, recycled memory holds
+/// old values), so that reading it through any [`Element`] type is sound.
+pub struct Buffer {
+    ptr: NonNull<u8>,
+    len: usize,
+    class: usize,
+}
+
+// SAFETY: Buffer owns its memory and hands it out only through `&self` and `&mut self`.
+unsafe impl Send for Buffer {}
+// SAFETY: shared access is read-only.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    /// `len` bytes whose values are unspecified (but initialised).
+    pub fn uninit(len: usize) -> Buffer {
+        Self::take(len, false)
+    }
+
+    /// `len` zero bytes.
+    pub fn zeroed(len: usize) -> Buffer {
+        Self::take(len, true)
+    }
+
+    fn take(len: usize, zero: bool) -> Buffer {
+        let class = class_of(len);
+        let size = class_size(class);
+        let recycled = FREE[class].lock().pop();
+        let ptr = match recycled {
+            Some(block) => {
+                KEPT.fetch_sub(size, Ordering::Relaxed);
+                if zero {
+                    // SAFETY: the block has at least `len` bytes and is ours alone.
+                    unsafe { block.0.as_ptr().write_bytes(0, len) };
+                }
+                block.0
+            }
+            None => {
+                let layout = layout(class);
+                // SAFETY: the layout has a non-zero size.
+                NonNull::new(unsafe { alloc_zeroed(layout) })
+                    .unwrap_or_else(|| std::alloc::handle_alloc_error(layout))
+            }
+        };
+        let now = IN_USE.fetch_add(size, Ordering::Relaxed) + size;
+        PEAK.fetch_max(now, Ordering::Relaxed);
+        Buffer { ptr, len, class }
+    }
+
+    /// A copy of a slice.
+    pub fn from_slice<T: Element>(values: &[T]) -> Buffer {
+        let mut b = Buffer::uninit(std::mem::size_of_val(values));
+        b.as_mut_slice().copy_from_slice(values);
+        b
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Has it no bytes?
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: `len` initialised bytes owned by self.
+        unsafe { std::slice::from_raw_parts(self.ptr.as_ptr(), self.len) }
+    }
+
+    /// The bytes, to write.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: `len` initialised bytes owned by self, borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.ptr.as_ptr(), self.len) }
+    }
+
+    /// The whole buffer as elements of type `T`.
+    pub fn as_slice<T: Element>(&self) -> &[T] {
+        bytemuck::cast_slice(self.bytes())
+    }
+
+    /// The whole buffer as elements of type `T`, to write.
+    pub fn as_mut_slice<T: Element>(&mut self) -> &mut [T] {
+        bytemuck::cast_slice_mut(self.bytes_mut())
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let size = class_size(self.class);
+        IN_USE.fetch_sub(size, Ordering::Relaxed);
+        if KEPT.fetch_add(size, Ordering::Relaxed) + size <= KEEP {
+            FREE[self.class].lock().push(Block(self.ptr));
+        } else {
+            KEPT.fetch_sub(size, Ordering::Relaxed);
+            // SAFETY: allocated with this class's layout; nobody else holds it.
+            unsafe { dealloc(self.ptr.as_ptr(), layout(self.class)) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_hold_what_they_promise() {
+        for bytes in (0..5000).chain([1 << 20, (1 << 20) + 1, 123_456_789]) {
+            let size = class_size(class_of(bytes));
+            assert!(size >= bytes && size <= bytes.max(ALIGN) * 5 / 4 + ALIGN, "{bytes} -> {size}");
+        }
+    }
+
+    #[test]
+    fn zeroed_is_zero_after_recycling() {
+        let mut b = Buffer::uninit(1000);
+        b.bytes_mut().fill(7);
+        drop(b);
+        assert!(Buffer::zeroed(1000).bytes().iter().all(|&x| x == 0));
+    }
+}

@@ -1,0 +1,254 @@
+//! Element types and their run-time names.
+
+use bytemuck::{Pod, Zeroable};
+use std::fmt;
+
+pub use half::{bf16, f16};
+
+/// The type of a tensor's elements, known at run time.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum DType {
+    Bool,
+    UInt8,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Float16,
+    BFloat16,
+    Float32,
+    Float64,
+}
+
+impl DType {
+    /// Every dtype, in order of promotion.
+    pub const ALL: [DType; 10] = [
+        DType::Bool,
+        DType::UInt8,
+        DType::Int8,
+        DType::Int16,
+        DType::Int32,
+        DType::Int64,
+        DType::Float16,
+        DType::BFloat16,
+        DType::Float32,
+        DType::Float64,
+    ];
+
+    /// Bytes of one element.
+    pub const fn size(self) -> usize {
+        match self {
+            DType::Bool | DType::UInt8 | DType::Int8 => 1,
+            DType::Int16 | DType::Float16 | DType::BFloat16 => 2,
+            DType::Int32 | DType::Float32 => 4,
+            DType::Int64 | DType::Float64 => 8,
+        }
+    }
+
+    /// The name users read and write: `float32`, `int64`, `bool` …
+    pub const fn name(self) -> &'static str {
+        match self {
+            DType::Bool => "bool",
+            DType::UInt8 => "uint8",
+            DType::Int8 => "int8",
+            DType::Int16 => "int16",
+            DType::Int32 => "int32",
+            DType::Int64 => "int64",
+            DType::Float16 => "float16",
+            DType::BFloat16 => "bfloat16",
+            DType::Float32 => "float32",
+            DType::Float64 => "float64",
+        }
+    }
+
+    /// The dtype of that name; `float`, `double`, `half`, `int` and `long` are understood too.
+    pub fn from_name(name: &str) -> Option<DType> {
+        let name = name.strip_prefix("paddle.").unwrap_or(name);
+        DType::ALL.into_iter().find(|d| d.name() == name).or(match name {
+            "float" => Some(DType::Float32),
+            "double" => Some(DType::Float64),
+            "half" => Some(DType::Float16),
+            "int" => Some(DType::Int32),
+            "long" => Some(DType::Int64),
+            _ => None,
+        })
+    }
+
+    /// Floating point of any width.
+    pub const fn is_float(self) -> bool {
+        matches!(self, DType::Float16 | DType::BFloat16 | DType::Float32 | DType::Float64)
+    }
+
+    /// An integer type; `bool` is none.
+    pub const fn is_int(self) -> bool {
+        matches!(self, DType::UInt8 | DType::Int8 | DType::Int16 | DType::Int32 | DType::Int64)
+    }
+
+    /// float16 or bfloat16, whose arithmetic is done in float32.
+    pub const fn is_half(self) -> bool {
+        matches!(self, DType::Float16 | DType::BFloat16)
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A truth value of one byte. Unlike Rust's `bool` every bit pattern is valid, so buffers can be reinterpreted safely.
+#[derive(Clone, Copy, Default, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct Bool(pub u8);
+
+impl Bool {
+    /// Is it true?
+    #[inline(always)]
+    pub fn get(self) -> bool {
+        self.0 != 0
+    }
+}
+impl PartialEq for Bool {
+    #[inline(always)]
+    fn eq(&self, other: &Bool) -> bool {
+        self.get() == other.get()
+    }
+}
+impl From<bool> for Bool {
+    #[inline(always)]
+    fn from(b: bool) -> Bool {
+        Bool(b as u8)
+    }
+}
+impl fmt::Debug for Bool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.get(), f)
+    }
+}
+
+/// A Rust type that can be an element of a tensor.
+pub trait Element: Pod + Send + Sync + PartialEq + PartialOrd + fmt::Debug + Default + 'static {
+    /// Its run-time name.
+    const DTYPE: DType;
+    /// To the widest float.
+    fn to_f64(self) -> f64;
+    /// From the widest float: truncates towards zero and saturates for integers.
+    fn from_f64(v: f64) -> Self;
+    /// To the widest integer, truncating.
+    fn to_i64(self) -> i64;
+    /// From the widest integer, wrapping as C does.
+    fn from_i64(v: i64) -> Self;
+    /// Is it a NaN? Never for integers.
+    #[inline(always)]
+    fn is_nan(self) -> bool {
+        false
+    }
+}
+
+macro_rules! int_element {
+    ($($t:ty => $d:ident),*) => {$(
+        impl Element for $t {
+            const DTYPE: DType = DType::$d;
+            #[inline(always)]
+            fn to_f64(self) -> f64 { self as f64 }
+            #[inline(always)]
+            fn from_f64(v: f64) -> Self { v as i64 as $t }
+            #[inline(always)]
+            fn to_i64(self) -> i64 { self as i64 }
+            #[inline(always)]
+            fn from_i64(v: i64) -> Self { v as $t }
+        }
+    )*};
+}
+int_element!(u8 => UInt8, i8 => Int8, i16 => Int16, i32 => Int32, i64 => Int64);
+
+macro_rules! float_element {
+    ($($t:ty => $d:ident),*) => {$(
+        impl Element for $t {
+            const DTYPE: DType = DType::$d;
+            #[inline(always)]
+            fn to_f64(self) -> f64 { self as f64 }
+            #[inline(always)]
+            fn from_f64(v: f64) -> Self { v as $t }
+            #[inline(always)]
+            fn to_i64(self) -> i64 { self as i64 }
+            #[inline(always)]
+            fn from_i64(v: i64) -> Self { v as $t }
+            #[inline(always)]
+            fn is_nan(self) -> bool { self != self }
+        }
+    )*};
+}
+float_element!(f32 => Float32, f64 => Float64);
+
+macro_rules! half_element {
+    ($($t:ty => $d:ident),*) => {$(
+        impl Element for $t {
+            const DTYPE: DType = DType::$d;
+            #[inline(always)]
+            fn to_f64(self) -> f64 { <$t>::to_f64(self) }
+            #[inline(always)]
+            fn from_f64(v: f64) -> Self { <$t>::from_f64(v) }
+            #[inline(always)]
+            fn to_i64(self) -> i64 { self.to_f32() as i64 }
+            #[inline(always)]
+            fn from_i64(v: i64) -> Self { <$t>::from_f64(v as f64) }
+            #[inline(always)]
+            fn is_nan(self) -> bool { <$t>::is_nan(self) }
+        }
+    )*};
+}
+half_element!(f16 => Float16, bf16 => BFloat16);
+
+impl Element for Bool {
+    const DTYPE: DType = DType::Bool;
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        self.get() as u8 as f64
+    }
+    #[inline(always)]
+    fn from_f64(v: f64) -> Self {
+        (v != 0.0).into()
+    }
+    #[inline(always)]
+    fn to_i64(self) -> i64 {
+        self.get() as i64
+    }
+    #[inline(always)]
+    fn from_i64(v: i64) -> Self {
+        (v != 0).into()
+    }
+}
+
+/// Runs a block with `T` bound to the Rust type of a run-time dtype:
+/// `match_dtype!(dtype, T => body)` for every dtype,
+/// `match_dtype!(dtype, T in [f32, f64] => body, else => other)` for a chosen few. The groups `float`, `int` and
+/// `number` (all but bool) may stand for a list.
+#[macro_export]
+macro_rules! match_dtype {
+    ($d:expr, $t:ident => $body:expr) => {
+        $crate::match_dtype!($d, $t in [
+            $crate::Bool, u8, i8, i16, i32, i64, $crate::f16, $crate::bf16, f32, f64
+        ] => $body, else => unreachable!())
+    };
+    ($d:expr, $t:ident in float => $body:expr, else => $other:expr) => {
+        $crate::match_dtype!($d, $t in [$crate::f16, $crate::bf16, f32, f64] => $body, else => $other)
+    };
+    ($d:expr, $t:ident in int => $body:expr, else => $other:expr) => {
+        $crate::match_dtype!($d, $t in [u8, i8, i16, i32, i64] => $body, else => $other)
+    };
+    ($d:expr, $t:ident in number => $body:expr, else => $other:expr) => {
+        $crate::match_dtype!($d, $t in [
+            u8, i8, i16, i32, i64, $crate::f16, $crate::bf16, f32, f64
+        ] => $body, else => $other)
+    };
+    ($d:expr, $t:ident in [$($ty:ty),* $(,)?] => $body:expr, else => $other:expr) => {{
+        let dtype: $crate::DType = $d;
+        match dtype {
+            $(d if d == <$ty as $crate::Element>::DTYPE => { type $t = $ty; $body })*
+            #[allow(unreachable_patterns)]
+            _ => $other,
+        }
+    }};
+}
