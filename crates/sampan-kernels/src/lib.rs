@@ -4,9 +4,18 @@
 
 pub mod buffer;
 pub mod element;
+pub mod elementwise;
+pub mod nest;
 pub mod parallel;
+mod simd;
+pub mod special;
 pub mod view;
+pub mod vmath;
+pub mod vmath_f32;
+pub mod widen;
 
 pub use buffer::Buffer;
 pub use element::{Bool, DType, Element, bf16, f16};
 pub use view::View;
+pub use vmath::Real;
+pub use widen::RealElement;

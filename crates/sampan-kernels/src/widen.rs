@@ -1,0 +1,108 @@
+//! Floating types as kernels compute with them: the half types are widened to `f32` block by block.
+
+use crate::simd::simd_fn;
+use crate::{Element, bf16, f16, vmath::Real};
+use half::slice::HalfFloatSliceExt;
+
+/// Elements of one block that is widened, computed and narrowed; it stays in the first-level cache.
+pub const BLOCK: usize = 256;
+
+/// A floating element type: `f16` and `bf16` (computed in `f32`), `f32`, `f64`.
+pub trait RealElement: Element {
+    /// The type its arithmetic is done in.
+    type Wide: Real;
+    /// Is [`RealElement::Wide`] another type?
+    const HALF: bool;
+    /// One value to the computing type.
+    fn wide(self) -> Self::Wide;
+    /// One value back, rounded to nearest.
+    fn narrow(v: Self::Wide) -> Self;
+    /// A slice to the computing type.
+    fn widen_slice(src: &[Self], dst: &mut [Self::Wide]);
+    /// A slice back, rounded to nearest.
+    fn narrow_slice(src: &[Self::Wide], dst: &mut [Self]);
+}
+
+macro_rules! full {
+    ($($t:ty),*) => {$(
+        impl RealElement for $t {
+            type Wide = $t;
+            const HALF: bool = false;
+            #[inline(always)]
+            fn wide(self) -> $t { self }
+            #[inline(always)]
+            fn narrow(v: $t) -> $t { v }
+            #[inline(always)]
+            fn widen_slice(src: &[$t], dst: &mut [$t]) { dst.copy_from_slice(src) }
+            #[inline(always)]
+            fn narrow_slice(src: &[$t], dst: &mut [$t]) { dst.copy_from_slice(src) }
+        }
+    )*};
+}
+full!(f32, f64);
+
+impl RealElement for f16 {
+    type Wide = f32;
+    const HALF: bool = true;
+    #[inline(always)]
+    fn wide(self) -> f32 {
+        self.to_f32()
+    }
+    #[inline(always)]
+    fn narrow(v: f32) -> f16 {
+        f16::from_f32(v)
+    }
+    fn widen_slice(src: &[f16], dst: &mut [f32]) {
+        src.convert_to_f32_slice(dst);
+    }
+    fn narrow_slice(src: &[f32], dst: &mut [f16]) {
+        dst.convert_from_f32_slice(src);
+    }
+}
+
+impl RealElement for bf16 {
+    type Wide = f32;
+    const HALF: bool = true;
+    #[inline(always)]
+    fn wide(self) -> f32 {
+        f32::from_bits((self.to_bits() as u32) << 16)
+    }
+    #[inline(always)]
+    fn narrow(v: f32) -> bf16 {
+        let bits = v.to_bits();
+        let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1));
+        let quiet = bits | 0x0040_0000;
+        bf16::from_bits(((if v.is_nan() { quiet } else { rounded }) >> 16) as u16)
+    }
+    fn widen_slice(src: &[bf16], dst: &mut [f32]) {
+        widen_bf16(src, dst);
+    }
+    fn narrow_slice(src: &[f32], dst: &mut [bf16]) {
+        narrow_bf16(src, dst);
+    }
+}
+
+simd_fn! {
+    fn widen_bf16[](src: &'a [bf16], dst: &'a mut [f32]) {
+        for (d, s) in dst.iter_mut().zip(src) {
+            *d = s.wide();
+        }
+    }
+}
+simd_fn! {
+    fn narrow_bf16[](src: &'a [f32], dst: &'a mut [bf16]) {
+        for (d, &s) in dst.iter_mut().zip(src) {
+            *d = bf16::narrow(s);
+        }
+    }
+}
+
+/// Calls `f` with a half-precision slice as `f32`, block by block: `f(start, block)`.
+pub(crate) fn blocks<T: RealElement>(src: &[T], mut f: impl FnMut(usize, &[T::Wide])) {
+    let mut wide = [T::Wide::ZERO; BLOCK];
+    for (i, block) in src.chunks(BLOCK).enumerate() {
+        let wide = &mut wide[..block.len()];
+        T::widen_slice(block, wide);
+        f(i * BLOCK, wide);
+    }
+}
