@@ -98,7 +98,7 @@ impl fmt::Display for DType {
 }
 
 /// A truth value of one byte. Unlike Rust's `bool` every bit pattern is valid, so buffers can be reinterpreted safely.
-#[derive(Clone, Copy, Default, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
+#[derive(Clone, Copy, Default, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Bool(pub u8);
 
@@ -113,6 +113,11 @@ impl PartialEq for Bool {
     #[inline(always)]
     fn eq(&self, other: &Bool) -> bool {
         self.get() == other.get()
+    }
+}
+impl std::hash::Hash for Bool {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.get().hash(state);
     }
 }
 impl From<bool> for Bool {
@@ -176,7 +181,7 @@ macro_rules! float_element {
             #[inline(always)]
             fn from_i64(v: i64) -> Self { v as $t }
             #[inline(always)]
-            fn is_nan(self) -> bool { self != self }
+            fn is_nan(self) -> bool { <$t>::is_nan(self) }
         }
     )*};
 }

@@ -3,6 +3,7 @@
 //! of threads.
 
 pub mod buffer;
+pub mod copy;
 pub mod element;
 pub mod elementwise;
 pub mod nest;

@@ -83,13 +83,13 @@ real! {
         /// `self * a + b` rounded once.
         fn mul_add(a: Self, b: Self) -> Self = Self::mul_add;
         /// The smaller; NaN if either is.
-        fn min(y: Self) -> Self = |x: Self, y: Self| if x < y || x != x { x } else { y };
+        fn min(y: Self) -> Self = |x: Self, y: Self| if x < y || Self::is_nan(x) { x } else { y };
         /// The larger; NaN if either is.
-        fn max(y: Self) -> Self = |x: Self, y: Self| if x > y || x != x { x } else { y };
+        fn max(y: Self) -> Self = |x: Self, y: Self| if x > y || Self::is_nan(x) { x } else { y };
         /// The smaller; the other one where one is NaN.
-        fn fmin(y: Self) -> Self = |x: Self, y: Self| if x < y || y != y { x } else { y };
+        fn fmin(y: Self) -> Self = |x: Self, y: Self| if x < y || Self::is_nan(y) { x } else { y };
         /// The larger; the other one where one is NaN.
-        fn fmax(y: Self) -> Self = |x: Self, y: Self| if x > y || y != y { x } else { y };
+        fn fmax(y: Self) -> Self = |x: Self, y: Self| if x > y || Self::is_nan(y) { x } else { y };
         /// Remainder with the sign of the divisor, as Python has it.
         fn rem_floor(y: Self) -> Self = |x: Self, y: Self| {
             let r = x % y;

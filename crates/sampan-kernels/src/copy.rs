@@ -1,0 +1,299 @@
+//! Moving elements between layouts and types.
+
+use crate::elementwise::{CHUNK, drive1};
+use crate::nest::{Nest, check_bounds, gather, within};
+use crate::simd::simd_fn;
+use crate::widen::{BLOCK, RealElement};
+use crate::{DType, Element, View, bf16, f16, parallel};
+
+/// Edge of the square tiles of a transposition: both sides of a tile stay in the first-level cache.
+const TILE: usize = 32;
+
+/// A pointer that pieces of parallel work write through, each to its own elements.
+#[derive(Clone, Copy)]
+struct Shared<T>(*mut T);
+// SAFETY: whoever uses it writes disjoint elements from different threads.
+unsafe impl<T: Send> Send for Shared<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Shared<T> {}
+
+impl<T> Shared<T> {
+    /// The pointer itself; a method, so that closures capture the whole wrapper.
+    fn get(self) -> *mut T {
+        self.0
+    }
+}
+
+/// Copies a view into row-major order.
+pub fn copy_strided<T: Element>(src: View<'_, T>, dst: &mut [T]) {
+    assert_eq!(src.len(), dst.len(), "copy: the destination has another size");
+    if let Some(x) = src.as_slice() {
+        if dst.len() <= CHUNK {
+            return dst.copy_from_slice(x);
+        }
+        return parallel::for_each_chunk_mut(dst, CHUNK, 1, |i, y| {
+            y.copy_from_slice(&x[i * CHUNK..i * CHUNK + y.len()]);
+        });
+    }
+    check_bounds(&src);
+    let nest = Nest::new(src.shape, [src.strides]);
+    let strides = &nest.strides[0][..nest.rank];
+    // The axis that is contiguous in the source, where the innermost one is not.
+    let unit = strides.iter().position(|&s| s == 1);
+    match unit {
+        Some(axis) if axis + 1 < nest.rank && dst.len() >= 1024 && nest.shape[axis] >= 4 && nest.inner() >= 4 => {
+            transpose(src.data, src.offset, &nest, axis, dst);
+        }
+        _ => parallel::for_each_chunk_mut(dst, CHUNK, 2, |i, y| {
+            let mut walk = nest.walk([src.offset], i * CHUNK, i * CHUNK + y.len());
+            let stride = nest.inner_stride(0);
+            let mut done = 0;
+            while let Some((run, [at])) = walk.next_run(CHUNK) {
+                // SAFETY: `check_bounds` covered every position of the walk.
+                unsafe { gather(src.data, at, stride, &mut y[done..done + run]) };
+                done += run;
+            }
+        }),
+    }
+}
+
+/// Copies where `axis` has step 1 in the source and the innermost axis has step 1 in the destination, tile by tile.
+fn transpose<T: Element>(data: &[T], offset: usize, nest: &Nest<1>, axis: usize, dst: &mut [T]) {
+    let rank = nest.rank;
+    let (shape, strides) = (&nest.shape[..rank], &nest.strides[0][..rank]);
+    let (n, inner, step) = (shape[axis], shape[rank - 1], strides[rank - 1]);
+    let between = Nest::<1>::new(&shape[axis + 1..rank - 1], [&strides[axis + 1..rank - 1]]);
+    let outer = Nest::<1>::new(&shape[..axis], [&strides[..axis]]);
+    let row = between.len() * inner;
+    let bands = n.div_ceil(TILE);
+    let out = Shared(dst.as_mut_ptr());
+    let len = dst.len();
+    let pieces = outer.len() * bands;
+    let chunk = (CHUNK / (TILE * row)).max(1);
+    parallel::for_each_range(pieces, chunk, len.div_ceil(pieces), |range| {
+        for piece in range {
+            let (o, band) = (piece / bands, piece % bands);
+            let Some((_, [base])) = outer.walk([offset], o, o + 1).next_run(1) else { return };
+            let (t0, t1) = (band * TILE, n.min(band * TILE + TILE));
+            let mut middles = between.walk([0], 0, between.len());
+            let mut m = 0;
+            while let Some((_, [middle])) = middles.next_run(1) {
+                for j0 in (0..inner).step_by(TILE) {
+                    let j1 = inner.min(j0 + TILE);
+                    for t in t0..t1 {
+                        let to = (o * n + t) * row + m * inner;
+                        let from = base + middle + t as isize;
+                        for j in j0..j1 {
+                            // SAFETY: the source was checked as a whole; `to + j < len`, and each piece has its own
+                            // values of (o, t), hence its own destinations.
+                            unsafe { *out.get().add(to + j) = *data.as_ptr().offset(from + j as isize * step) };
+                        }
+                    }
+                }
+                m += 1;
+            }
+        }
+    });
+}
+
+/// Can no two indices of this layout meet in one element? May say no where they do not, never yes where they do.
+fn injective(shape: &[usize], strides: &[isize]) -> bool {
+    let mut axes: Vec<(usize, usize)> =
+        shape.iter().zip(strides).filter(|&(&n, _)| n > 1).map(|(&n, &s)| (s.unsigned_abs(), n)).collect();
+    axes.sort_unstable();
+    let mut reach = 0;
+    axes.iter().all(|&(s, n)| {
+        let free = s > reach;
+        reach += s * (n - 1);
+        free
+    })
+}
+
+/// Calls `f(position, element)` for every element of a region, in order; in parallel where elements cannot coincide.
+fn for_each_strided<T: Element>(
+    dst: &mut [T],
+    shape: &[usize],
+    strides: &[isize],
+    offset: usize,
+    f: impl Fn(usize, &mut T) + Sync + Send,
+) {
+    if let Err(why) = within(dst.len(), shape, strides, offset) {
+        panic!("{why}");
+    }
+    let nest = Nest::new(shape, [strides]);
+    let len = if shape.contains(&0) { 0 } else { nest.len() };
+    let chunk = if len <= CHUNK || injective(shape, strides) { CHUNK } else { len };
+    let out = Shared(dst.as_mut_ptr());
+    parallel::for_each_range(len, chunk, 2, |range| {
+        let mut at = range.start;
+        let mut walk = nest.walk([offset], range.start, range.end);
+        let stride = nest.inner_stride(0);
+        while let Some((run, [first])) = walk.next_run(CHUNK) {
+            for i in 0..run {
+                // SAFETY: `within` covered every position; pieces run together only where the layout is injective.
+                f(at + i, unsafe { &mut *out.get().offset(first + i as isize * stride) });
+            }
+            at += run;
+        }
+    });
+}
+
+/// Writes row-major values into a strided region of `dst`. Where elements of the region coincide the last value stays.
+pub fn scatter_strided<T: Element>(src: &[T], dst: &mut [T], shape: &[usize], strides: &[isize], offset: usize) {
+    assert_eq!(src.len(), shape.iter().product::<usize>(), "scatter: the source has another size than the region");
+    if crate::view::is_contiguous(shape, strides) {
+        return dst[offset..offset + src.len()].copy_from_slice(src);
+    }
+    for_each_strided(dst, shape, strides, offset, |i, d| *d = src[i]);
+}
+
+/// Writes one value into a strided region of `dst`.
+pub fn fill_strided<T: Element>(value: T, dst: &mut [T], shape: &[usize], strides: &[isize], offset: usize) {
+    if crate::view::is_contiguous(shape, strides) {
+        let len: usize = shape.iter().product();
+        return dst[offset..offset + len].fill(value);
+    }
+    for_each_strided(dst, shape, strides, offset, |_, d| *d = value);
+}
+
+/// Converts to another type: floats to integers truncate towards zero, integers wrap, and what is not zero is true.
+pub fn cast<A: Element, B: Element>(src: View<'_, A>, dst: &mut [B]) {
+    drive1(src, dst, &cast_slice);
+}
+
+/// [`cast`] on slices of equal length.
+pub fn cast_slice<A: Element, B: Element>(x: &[A], y: &mut [B]) {
+    if A::DTYPE == B::DTYPE {
+        y.copy_from_slice(bytemuck::cast_slice(x));
+    } else if A::DTYPE == DType::Float16 {
+        crate::widen::blocks(bytemuck::cast_slice::<A, f16>(x), |at, wide| {
+            cast_wide(wide, &mut y[at..at + wide.len()])
+        });
+    } else if A::DTYPE == DType::BFloat16 {
+        crate::widen::blocks(bytemuck::cast_slice::<A, bf16>(x), |at, wide| {
+            cast_wide(wide, &mut y[at..at + wide.len()])
+        });
+    } else if A::DTYPE == DType::Float32 {
+        cast_wide(bytemuck::cast_slice(x), y);
+    } else if B::DTYPE.is_half() && A::DTYPE != DType::Float64 {
+        let mut wide = [0f32; BLOCK];
+        for (x, y) in x.chunks(BLOCK).zip(y.chunks_mut(BLOCK)) {
+            convert_loop(x, &mut wide[..x.len()]);
+            cast_wide(&wide[..x.len()], y);
+        }
+    } else {
+        convert_loop(x, y);
+    }
+}
+
+/// From `f32` to anything.
+fn cast_wide<B: Element>(x: &[f32], y: &mut [B]) {
+    match B::DTYPE {
+        DType::Float16 => f16::narrow_slice(x, bytemuck::cast_slice_mut(y)),
+        DType::BFloat16 => bf16::narrow_slice(x, bytemuck::cast_slice_mut(y)),
+        _ => convert_loop(x, y),
+    }
+}
+
+simd_fn! {
+    fn convert_loop[A: Element, B: Element](x: &'a [A], y: &'a mut [B]) {
+        for (y, &x) in y.iter_mut().zip(x) {
+            *y = convert(x);
+        }
+    }
+}
+
+/// One value to another type, by the shortest way that vectorises.
+#[inline(always)]
+pub fn convert<A: Element, B: Element>(x: A) -> B {
+    if B::DTYPE == DType::Bool {
+        let truth = if A::DTYPE.is_float() { x.to_f64() != 0.0 } else { x.to_i64() != 0 };
+        B::from_i64(truth as i64)
+    } else if A::DTYPE.is_float() && B::DTYPE.is_float() {
+        B::from_f64(x.to_f64())
+    } else if A::DTYPE.is_float() && B::DTYPE != DType::Int64 {
+        B::from_i64(x.to_f64() as i32 as i64)
+    } else {
+        B::from_i64(x.to_i64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::contiguous_strides;
+
+    fn list<T: Element>(v: View<'_, T>) -> Vec<T> {
+        (0..v.len())
+            .map(|mut i| {
+                let mut at = v.offset as isize;
+                for (&n, &s) in v.shape.iter().zip(v.strides).rev() {
+                    at += (i % n) as isize * s;
+                    i /= n;
+                }
+                v.data[at as usize]
+            })
+            .collect()
+    }
+
+    #[test]
+    fn copies_any_layout_and_scatters_it_back() {
+        let data: Vec<i32> = (0..70_000).collect();
+        let cases: &[(&[usize], &[isize], usize)] = &[
+            (&[100, 300], &[1, 100], 0),
+            (&[2, 50, 70, 3], &[10500, 1, 150, 50], 5),
+            (&[33, 40, 45], &[1, 33, 1320], 0),
+            (&[3, 70, 65], &[4550, 1, 70], 0),
+            (&[100, 300], &[-300, 1], 29_700),
+            (&[100, 300], &[1, -100], 29_900),
+            (&[7, 5, 3], &[60, 9, 2], 11),
+        ];
+        for &(shape, strides, offset) in cases {
+            let v = View { data: &data, shape, strides, offset };
+            let mut y = vec![0; v.len()];
+            copy_strided(v, &mut y);
+            assert_eq!(y, list(v), "{shape:?} {strides:?}");
+            let mut back = vec![-1; data.len()];
+            scatter_strided(&y, &mut back, shape, strides, offset);
+            assert_eq!(list(View { data: &back, ..v }), y);
+            assert_eq!(back.iter().filter(|&&b| b != -1).count(), y.len());
+            fill_strided(-1, &mut back, shape, strides, offset);
+            assert!(back.iter().all(|&b| b == -1));
+        }
+        let y = vec![9; 40_000];
+        let mut one = vec![0; 200];
+        scatter_strided(&y, &mut one, &[200, 200], &[0, 1], 0);
+        assert_eq!(one, vec![9; 200]);
+    }
+
+    #[test]
+    fn casts() {
+        let shape = [6];
+        let strides = contiguous_strides(&shape);
+        let x = [1.5f32, -1.5, 300.0, 0.0, 0.5, f32::NAN];
+        let v = View::contiguous(&x, &shape, &strides);
+        fn to<B: Element>(v: View<'_, f32>) -> Vec<B> {
+            let mut y = vec![B::default(); v.len()];
+            cast(v, &mut y);
+            y
+        }
+        assert_eq!(to::<i32>(v), [1, -1, 300, 0, 0, 0]);
+        assert_eq!(to::<u8>(v), [1, 255, 44, 0, 0, 0]);
+        assert_eq!(to::<i64>(v), [1, -1, 300, 0, 0, 0]);
+        assert_eq!(
+            to::<crate::Bool>(v).iter().map(|b| b.get()).collect::<Vec<_>>(),
+            [true, true, true, false, true, true]
+        );
+        assert_eq!(to::<f64>(v)[..5], [1.5, -1.5, 300.0, 0.0, 0.5]);
+        assert_eq!(to::<f16>(v)[2], f16::from_f32(300.0));
+        assert!(to::<bf16>(v)[5].is_nan());
+        let h = to::<bf16>(v);
+        let mut y = [0i16; 6];
+        cast(View::contiguous(&h, &shape, &strides), &mut y);
+        assert_eq!(y, [1, -1, 300, 0, 0, 0]);
+        let big = [i64::MAX, 257, -1, 0, 5, 1 << 40];
+        let mut y = [0u8; 6];
+        cast(View::contiguous(&big, &shape, &strides), &mut y);
+        assert_eq!(y, [255, 1, 255, 0, 5, 0]);
+    }
+}
