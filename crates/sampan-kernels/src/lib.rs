@@ -4,6 +4,8 @@
 
 pub mod buffer;
 pub mod element;
+pub mod float;
+pub mod gemm;
 pub mod parallel;
 pub mod view;
 
