@@ -1,5 +1,6 @@
 //! How fast products and convolutions run here: `cargo run --release --example throughput [threads]`.
 
+use sampan_kernels::conv::{ConvShape, conv_backward_data, conv_backward_weight, conv_forward, lift};
 use sampan_kernels::gemm::{Mat, MatMut, matmul};
 use sampan_kernels::parallel;
 use std::time::Instant;
@@ -42,5 +43,26 @@ fn main() {
         let (a, b, mut c) = (vec![1f32; m * k], vec![1f32; k * n], vec![0f32; m * n]);
         let s = time(|| matmul(m, n, k, Mat::rows(&a, k), Mat::rows(&b, n), MatMut::rows(&mut c, n), false));
         show(&format!("matmul {m}x{n}x{k}"), 2 * m * n * k, s);
+    }
+    for (name, batch, ci, co, groups, size, kernel, stride, pad) in [
+        ("3x3 64-64 56 b4", 4, 64, 64, 1, 56, 3, 1, 1),
+        ("3x3 512-512 7 b8", 8, 512, 512, 1, 7, 3, 1, 1),
+        ("3x3/2 128-128 56 b2", 2, 128, 128, 1, 56, 3, 2, 1),
+        ("1x1 64-256 56 b4", 4, 64, 256, 1, 56, 1, 1, 0),
+        ("7x7/2 3-64 224 b1", 1, 3, 64, 1, 224, 7, 2, 3),
+        ("lenet 1-6 5x5 b64", 64, 1, 6, 1, 28, 5, 1, 2),
+        ("lenet 6-16 5x5 b64", 64, 6, 16, 1, 14, 5, 1, 0),
+        ("depthwise 96 3x3 56 b4", 4, 96, 96, 96, 56, 3, 1, 1),
+        ("depthwise/2 96 3x3 56 b4", 4, 96, 96, 96, 56, 3, 2, 1),
+    ] {
+        let both = |v: usize, fill: usize| lift(&[v, v], fill);
+        let (input, kernel, stride) = (both(size, 1), both(kernel, 1), both(stride, 1));
+        let pad = both(pad, 0);
+        let s = ConvShape::new(batch, ci, co, groups, input, kernel, stride, [1; 3], pad, pad).expect("a valid shape");
+        let (mut x, mut w, mut y) = (vec![1f32; s.x_len()], vec![1f32; s.w_len()], vec![1f32; s.y_len()]);
+        let flops = 2 * s.y_len() * s.w_len() / co;
+        show(&format!("conv {name} forward"), flops, time(|| conv_forward(&s, &x, &w, None, &mut y)));
+        show(&format!("conv {name} data"), flops, time(|| conv_backward_data(&s, &w, &y, &mut x)));
+        show(&format!("conv {name} weight"), flops, time(|| conv_backward_weight(&s, &x, &y, &mut w)));
     }
 }

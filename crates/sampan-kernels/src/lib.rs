@@ -3,6 +3,8 @@
 //! of threads.
 
 pub mod buffer;
+pub mod conv;
+mod conv_direct;
 pub mod element;
 pub mod float;
 pub mod gemm;
