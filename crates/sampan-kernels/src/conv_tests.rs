@@ -1,0 +1,136 @@
+use super::*;
+use crate::{Element, bf16, f16};
+
+/// Calls `f(x index, w index, y index)` for every product the definition sums.
+fn each(s: &ConvShape, mut f: impl FnMut(usize, usize, usize)) {
+    let (gi, go) = (s.group_in(), s.group_out());
+    let index = |i: [usize; 3], n: [usize; 3]| (i[0] * n[1] + i[1]) * n[2] + i[2];
+    let all = |n: [usize; 3]| {
+        (0..n.iter().product::<usize>()).map(move |i| [i / (n[1] * n[2]), i / n[2] % n[1], i % n[2]])
+    };
+    for image in 0..s.batch {
+        for o in 0..s.out_channels {
+            for i in 0..gi {
+                for p in all(s.output) {
+                    for t in all(s.kernel) {
+                        let at: [isize; 3] = std::array::from_fn(|a| {
+                            (p[a] * s.stride[a] + t[a] * s.dilation[a]) as isize - s.pad_begin[a] as isize
+                        });
+                        if (0..3).all(|a| at[a] >= 0 && at[a] < s.input[a] as isize) {
+                            let plane = image * s.in_channels + o / go * gi + i;
+                            f(
+                                plane * s.x_plane() + index(at.map(|v| v as usize), s.input),
+                                (o * gi + i) * s.taps() + index(t, s.kernel),
+                                (image * s.out_channels + o) * s.y_plane() + index(p, s.output),
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn values<T: Element>(len: usize, seed: usize) -> Vec<T> {
+    (0..len).map(|i| T::from_i64(((i * 7919 + i / 7 + seed * 104_729) % 9) as i64 - 4)).collect()
+}
+
+fn check_all<T: Conv>(s: &ConvShape) {
+    let (x, w, dy) = (values::<T>(s.x_len(), 1), values::<T>(s.w_len(), 2), values::<T>(s.y_len(), 3));
+    let bias = values::<T>(s.out_channels, 4);
+    let f = |v: &[T]| v.iter().map(|v| v.to_f64()).collect::<Vec<_>>();
+    let (xf, wf, dyf) = (f(&x), f(&w), f(&dy));
+    let mut ey: Vec<f64> = (0..s.y_len()).map(|i| bias[i / s.y_plane() % s.out_channels].to_f64()).collect();
+    let (mut ex, mut ew) = (vec![0.0; s.x_len()], vec![0.0; s.w_len()]);
+    each(s, |xi, wi, yi| {
+        ey[yi] += xf[xi] * wf[wi];
+        ex[xi] += dyf[yi] * wf[wi];
+        ew[wi] += dyf[yi] * xf[xi];
+    });
+    let round = |v: &[f64]| v.iter().map(|&v| T::from_f64(v)).collect::<Vec<_>>();
+    let junk = T::from_f64(f64::NAN);
+    let mut y = vec![junk; s.y_len()];
+    conv_forward(s, &x, &w, Some(&bias), &mut y);
+    assert_eq!(y, round(&ey), "forward {s:?}");
+    let mut dx = vec![junk; s.x_len()];
+    conv_backward_data(s, &w, &dy, &mut dx);
+    assert_eq!(dx, round(&ex), "backward data {s:?}");
+    let mut dw = vec![junk; s.w_len()];
+    conv_backward_weight(s, &x, &dy, &mut dw);
+    assert_eq!(dw, round(&ew), "backward weight {s:?}");
+}
+
+fn shape2(
+    [batch, ci, co, groups]: [usize; 4],
+    input: [usize; 2],
+    kernel: [usize; 2],
+    [stride, dilation, begin, end]: [usize; 4],
+) -> ConvShape {
+    let both = |v: usize, fill: usize| lift(&[v, v], fill);
+    let (input, kernel) = (lift(&input, 1), lift(&kernel, 1));
+    ConvShape::new(
+        batch,
+        ci,
+        co,
+        groups,
+        input,
+        kernel,
+        both(stride, 1),
+        both(dilation, 1),
+        both(begin, 0),
+        both(end, 0),
+    )
+    .unwrap()
+}
+
+#[test]
+fn planar_convolutions() {
+    for s in [
+        shape2([2, 3, 4, 1], [7, 9], [3, 3], [1, 1, 1, 1]),
+        shape2([1, 1, 6, 1], [28, 28], [5, 5], [1, 1, 2, 2]),
+        shape2([2, 6, 16, 1], [14, 14], [5, 5], [1, 1, 0, 0]),
+        shape2([2, 16, 8, 1], [9, 9], [1, 1], [1, 1, 0, 0]),
+        shape2([2, 16, 8, 4], [9, 9], [1, 1], [1, 1, 0, 0]),
+        shape2([2, 16, 8, 1], [9, 9], [1, 1], [2, 1, 0, 0]),
+        shape2([2, 40, 70, 1], [9, 8], [3, 3], [2, 1, 1, 0]),
+        shape2([3, 40, 33, 1], [6, 5], [3, 3], [1, 1, 1, 1]),
+        shape2([1, 12, 12, 3], [11, 10], [3, 2], [2, 2, 1, 3]),
+        shape2([2, 5, 5, 5], [20, 37], [3, 3], [1, 1, 1, 1]),
+        shape2([2, 5, 5, 5], [20, 37], [5, 5], [2, 1, 2, 2]),
+        shape2([2, 5, 15, 5], [8, 7], [3, 3], [1, 2, 2, 2]),
+        shape2([2, 3, 32, 1], [30, 31], [7, 7], [2, 1, 3, 3]),
+        shape2([1, 2, 2, 1], [3, 3], [3, 3], [1, 1, 4, 4]),
+        shape2([1, 2, 2, 1], [1, 1], [3, 3], [3, 1, 7, 7]),
+    ] {
+        check_all::<f32>(&s);
+        check_all::<f64>(&s);
+    }
+    check_all::<f16>(&shape2([1, 2, 3, 1], [4, 4], [2, 2], [1, 1, 1, 0]));
+    check_all::<bf16>(&shape2([1, 1, 2, 1], [3, 3], [2, 2], [2, 1, 1, 0]));
+}
+
+#[test]
+fn lines_and_volumes() {
+    let line =
+        ConvShape::new(2, 4, 6, 2, [1, 1, 50], [1, 1, 5], [1, 1, 3], [1, 1, 2], [0, 0, 3], [0, 0, 4]).unwrap();
+    let volume = ConvShape::new(2, 4, 6, 2, [5, 6, 7], [2, 3, 3], [1, 2, 1], [2, 1, 1], [1; 3], [1, 0, 2]).unwrap();
+    for s in [line, volume, ConvShape { stride: [1; 3], output: [5, 6, 7], ..volume }] {
+        check_all::<f32>(&s);
+        check_all::<f64>(&s);
+    }
+}
+
+#[test]
+fn transposed_to_a_chosen_size() {
+    // A stride of 2 leaves one more row and column that no window reaches.
+    let mut s = shape2([1, 3, 2, 1], [7, 7], [3, 3], [2, 1, 0, 0]);
+    s.input = [1, 8, 8];
+    check_all::<f32>(&s);
+}
+
+#[test]
+fn impossible_shapes() {
+    let one = [1; 3];
+    assert!(ConvShape::new(1, 1, 1, 1, [1, 2, 2], [1, 3, 3], one, one, [0; 3], [0; 3]).is_none());
+    assert!(ConvShape::new(1, 3, 2, 2, [1, 2, 2], one, one, one, [0; 3], [0; 3]).is_none());
+}

@@ -1,0 +1,593 @@
+//! Matrix products on strided matrices, single and in batches.
+
+use crate::float::{Float, Real, Shared};
+use crate::{Buffer, Element, bf16, f16, parallel};
+use pulp::{Arch, Simd, WithSimd};
+
+/// Products of at most this extent in every direction are computed on the stack.
+const SMALL: usize = 16;
+/// Below this many multiplications a product stays on one thread.
+const SERIAL_BELOW: usize = 1 << 20;
+/// Rows a task takes of a product that is cut by rows.
+const ROWS: usize = 64;
+
+/// A strided matrix to read: element `(i, j)` is `data[offset + i * row_stride + j * col_stride]`.
+#[derive(Clone, Copy)]
+pub struct Mat<'a, T> {
+    /// The storage.
+    pub data: &'a [T],
+    /// Where element `(0, 0)` lies.
+    pub offset: usize,
+    /// From one row to the next.
+    pub row_stride: isize,
+    /// From one column to the next.
+    pub col_stride: isize,
+}
+
+impl<'a, T> Mat<'a, T> {
+    /// Row-major with `cols` columns.
+    pub fn rows(data: &'a [T], cols: usize) -> Self {
+        Mat { data, offset: 0, row_stride: cols as isize, col_stride: 1 }
+    }
+
+    /// The same storage with rows and columns swapped.
+    pub fn t(self) -> Self {
+        Mat { row_stride: self.col_stride, col_stride: self.row_stride, ..self }
+    }
+}
+
+/// A strided matrix to write; no two elements may share a place.
+pub struct MatMut<'a, T> {
+    /// The storage.
+    pub data: &'a mut [T],
+    /// Where element `(0, 0)` lies.
+    pub offset: usize,
+    /// From one row to the next; not negative.
+    pub row_stride: isize,
+    /// From one column to the next; not negative.
+    pub col_stride: isize,
+}
+
+impl<'a, T> MatMut<'a, T> {
+    /// Row-major with `cols` columns.
+    pub fn rows(data: &'a mut [T], cols: usize) -> Self {
+        MatMut { data, offset: 0, row_stride: cols as isize, col_stride: 1 }
+    }
+}
+
+/// Extents and strides `(row, column)` of one product, for [`Gemm::product`].
+#[derive(Clone, Copy, Debug)]
+pub struct Product {
+    m: usize,
+    n: usize,
+    k: usize,
+    a: (isize, isize),
+    b: (isize, isize),
+    c: (isize, isize),
+    accumulate: bool,
+}
+
+/// An element that matrices are made of: every dtype but bool. Integers wrap.
+pub trait Gemm: Element {
+    /// Computes `c = a · b` (`+ c`), on several threads if `threads`; none of the extents is zero.
+    ///
+    /// # Safety
+    /// Every element of the three matrices must lie in memory that is valid to read (`a`, `b`) or write (`c`), and no
+    /// two elements of `c` may share a place or be read through `a` or `b`.
+    unsafe fn product(p: Product, a: *const Self, b: *const Self, c: *mut Self, threads: bool);
+}
+
+/// `c = a · b`, or `c += a · b` if `accumulate`, where `a` is m×k and `b` is k×n.
+pub fn matmul<T: Gemm>(m: usize, n: usize, k: usize, a: Mat<T>, b: Mat<T>, c: MatMut<T>, accumulate: bool) {
+    run(m, n, k, a, b, c, accumulate, m * n * k >= SERIAL_BELOW && parallel::num_threads() > 1);
+}
+
+/// [`matmul`] on the calling thread alone, for use inside parallel work.
+pub fn matmul_serial<T: Gemm>(m: usize, n: usize, k: usize, a: Mat<T>, b: Mat<T>, c: MatMut<T>, accumulate: bool) {
+    run(m, n, k, a, b, c, accumulate, false);
+}
+
+fn run<T: Gemm>(m: usize, n: usize, k: usize, a: Mat<T>, b: Mat<T>, c: MatMut<T>, accumulate: bool, threads: bool) {
+    if m == 0 || n == 0 {
+        return;
+    }
+    let (c_strides, c_offset) = ((c.row_stride, c.col_stride), c.offset);
+    check_distinct(m, n, c_strides);
+    check_bounds("c", c.data.len(), c_offset, m, n, c_strides);
+    if k == 0 {
+        if !accumulate {
+            for i in 0..m {
+                for j in 0..n {
+                    c.data[c_offset + i * c_strides.0 as usize + j * c_strides.1 as usize] = T::default();
+                }
+            }
+        }
+        return;
+    }
+    check_bounds("a", a.data.len(), a.offset, m, k, (a.row_stride, a.col_stride));
+    check_bounds("b", b.data.len(), b.offset, k, n, (b.row_stride, b.col_stride));
+    let p = Product {
+        m,
+        n,
+        k,
+        a: (a.row_stride, a.col_stride),
+        b: (b.row_stride, b.col_stride),
+        c: c_strides,
+        accumulate,
+    };
+    // SAFETY: the extremes of all three matrices were just found inside their slices, the elements of `c` are
+    // distinct, and `c` is borrowed mutably so it overlaps neither `a` nor `b`.
+    unsafe {
+        T::product(
+            p,
+            a.data.as_ptr().add(a.offset),
+            b.data.as_ptr().add(b.offset),
+            c.data.as_mut_ptr().add(c_offset),
+            threads,
+        )
+    }
+}
+
+/// Where the matrices of a batch lie: `shape` is the shape of the batch, the strides say how far one step along each
+/// of its axes moves in `a` and in `b` (zero repeats a matrix). The matrices of `c` follow each other in row-major order
+/// of `shape`, `c_stride` apart.
+#[derive(Clone, Copy)]
+pub struct Batch<'a> {
+    /// Shape of the batch.
+    pub shape: &'a [usize],
+    /// Steps in `a`.
+    pub a_strides: &'a [isize],
+    /// Steps in `b`.
+    pub b_strides: &'a [isize],
+    /// From one matrix of `c` to the next.
+    pub c_stride: usize,
+}
+
+impl Batch<'_> {
+    fn offsets(&self, mut index: usize) -> (isize, isize) {
+        let (mut a, mut b) = (0, 0);
+        for axis in (0..self.shape.len()).rev() {
+            let i = (index % self.shape[axis]) as isize;
+            index /= self.shape[axis];
+            a += i * self.a_strides[axis];
+            b += i * self.b_strides[axis];
+        }
+        (a, b)
+    }
+}
+
+/// [`matmul`] for every matrix of a batch.
+pub fn batched_matmul<T: Gemm>(
+    batch: Batch,
+    m: usize,
+    n: usize,
+    k: usize,
+    a: Mat<T>,
+    b: Mat<T>,
+    c: MatMut<T>,
+    accumulate: bool,
+) {
+    let count: usize = batch.shape.iter().product();
+    if count == 0 || m == 0 || n == 0 {
+        return;
+    }
+    let (rs, cs) = (c.row_stride as usize, c.col_stride as usize);
+    assert!(batch.a_strides.len() == batch.shape.len() && batch.b_strides.len() == batch.shape.len());
+    if count == 1 {
+        return matmul(m, n, k, a, b, c, accumulate);
+    }
+    // One `b` for all and the rows of all `a` evenly spaced: a single tall product.
+    if let [len] = *batch.shape
+        && batch.b_strides[0] == 0
+        && batch.a_strides[0] == m as isize * a.row_stride
+        && batch.c_stride == m * rs
+    {
+        return matmul(len * m, n, k, a, b, c, accumulate);
+    }
+    assert!(
+        batch.c_stride > (m - 1) * rs + (n - 1) * cs,
+        "batched_matmul: the matrices of c overlap: stride {} with extents {m}×{n} and strides {rs}, {cs}",
+        batch.c_stride
+    );
+    assert!(c.offset + (count - 1) * batch.c_stride + (m - 1) * rs + (n - 1) * cs < c.data.len());
+    let one = |index: usize, threads: bool, c: &mut [T]| {
+        let (da, db) = batch.offsets(index);
+        let at = |offset: usize, d: isize| offset.checked_add_signed(d).expect("batched_matmul: offset out of bounds");
+        let a = Mat { offset: at(a.offset, da), ..a };
+        let b = Mat { offset: at(b.offset, db), ..b };
+        let c = MatMut { data: c, offset: 0, row_stride: rs as isize, col_stride: cs as isize };
+        run(m, n, k, a, b, c, accumulate, threads);
+    };
+    let data = &mut c.data[c.offset..];
+    let work = m * n * k;
+    // Both ways give the same bits, so the choice may look at the number of threads.
+    if count >= 4 * parallel::num_threads() || work < SERIAL_BELOW {
+        // Enough matrices to a task that handing it over is cheap against doing it.
+        let per_task = (SERIAL_BELOW / work.max(1)).clamp(1, 256).min(count);
+        let len = data.len().min(count * batch.c_stride);
+        parallel::for_each_chunk_mut(&mut data[..len], per_task * batch.c_stride, work.div_ceil(m * n), |task, piece| {
+            for (i, c) in piece.chunks_mut(batch.c_stride).enumerate() {
+                one(task * per_task + i, false, c);
+            }
+        });
+    } else {
+        for (i, c) in data.chunks_mut(batch.c_stride).take(count).enumerate() {
+            one(i, parallel::num_threads() > 1, c);
+        }
+    }
+}
+
+fn check_bounds(name: &str, len: usize, offset: usize, rows: usize, cols: usize, (rs, cs): (isize, isize)) {
+    let (r, c) = ((rows as isize - 1) * rs, (cols as isize - 1) * cs);
+    let low = offset as isize + r.min(0) + c.min(0);
+    let high = offset as isize + r.max(0) + c.max(0);
+    assert!(
+        low >= 0 && (high as usize) < len,
+        "matmul: {name} ({rows}×{cols}, strides {rs} and {cs}, offset {offset}) leaves its storage of {len} elements"
+    );
+}
+
+fn check_distinct(rows: usize, cols: usize, (rs, cs): (isize, isize)) {
+    let (m, n) = (rows as isize, cols as isize);
+    let ok = rs >= 0
+        && cs >= 0
+        && match (m, n) {
+            (1, 1) => true,
+            (1, _) => cs > 0,
+            (_, 1) => rs > 0,
+            _ => rs > (n - 1) * cs && cs > 0 || cs > (m - 1) * rs && rs > 0,
+        };
+    assert!(ok, "matmul: elements of c ({rows}×{cols}, strides {rs} and {cs}) share places");
+}
+
+/// A product whose operands are copied to the stack, so that the loop over columns is one vector.
+struct Small<T> {
+    p: Product,
+    a: *const T,
+    b: *const T,
+    c: *mut T,
+}
+
+impl<T: Float> WithSimd for Small<T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Small { p, a, b, c } = self;
+        let mut bp = [[T::ZERO; SMALL]; SMALL];
+        for (i, row) in bp.iter_mut().enumerate().take(p.k) {
+            // SAFETY (here and below): the caller of `product` promised that all elements of the matrices are valid.
+            unsafe {
+                let b = b.offset(i as isize * p.b.0);
+                if p.b.1 == 1 && p.n == SMALL {
+                    *row = b.cast::<[T; SMALL]>().read();
+                } else {
+                    (0..p.n).for_each(|j| row[j] = *b.offset(j as isize * p.b.1));
+                }
+            }
+        }
+        // Four rows at a time keep four independent sums in flight.
+        let mut i = 0;
+        while i < p.m {
+            let mut sum = [[T::ZERO; SMALL]; 4];
+            let rows: [isize; 4] = std::array::from_fn(|r| (i + r).min(p.m - 1) as isize * p.a.0);
+            for (l, row) in bp.iter().enumerate().take(p.k) {
+                for r in 0..4 {
+                    // SAFETY: as above.
+                    let x = unsafe { *a.offset(rows[r] + l as isize * p.a.1) };
+                    for j in 0..SMALL {
+                        sum[r][j] = if S::IS_SCALAR { sum[r][j] + x * row[j] } else { x.mul_add(row[j], sum[r][j]) };
+                    }
+                }
+            }
+            for r in 0..4.min(p.m - i) {
+                // SAFETY: as above.
+                unsafe {
+                    let c = c.offset((i + r) as isize * p.c.0);
+                    if p.c.1 == 1 && p.n == SMALL && !p.accumulate {
+                        c.cast::<[T; SMALL]>().write(sum[r]);
+                        continue;
+                    }
+                    for j in 0..p.n {
+                        let out = c.offset(j as isize * p.c.1);
+                        *out = if p.accumulate { *out + sum[r][j] } else { sum[r][j] };
+                    }
+                }
+            }
+            i += 4;
+        }
+    }
+}
+
+/// # Safety
+/// As [`Gemm::product`].
+unsafe fn blas<T: Float>(p: Product, a: *const T, b: *const T, c: *mut T, parallelism: gemm::Parallelism) {
+    // SAFETY: promised by the caller.
+    unsafe {
+        gemm::gemm(
+            p.m,
+            p.n,
+            p.k,
+            c,
+            p.c.1,
+            p.c.0,
+            p.accumulate,
+            a,
+            p.a.1,
+            p.a.0,
+            b,
+            p.b.1,
+            p.b.0,
+            T::ONE,
+            T::ONE,
+            false,
+            false,
+            false,
+            parallelism,
+        )
+    }
+}
+
+macro_rules! float_gemm {
+    ($($t:ty),*) => {$(
+        impl Gemm for $t {
+            unsafe fn product(p: Product, a: *const $t, b: *const $t, c: *mut $t, threads: bool) {
+                if p.m <= SMALL && p.n <= SMALL && p.k <= SMALL {
+                    return Arch::new().dispatch(Small { p, a, b, c });
+                }
+                if !threads {
+                    // SAFETY: promised by the caller.
+                    return unsafe { blas(p, a, b, c, gemm::Parallelism::None) };
+                }
+                if p.m.min(p.n) > 1 && p.k > 2 {
+                    // The library hands whole micro-tiles to threads and cuts `k` by size alone, so the bits do not
+                    // depend on how many there are.
+                    let (a, b, c) = (Shared::new_const(a), Shared::new_const(b), Shared::from_ptr(c));
+                    // SAFETY: promised by the caller.
+                    return parallel::install(move || unsafe {
+                        blas(p, a.get(), b.get(), c.get(), gemm::Parallelism::Rayon(0))
+                    });
+                }
+                // Matrix times vector and outer products, which the library does on one thread: cut along the longer
+                // side of the result.
+                let by_rows = p.m >= p.n;
+                let (a, b, c) = (Shared::new_const(a), Shared::new_const(b), Shared::from_ptr(c));
+                parallel::for_each_range(p.m.max(p.n), ROWS, p.m.min(p.n) * p.k, move |r| {
+                    let at = r.start as isize;
+                    let (da, db, dc) =
+                        if by_rows { (at * p.a.0, 0, at * p.c.0) } else { (0, at * p.b.1, at * p.c.1) };
+                    let p = if by_rows { Product { m: r.len(), ..p } } else { Product { n: r.len(), ..p } };
+                    // SAFETY: promised by the caller; ranges are disjoint, so no two tasks write one element.
+                    unsafe {
+                        let (a, b, c) = (a.get().offset(da), b.get().offset(db), c.get().offset(dc));
+                        blas(p, a, b, c, gemm::Parallelism::None)
+                    }
+                });
+            }
+        }
+    )*};
+}
+float_gemm!(f32, f64);
+
+/// A row-major `f32` copy of a strided matrix.
+///
+/// # Safety
+/// Every element must be valid to read.
+unsafe fn widen<T: Real<Acc = f32>>(src: *const T, rows: usize, cols: usize, (rs, cs): (isize, isize)) -> Buffer {
+    let mut out = Buffer::uninit(4 * rows * cols);
+    let src = Shared::new_const(src);
+    parallel::for_each_chunk_mut(out.as_mut_slice::<f32>(), cols, 2, move |i, row| {
+        for (j, v) in row.iter_mut().enumerate() {
+            // SAFETY: promised by the caller.
+            *v = unsafe { *src.get().offset(i as isize * rs + j as isize * cs) }.up();
+        }
+    });
+    out
+}
+
+macro_rules! half_gemm {
+    ($($t:ty),*) => {$(
+        impl Gemm for $t {
+            unsafe fn product(p: Product, a: *const $t, b: *const $t, c: *mut $t, threads: bool) {
+                let Product { m, n, k, .. } = p;
+                // SAFETY: promised by the caller.
+                let (a, b) = unsafe { (widen(a, m, k, p.a), widen(b, k, n, p.b)) };
+                let mut sum = Buffer::uninit(4 * m * n);
+                let (x, y) = (Mat::rows(a.as_slice::<f32>(), k), Mat::rows(b.as_slice::<f32>(), n));
+                run(m, n, k, x, y, MatMut::rows(sum.as_mut_slice(), n), false, threads);
+                let (sum, c) = (sum.as_slice::<f32>(), Shared::from_ptr(c));
+                parallel::for_each_range(m, 1, 2 * n, move |r| {
+                    let i = r.start;
+                    for (j, v) in sum[i * n..(i + 1) * n].iter().enumerate() {
+                        // SAFETY: promised by the caller; rows are disjoint.
+                        let out = unsafe { &mut *c.get().offset(i as isize * p.c.0 + j as isize * p.c.1) };
+                        *out = <$t>::from_f32(if p.accumulate { out.to_f32() + v } else { *v });
+                    }
+                });
+            }
+        }
+    )*};
+}
+half_gemm!(f16, bf16);
+
+/// Integer product: `c` row by row as a sum of rows of `b`.
+struct IntRows<'a, T> {
+    p: Product,
+    a: *const T,
+    b: &'a [T],
+    sum: &'a mut [T],
+    row: usize,
+}
+
+macro_rules! int_gemm {
+    ($($t:ty),*) => {$(
+        impl WithSimd for IntRows<'_, $t> {
+            type Output = ();
+            #[inline(always)]
+            fn with_simd<S: Simd>(self, _: S) {
+                let IntRows { p, a, b, sum, row } = self;
+                for (l, b) in b.chunks_exact(p.n).enumerate() {
+                    // SAFETY: the caller of `product` promised that the elements of `a` are valid.
+                    let x = unsafe { *a.offset(row as isize * p.a.0 + l as isize * p.a.1) };
+                    for (s, &y) in sum.iter_mut().zip(b) {
+                        *s = s.wrapping_add(x.wrapping_mul(y));
+                    }
+                }
+            }
+        }
+        impl Gemm for $t {
+            unsafe fn product(p: Product, a: *const $t, b: *const $t, c: *mut $t, threads: bool) {
+                let Product { m, n, k, .. } = p;
+                let packed: Vec<$t>;
+                let b = if p.b.1 == 1 && p.b.0 == n as isize {
+                    // SAFETY: promised by the caller, and row-major without gaps.
+                    unsafe { std::slice::from_raw_parts(b, k * n) }
+                } else {
+                    packed = (0..k * n)
+                        // SAFETY: promised by the caller.
+                        .map(|i| unsafe { *b.offset((i / n) as isize * p.b.0 + (i % n) as isize * p.b.1) })
+                        .collect();
+                    &packed
+                };
+                let (a, c) = (Shared::new_const(a), Shared::from_ptr(c));
+                let rows = |r: std::ops::Range<usize>| {
+                    let mut sum = vec![0; n];
+                    for row in r {
+                        sum.fill(0);
+                        Arch::new().dispatch(IntRows { p, a: a.get(), b, sum: &mut sum, row });
+                        for (j, &v) in sum.iter().enumerate() {
+                            // SAFETY: promised by the caller; rows are disjoint.
+                            let out = unsafe { &mut *c.get().offset(row as isize * p.c.0 + j as isize * p.c.1) };
+                            *out = if p.accumulate { out.wrapping_add(v) } else { v };
+                        }
+                    }
+                };
+                if threads { parallel::for_each_range(m, 8, n * k, rows) } else { rows(0..m) }
+            }
+        }
+    )*};
+}
+int_gemm!(u8, i8, i16, i32, i64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values<T: Element>(len: usize, seed: usize) -> Vec<T> {
+        (0..len).map(|i| T::from_i64(((i * 7919 + seed * 104_729) % 17) as i64 - 8)).collect()
+    }
+
+    fn naive<T: Element>(m: usize, n: usize, k: usize, a: &Mat<T>, b: &Mat<T>) -> Vec<f64> {
+        let get = |x: &Mat<T>, i: usize, j: usize| {
+            x.data[(x.offset as isize + i as isize * x.row_stride + j as isize * x.col_stride) as usize].to_f64()
+        };
+        (0..m * n).map(|i| (0..k).map(|l| get(a, i / n, l) * get(b, l, i % n)).sum()).collect()
+    }
+
+    fn check<T: Gemm>(m: usize, n: usize, k: usize) {
+        let (a, b) = (values::<T>(m * k, 1), values::<T>(k * n, 2));
+        let reversed = Mat { data: &b, offset: (k * n).saturating_sub(1), row_stride: -(n as isize), col_stride: -1 };
+        for a in [Mat::rows(&a, k), Mat::rows(&a, m).t()] {
+            for b in [Mat::rows(&b, n), Mat::rows(&b, k).t(), reversed] {
+                let expected = naive(m, n, k, &a, &b);
+                let mut c = values::<T>(m * n, 3);
+                let start = c.clone();
+                matmul(m, n, k, a, b, MatMut::rows(&mut c, n), false);
+                let fit = |v: f64| match T::DTYPE.is_float() {
+                    true => T::from_f64(v),
+                    false => T::from_i64(v as i64),
+                };
+                assert!(c.iter().zip(&expected).all(|(&x, &y)| x == fit(y)), "{} {m} {n} {k}", T::DTYPE);
+                let mut c = vec![T::default(); m * n];
+                (0..m * n).for_each(|i| c[(i % n) * m + i / n] = start[i]);
+                let out = MatMut { data: &mut c, offset: 0, row_stride: 1, col_stride: m as isize };
+                matmul(m, n, k, a, b, out, true);
+                for i in 0..m * n {
+                    assert_eq!(c[(i % n) * m + i / n], fit(expected[i] + start[i].to_f64()), "{} {m} {n} {k}", T::DTYPE);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn products_match_the_definition() {
+        for (m, n, k) in [(1, 1, 1), (3, 5, 2), (16, 16, 16), (7, 1, 9), (1, 7, 30), (1, 1, 100), (33, 65, 17)] {
+            check::<f32>(m, n, k);
+            check::<f64>(m, n, k);
+            check::<i32>(m, n, k);
+            check::<i64>(m, n, k);
+        }
+        check::<f16>(5, 6, 7);
+        check::<bf16>(2, 3, 3);
+        check::<i8>(5, 6, 40);
+        check::<u8>(5, 6, 40);
+        check::<i16>(5, 6, 40);
+        check::<f32>(200, 100, 90);
+        check::<f32>(3000, 1, 90);
+        check::<f32>(300, 500, 2);
+    }
+
+    #[test]
+    fn empty_extents() {
+        let mut c = [1f32; 6];
+        matmul(2, 3, 0, Mat::rows(&[], 0), Mat::rows(&[], 3), MatMut::rows(&mut c, 3), true);
+        assert_eq!(c, [1.0; 6]);
+        matmul(2, 3, 0, Mat::rows(&[], 0), Mat::rows(&[], 3), MatMut::rows(&mut c, 3), false);
+        assert_eq!(c, [0.0; 6]);
+        matmul(0, 3, 2, Mat::rows(&[], 2), Mat::rows(&[0f32; 6], 3), MatMut::rows(&mut [], 3), false);
+    }
+
+    #[test]
+    #[should_panic(expected = "leaves its storage")]
+    fn bounds_are_checked() {
+        matmul(2, 2, 3, Mat::rows(&[0f32; 5], 3), Mat::rows(&[0.; 6], 2), MatMut::rows(&mut [0.; 4], 2), false);
+    }
+
+    #[test]
+    fn batches_broadcast() {
+        for (m, n, k) in [(3, 4, 5), (40, 50, 60), (100, 100, 20)] {
+            let (a, b) = (values::<f32>(2 * m * k, 1), values::<f32>(3 * k * n, 2));
+            let mut c = vec![0.0; 6 * m * n];
+            let batch = Batch {
+                shape: &[2, 3],
+                a_strides: &[(m * k) as isize, 0],
+                b_strides: &[0, (k * n) as isize],
+                c_stride: m * n,
+            };
+            batched_matmul(batch, m, n, k, Mat::rows(&a, k), Mat::rows(&b, n), MatMut::rows(&mut c, n), false);
+            for i in 0..6 {
+                let a = Mat { offset: i / 3 * m * k, ..Mat::rows(&a, k) };
+                let b = Mat { offset: i % 3 * k * n, ..Mat::rows(&b, n) };
+                let expected = naive(m, n, k, &a, &b);
+                assert!(c[i * m * n..].iter().zip(&expected).all(|(&x, &y)| x as f64 == y));
+            }
+        }
+        let (a, b) = (values::<f64>(4 * 3 * 5, 1), values::<f64>(5 * 2, 2));
+        let mut c = vec![0.0; 4 * 3 * 2];
+        let batch = Batch { shape: &[4], a_strides: &[15], b_strides: &[0], c_stride: 6 };
+        batched_matmul(batch, 3, 2, 5, Mat::rows(&a, 5), Mat::rows(&b, 2), MatMut::rows(&mut c, 2), false);
+        assert_eq!(c, naive(12, 2, 5, &Mat::rows(&a, 5), &Mat::rows(&b, 2)));
+    }
+
+    #[test]
+    fn threads_do_not_change_bits() {
+        for (m, n, k) in [(203, 301, 1500), (96, 1000, 700), (1000, 1, 1000), (64, 64, 64), (9, 7, 30_000)] {
+            let noise = |len: usize| (0..len).map(|i| ((i * 7919 % 1013) as f32).sin()).collect::<Vec<_>>();
+            let (a, b) = (noise(m * k), noise(k * n));
+            let product = |threads| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let mut c = vec![0f32; m * n];
+                let p = Product { m, n, k, a: (k as isize, 1), b: (n as isize, 1), c: (n as isize, 1), accumulate: false };
+                let mode = if threads == 1 { gemm::Parallelism::None } else { gemm::Parallelism::Rayon(0) };
+                let (x, y, z) = (Shared::new_const(a.as_ptr()), Shared::new_const(b.as_ptr()), Shared::new(&mut c));
+                // SAFETY: the vectors have exactly the extents of the product.
+                pool.install(|| unsafe { blas(p, x.get(), y.get(), z.get(), mode) });
+                c
+            };
+            let one = product(1);
+            for threads in [2, 3, 5] {
+                assert!(product(threads) == one, "{m} {n} {k} on {threads}");
+            }
+        }
+    }
+}
