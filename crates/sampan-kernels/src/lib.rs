@@ -5,6 +5,7 @@
 pub mod buffer;
 pub mod element;
 pub mod parallel;
+pub mod rng;
 pub mod view;
 
 pub use buffer::Buffer;
