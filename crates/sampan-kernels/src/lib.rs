@@ -15,6 +15,7 @@ pub mod gemm;
 pub mod parallel;
 mod simd;
 pub mod special;
+pub mod rng;
 pub mod view;
 pub mod vmath;
 pub mod vmath_f32;
