@@ -4,8 +4,10 @@
 
 pub mod buffer;
 pub mod element;
+pub mod index;
 pub mod parallel;
 pub mod rng;
+pub mod sort;
 pub mod view;
 
 pub use buffer::Buffer;
