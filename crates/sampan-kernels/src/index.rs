@@ -1,0 +1,105 @@
+//! Indexing: gather, scatter, masks. Indices are `i64`, checked before anything is written, so an error leaves the
+//! destination as it was. Where duplicates meet, they meet in the order of their positions, whatever the threads.
+
+mod advanced;
+mod along;
+mod mask;
+mod rows;
+
+pub use advanced::{IndexPlan, index_get, index_put};
+pub use along::{Reduce, put_along_axis, take_along_axis};
+pub use mask::{
+    diag_embed, fill_diagonal, masked_fill, masked_scatter, masked_select, nonzero, one_hot, repeat_indices, triangle,
+};
+pub use rows::{embedding, embedding_grad, flatten_nd, index_add, index_fill, index_select, scatter_rows, sum_by_row};
+
+use crate::{Bool, Element, bf16, f16};
+use std::fmt;
+use std::num::Wrapping;
+use std::ops::{Add, Div, Mul};
+
+/// An index outside its axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadIndex {
+    /// Where in the index tensor it stands (flat).
+    pub position: usize,
+    /// The index.
+    pub value: i64,
+    /// The extent it had to stay below.
+    pub limit: usize,
+}
+
+impl fmt::Display for BadIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "index {} at position {} is out of range for extent {}", self.value, self.position, self.limit)
+    }
+}
+impl std::error::Error for BadIndex {}
+
+/// Checks every index against an extent; with `wrap`, −1 means the last.
+pub fn check(idx: &[i64], limit: usize, wrap: bool) -> Result<(), BadIndex> {
+    let low = if wrap { -(limit as i64) } else { 0 };
+    match idx.iter().position(|&i| i < low || i >= limit as i64) {
+        Some(position) => Err(BadIndex { position, value: idx[position], limit }),
+        None => Ok(()),
+    }
+}
+
+/// A checked index as a position.
+#[inline(always)]
+fn at(i: i64, limit: usize) -> usize {
+    (if i < 0 { i + limit as i64 } else { i }) as usize
+}
+
+/// An element with arithmetic: sums and products are formed in `Acc` (float32 for the half types, wrapping integers).
+pub trait Num: Element {
+    /// What sums are formed in.
+    type Acc: Copy
+        + Send
+        + Sync
+        + PartialOrd
+        + Add<Output = Self::Acc>
+        + Mul<Output = Self::Acc>
+        + Div<Output = Self::Acc>;
+    /// Into the wider type.
+    fn widen(self) -> Self::Acc;
+    /// Back, rounding or wrapping.
+    fn narrow(v: Self::Acc) -> Self;
+    /// A count as a number.
+    fn count(n: usize) -> Self::Acc;
+}
+
+macro_rules! float_num {
+    ($($t:ty => $acc:ty, $widen:expr, $narrow:expr);*) => {$(
+        impl Num for $t {
+            type Acc = $acc;
+            #[inline(always)]
+            fn widen(self) -> $acc { $widen(self) }
+            #[inline(always)]
+            fn narrow(v: $acc) -> $t { $narrow(v) }
+            #[inline(always)]
+            fn count(n: usize) -> $acc { n as $acc }
+        }
+    )*};
+}
+float_num!(
+    f32 => f32, std::convert::identity, std::convert::identity;
+    f64 => f64, std::convert::identity, std::convert::identity;
+    f16 => f32, f16::to_f32, f16::from_f32;
+    bf16 => f32, bf16::to_f32, bf16::from_f32
+);
+
+macro_rules! int_num {
+    ($($t:ty),*) => {$(
+        impl Num for $t {
+            type Acc = Wrapping<i64>;
+            #[inline(always)]
+            fn widen(self) -> Wrapping<i64> { Wrapping(self.to_i64()) }
+            #[inline(always)]
+            fn narrow(v: Wrapping<i64>) -> $t { <$t>::from_i64(v.0) }
+            #[inline(always)]
+            fn count(n: usize) -> Wrapping<i64> { Wrapping(n as i64) }
+        }
+    )*};
+}
+int_num!(Bool, u8, i8, i16, i32, i64);

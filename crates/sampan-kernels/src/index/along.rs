@@ -1,0 +1,214 @@
+//! An index for every element along one axis: take_along_axis, put_along_axis.
+
+use super::{BadIndex, Num, at, check};
+use crate::view::contiguous_strides;
+use crate::{Element, parallel};
+
+/// What happens where a value lands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Reduce {
+    Assign,
+    Add,
+    Mul,
+    Min,
+    Max,
+    Mean,
+}
+
+/// Walks the lines (last axis) of an index tensor over a contiguous array of the same rank.
+struct Walk {
+    shape: Vec<usize>,
+    strides: Vec<usize>,
+    axis: usize,
+    n: usize,
+}
+
+impl Walk {
+    fn new(shape: &[usize], axis: usize, idx_shape: &[usize]) -> Walk {
+        assert_eq!(shape.len(), idx_shape.len());
+        assert!(idx_shape.iter().zip(shape).enumerate().all(|(a, (i, n))| a == axis || i <= n));
+        let strides = contiguous_strides(shape).iter().map(|&s| s as usize).collect();
+        Walk { shape: idx_shape.to_vec(), strides, axis, n: shape[axis] }
+    }
+
+    fn width(&self) -> usize {
+        self.shape[self.shape.len() - 1]
+    }
+
+    /// Offset of the first element of a line, the indexed axis left out.
+    fn base(&self, mut line: usize) -> usize {
+        let mut offset = 0;
+        for a in (0..self.shape.len() - 1).rev() {
+            let c = line % self.shape[a];
+            line /= self.shape[a];
+            if a != self.axis {
+                offset += c * self.strides[a];
+            }
+        }
+        offset
+    }
+
+    /// Calls `f(column, offset)` for each element of a line.
+    #[inline(always)]
+    fn each(&self, line: usize, idx: &[i64], mut f: impl FnMut(usize, usize)) {
+        let base = self.base(line);
+        let last = self.axis + 1 == self.shape.len();
+        let (step, column) = (self.strides[self.axis], if last { 0 } else { 1 });
+        for (c, &i) in idx.iter().enumerate() {
+            f(c, base + at(i, self.n) * step + c * column);
+        }
+    }
+}
+
+/// `dst[…, j, …] = x[…, idx[…, j, …], …]`. `x` is contiguous; `idx` and `dst` have `idx_shape`, which along other axes
+/// may be shorter than `x`.
+pub fn take_along_axis<T: Element>(
+    x: &[T],
+    shape: &[usize],
+    axis: usize,
+    idx: &[i64],
+    idx_shape: &[usize],
+    wrap: bool,
+    dst: &mut [T],
+) -> Result<(), BadIndex> {
+    check(idx, shape[axis], wrap)?;
+    assert_eq!(idx.len(), dst.len());
+    if dst.is_empty() {
+        return Ok(());
+    }
+    let walk = Walk::new(shape, axis, idx_shape);
+    let width = walk.width();
+    let lines = ((1 << 13) / width).max(1);
+    parallel::for_each_chunk_mut(dst, lines * width, 2, |c, piece| {
+        for (l, row) in piece.chunks_mut(width).enumerate() {
+            let line = c * lines + l;
+            walk.each(line, &idx[line * width..][..width], |c, offset| row[c] = x[offset]);
+        }
+    });
+    Ok(())
+}
+
+/// `dst[…, idx[…, j, …], …] ⊕= values[…, j, …]`, duplicates in order. With `include_self` false the old element takes
+/// no part where a value lands. `idx` and `values` have `idx_shape`, which along other axes may be shorter than `dst`.
+pub fn put_along_axis<T: Num>(
+    dst: &mut [T],
+    shape: &[usize],
+    axis: usize,
+    idx: &[i64],
+    idx_shape: &[usize],
+    wrap: bool,
+    values: &[T],
+    reduce: Reduce,
+    include_self: bool,
+) -> Result<(), BadIndex> {
+    check(idx, shape[axis], wrap)?;
+    assert_eq!(idx.len(), values.len());
+    if idx.is_empty() || dst.is_empty() {
+        return Ok(());
+    }
+    // Slabs along the first axis are independent unless it is the indexed one.
+    let slabs = if axis == 0 { 1 } else { shape[0] };
+    let (slab, part) = (dst.len() / slabs, if axis == 0 { idx.len() } else { idx.len() / idx_shape[0] });
+    let (slab_shape, part_shape) = match axis {
+        0 => (shape.to_vec(), idx_shape.to_vec()),
+        _ => ([&[1], &shape[1..]].concat(), [&[1], &idx_shape[1..]].concat()),
+    };
+    let walk = Walk::new(&slab_shape, axis, &part_shape);
+    let width = walk.width();
+    let counting = reduce == Reduce::Mean || (!include_self && reduce != Reduce::Assign);
+    parallel::for_each_chunk_mut(dst, slab, (2 * part / slab).max(1), |s, slab| {
+        if s * part >= idx.len() {
+            return;
+        }
+        let mut landed = vec![0u32; if counting { slab.len() } else { 0 }];
+        let (idx, values) = (&idx[s * part..(s + 1) * part], &values[s * part..(s + 1) * part]);
+        for (line, (row, row_values)) in idx.chunks(width).zip(values.chunks(width)).enumerate() {
+            walk.each(line, row, |c, offset| {
+                let (d, v) = (&mut slab[offset], row_values[c]);
+                let mut fresh = false;
+                if counting {
+                    fresh = landed[offset] == 0 && !include_self;
+                    landed[offset] += 1;
+                }
+                let (old, new) = (d.widen(), v.widen());
+                *d = match reduce {
+                    _ if fresh => v,
+                    Reduce::Assign => v,
+                    Reduce::Add | Reduce::Mean => T::narrow(old + new),
+                    Reduce::Mul => T::narrow(old * new),
+                    // A NaN on either side stays.
+                    Reduce::Min => {
+                        if new < old || v.is_nan() {
+                            v
+                        } else {
+                            *d
+                        }
+                    }
+                    Reduce::Max => {
+                        if new > old || v.is_nan() {
+                            v
+                        } else {
+                            *d
+                        }
+                    }
+                };
+            });
+        }
+        if reduce == Reduce::Mean {
+            for (d, &count) in slab.iter_mut().zip(&landed).filter(|(_, c)| **c > 0) {
+                *d = T::narrow(d.widen() / T::count(count as usize + include_self as usize));
+            }
+        }
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn take_along_each_axis() {
+        let x: Vec<i32> = (0..6).collect();
+        let mut y = [0; 4];
+        take_along_axis(&x, &[2, 3], 1, &[2, -3, 1, 1], &[2, 2], true, &mut y).unwrap();
+        assert_eq!(y, [2, 0, 4, 4]);
+        let mut y = [0; 3];
+        take_along_axis(&x, &[2, 3], 0, &[1, 0, 1], &[1, 3], true, &mut y).unwrap();
+        assert_eq!(y, [3, 1, 5]);
+        let mut y = [0; 2];
+        take_along_axis(&x, &[2, 3], 1, &[2, 0], &[1, 2], true, &mut y).unwrap();
+        assert_eq!(y, [2, 0]);
+        assert_eq!(take_along_axis(&x, &[2, 3], 0, &[1, 2], &[1, 2], true, &mut y).unwrap_err().position, 1);
+    }
+
+    #[test]
+    fn put_with_every_reduction() {
+        // The values Paddle 3 gives for a 2×3 array of twos.
+        let put = |reduce, own, axis| {
+            let mut d = [2f32; 6];
+            put_along_axis(&mut d, &[2, 3], axis, &[0, 0, 1], &[1, 3], true, &[4.0, 6.0, 8.0], reduce, own).unwrap();
+            d
+        };
+        assert_eq!(put(Reduce::Add, true, 0), [6.0, 8.0, 2.0, 2.0, 2.0, 10.0]);
+        assert_eq!(put(Reduce::Add, true, 1), [12.0, 10.0, 2.0, 2.0, 2.0, 2.0]);
+        assert_eq!(put(Reduce::Add, false, 1), [10.0, 8.0, 2.0, 2.0, 2.0, 2.0]);
+        assert_eq!(put(Reduce::Mul, true, 1), [48.0, 16.0, 2.0, 2.0, 2.0, 2.0]);
+        assert_eq!(put(Reduce::Mul, false, 1), [24.0, 8.0, 2.0, 2.0, 2.0, 2.0]);
+        assert_eq!(put(Reduce::Min, true, 1), [2.0; 6]);
+        assert_eq!(put(Reduce::Min, false, 1), [4.0, 8.0, 2.0, 2.0, 2.0, 2.0]);
+        assert_eq!(put(Reduce::Max, true, 1), [6.0, 8.0, 2.0, 2.0, 2.0, 2.0]);
+        assert_eq!(put(Reduce::Mean, true, 1), [4.0, 5.0, 2.0, 2.0, 2.0, 2.0]);
+        assert_eq!(put(Reduce::Mean, false, 1), [5.0, 8.0, 2.0, 2.0, 2.0, 2.0]);
+        assert_eq!(put(Reduce::Assign, true, 1), [6.0, 8.0, 2.0, 2.0, 2.0, 2.0]);
+    }
+
+    #[test]
+    fn put_in_three_dimensions() {
+        let mut d = [0i64; 8];
+        put_along_axis(&mut d, &[2, 2, 2], 1, &[0, 1, 1, 0], &[2, 1, 2], true, &[1, 2, 3, 4], Reduce::Assign, true)
+            .unwrap();
+        assert_eq!(d, [1, 0, 0, 2, 0, 4, 3, 0]);
+    }
+}

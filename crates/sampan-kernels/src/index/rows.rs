@@ -1,0 +1,312 @@
+//! Whole rows by one index: index_select, index_add, embedding.
+
+use super::{BadIndex, Num, at, check};
+use crate::sort::{Axis, order_of_indices};
+use crate::{Element, parallel};
+use std::ops::Range;
+
+/// Elements copied per task.
+const CHUNK: usize = 1 << 15;
+
+/// Rows `idx` along the axis: `dst` is `outer × idx.len() × inner`.
+pub fn index_select<T: Element>(x: &[T], axis: Axis, idx: &[i64], wrap: bool, dst: &mut [T]) -> Result<(), BadIndex> {
+    check(idx, axis.n, wrap)?;
+    copy_rows(x, axis, idx, dst, |_, _| true);
+    Ok(())
+}
+
+/// Copies rows for which `keep(position, index)`, clears the others.
+fn copy_rows<T: Element>(
+    x: &[T],
+    axis: Axis,
+    idx: &[i64],
+    dst: &mut [T],
+    keep: impl Fn(usize, i64) -> bool + Sync + Send,
+) {
+    let Axis { outer, n, inner } = axis;
+    let k = idx.len();
+    assert_eq!(dst.len(), outer * k * inner);
+    if dst.is_empty() {
+        return;
+    }
+    let rows = (CHUNK / inner).max(1);
+    parallel::for_each_chunk_mut(dst, rows * inner, 1, |c, piece| {
+        for (r, row) in piece.chunks_exact_mut(inner).enumerate() {
+            let line = c * rows + r;
+            let (o, j) = if outer == 1 { (0, line) } else { (line / k, line % k) };
+            if keep(j, idx[j]) {
+                let from = (o * n + at(idx[j], n)) * inner;
+                row.copy_from_slice(&x[from..from + inner]);
+            } else {
+                row.fill(T::default());
+            }
+        }
+    });
+}
+
+/// Positions of equal indices side by side, in order: `(row, range into order)` for each row in use, ascending.
+struct Runs {
+    order: Vec<usize>,
+    runs: Vec<(usize, Range<usize>)>,
+}
+
+impl Runs {
+    fn new(idx: &[i64], n: usize) -> Runs {
+        let keys: Vec<i64> = idx.iter().map(|&i| at(i, n) as i64).collect();
+        let order = order_of_indices(&keys);
+        let mut start = 0;
+        let runs = order
+            .chunk_by(|&a, &b| keys[a] == keys[b])
+            .map(|run| {
+                start += run.len();
+                (keys[run[0]] as usize, start - run.len()..start)
+            })
+            .collect();
+        Runs { order, runs }
+    }
+}
+
+/// The rows named by ascending, different numbers, as separate mutable slices.
+fn disjoint_rows<T>(mut data: &mut [T], width: usize, rows: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
+    let mut passed = 0;
+    rows.map(|row| {
+        let (_, rest) = std::mem::take(&mut data).split_at_mut((row - passed) * width);
+        let (this, rest) = rest.split_at_mut(width);
+        data = rest;
+        passed = row + 1;
+        this
+    })
+    .collect()
+}
+
+/// Adds `alpha` times rows of `src` onto `row`, in order, in the accumulator's precision.
+fn add_rows<T: Num>(row: &mut [T], src: &[T], positions: &[usize], alpha: T::Acc) {
+    let width = row.len();
+    if let [p] = positions {
+        for (d, s) in row.iter_mut().zip(&src[p * width..]) {
+            *d = T::narrow(d.widen() + s.widen() * alpha);
+        }
+        return;
+    }
+    // A strip at a time keeps the sums in registers and near memory.
+    const STRIP: usize = 64;
+    for (c, strip) in row.chunks_mut(STRIP).enumerate() {
+        let mut sums = [T::count(0); STRIP];
+        let sums = &mut sums[..strip.len()];
+        sums.iter_mut().zip(&*strip).for_each(|(a, d)| *a = d.widen());
+        for p in positions {
+            let from = &src[p * width + c * STRIP..][..strip.len()];
+            sums.iter_mut().zip(from).for_each(|(a, s)| *a = *a + s.widen() * alpha);
+        }
+        strip.iter_mut().zip(&*sums).for_each(|(d, a)| *d = T::narrow(*a));
+    }
+}
+
+fn add_runs<T: Num>(dst: &mut [T], axis: Axis, k: usize, runs: &Runs, src: &[T], alpha: T::Acc) {
+    let Axis { outer, n, inner } = axis;
+    let each = |row: &mut [T], src: &[T], range: &Range<usize>| {
+        add_rows(row, src, &runs.order[range.clone()], alpha);
+    };
+    if outer == 1 {
+        let rows = disjoint_rows(dst, inner, runs.runs.iter().map(|r| r.0));
+        let mut work: Vec<_> = rows.into_iter().zip(&runs.runs).collect();
+        let cost = (k * inner / work.len().max(1)).max(1);
+        parallel::for_each_chunk_mut(&mut work, (CHUNK / cost).max(1), cost, |_, piece| {
+            piece.iter_mut().for_each(|(row, (_, range))| each(row, src, range));
+        });
+    } else {
+        parallel::for_each_chunk_mut(dst, n * inner, (k / n).max(1), |o, slab| {
+            let src = &src[o * k * inner..(o + 1) * k * inner];
+            for (row, range) in &runs.runs {
+                each(&mut slab[row * inner..(row + 1) * inner], src, range);
+            }
+        });
+    }
+}
+
+/// `dst[:, idx[j], :] += alpha · src[:, j, :]`, duplicates in order of `j`.
+pub fn index_add<T: Num>(
+    dst: &mut [T],
+    axis: Axis,
+    idx: &[i64],
+    wrap: bool,
+    src: &[T],
+    alpha: f64,
+) -> Result<(), BadIndex> {
+    check(idx, axis.n, wrap)?;
+    assert_eq!(src.len(), axis.outer * idx.len() * axis.inner);
+    if !src.is_empty() {
+        add_runs(dst, axis, idx.len(), &Runs::new(idx, axis.n), src, T::from_f64(alpha).widen());
+    }
+    Ok(())
+}
+
+/// `dst[:, idx[j], :] = src[:, j, :]`; of duplicates the last stays.
+pub fn scatter_rows<T: Element>(dst: &mut [T], axis: Axis, idx: &[i64], wrap: bool, src: &[T]) -> Result<(), BadIndex> {
+    check(idx, axis.n, wrap)?;
+    let Axis { n, inner, .. } = axis;
+    let k = idx.len();
+    assert_eq!(src.len(), axis.outer * k * inner);
+    if src.is_empty() {
+        return Ok(());
+    }
+    parallel::for_each_chunk_mut(dst, n * inner, 1, |o, slab| {
+        for (j, &i) in idx.iter().enumerate() {
+            let (to, from) = (at(i, n) * inner, (o * k + j) * inner);
+            slab[to..to + inner].copy_from_slice(&src[from..from + inner]);
+        }
+    });
+    Ok(())
+}
+
+/// `dst[:, idx[j], :] = value`.
+pub fn index_fill<T: Element>(dst: &mut [T], axis: Axis, idx: &[i64], wrap: bool, value: T) -> Result<(), BadIndex> {
+    check(idx, axis.n, wrap)?;
+    let Axis { n, inner, .. } = axis;
+    if dst.is_empty() {
+        return Ok(());
+    }
+    parallel::for_each_chunk_mut(dst, n * inner, 1, |_, slab| {
+        for &i in idx {
+            slab[at(i, n) * inner..][..inner].fill(value);
+        }
+    });
+    Ok(())
+}
+
+/// Rows of `weight` (`rows × width`) for each id; the row `padding` reads as zeros.
+pub fn embedding<T: Element>(
+    weight: &[T],
+    width: usize,
+    ids: &[i64],
+    padding: Option<i64>,
+    dst: &mut [T],
+) -> Result<(), BadIndex> {
+    let axis = Axis { outer: 1, n: weight.len() / width.max(1), inner: width };
+    check(ids, axis.n, false)?;
+    copy_rows(weight, axis, ids, dst, |_, id| Some(id) != padding);
+    Ok(())
+}
+
+/// Adds the gradient of [`embedding`] onto `grad_weight`: only rows in use are touched, the padding row never.
+pub fn embedding_grad<T: Num>(
+    grad_weight: &mut [T],
+    width: usize,
+    ids: &[i64],
+    padding: Option<i64>,
+    grad: &[T],
+) -> Result<(), BadIndex> {
+    let axis = Axis { outer: 1, n: grad_weight.len() / width.max(1), inner: width };
+    check(ids, axis.n, false)?;
+    assert_eq!(grad.len(), ids.len() * width);
+    if !grad.is_empty() {
+        let mut runs = Runs::new(ids, axis.n);
+        runs.runs.retain(|(row, _)| Some(*row as i64) != padding);
+        add_runs(grad_weight, axis, ids.len(), &runs, grad, T::count(1));
+    }
+    Ok(())
+}
+
+/// Rows in use and, for each, the sum of its gradients: the sparse form of [`embedding_grad`].
+pub fn sum_by_row<T: Num>(ids: &[i64], rows: usize, width: usize, grad: &[T]) -> Result<(Vec<i64>, Vec<T>), BadIndex> {
+    check(ids, rows, false)?;
+    let mut runs = Runs::new(ids, rows);
+    let used: Vec<i64> = runs.runs.iter().map(|r| r.0 as i64).collect();
+    runs.runs.iter_mut().enumerate().for_each(|(i, r)| r.0 = i);
+    let mut sums = vec![T::default(); used.len() * width];
+    let axis = Axis { outer: 1, n: used.len(), inner: width };
+    if !sums.is_empty() {
+        add_runs(&mut sums, axis, ids.len(), &runs, grad, T::count(1));
+    }
+    Ok((used, sums))
+}
+
+/// Turns `m` index tuples of length `d` (`idx` is `m × d`) over the first `d` axes of `shape` into row numbers; the
+/// rows have `shape[d..].product()` elements. With it `gather_nd` is [`index_select`] and `scatter_nd_add` is
+/// [`index_add`] on `Axis { outer: 1, n: shape[..d].product(), inner: shape[d..].product() }`.
+pub fn flatten_nd(idx: &[i64], shape: &[usize], d: usize, m: usize, wrap: bool) -> Result<Vec<i64>, BadIndex> {
+    assert_eq!(idx.len(), m * d);
+    let mut rows = vec![0i64; m];
+    for (r, row) in rows.iter_mut().enumerate() {
+        for (a, &n) in shape[..d].iter().enumerate() {
+            let position = r * d + a;
+            check(&idx[position..=position], n, wrap).map_err(|e| BadIndex { position, ..e })?;
+            *row = *row * n as i64 + at(idx[position], n) as i64;
+        }
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn select_and_add_are_transposes() {
+        let axis = Axis { outer: 2, n: 3, inner: 2 };
+        let x: Vec<i32> = (0..12).collect();
+        let mut y = vec![0; 16];
+        index_select(&x, axis, &[2, 0, -1, 1], true, &mut y).unwrap();
+        assert_eq!(y, [4, 5, 0, 1, 4, 5, 2, 3, 10, 11, 6, 7, 10, 11, 8, 9]);
+        let mut g = vec![100; 12];
+        index_add(&mut g, axis, &[2, 0, -1, 1], true, &y, 1.0).unwrap();
+        assert_eq!(g, [100, 101, 102, 103, 108, 110, 106, 107, 108, 109, 120, 122]);
+        let e = index_select(&x, axis, &[0, 3], true, &mut y).unwrap_err();
+        assert_eq!(e, BadIndex { position: 1, value: 3, limit: 3 });
+        assert!(index_select(&x, axis, &[-1], false, &mut y).is_err());
+    }
+
+    #[test]
+    fn duplicates_have_the_same_bits_for_any_threads() {
+        let (n, k, width) = (50, 5000, 70);
+        let (mut idx, mut src) = (vec![0i64; k], vec![0f32; k * width]);
+        crate::rng::randint(1, 0, &mut idx, 0, n as i64);
+        crate::rng::normal(1, 0, &mut src, 0.0, 1.0);
+        let mut want = vec![0f32; n * width];
+        for (j, &i) in idx.iter().enumerate() {
+            for c in 0..width {
+                want[i as usize * width + c] += src[j * width + c];
+            }
+        }
+        let axis = Axis { outer: 1, n, inner: width };
+        for _ in 0..2 {
+            let mut got = vec![0f32; n * width];
+            index_add(&mut got, axis, &idx, false, &src, 1.0).unwrap();
+            assert_eq!(got, want);
+        }
+    }
+
+    #[test]
+    fn embedding_keeps_padding_still() {
+        let w: Vec<f32> = (0..8).map(|v| v as f32).collect();
+        let ids = [3, 1, 3, 0];
+        let mut y = [9f32; 8];
+        embedding(&w, 2, &ids, Some(1), &mut y).unwrap();
+        assert_eq!(y, [6.0, 7.0, 0.0, 0.0, 6.0, 7.0, 0.0, 1.0]);
+        let mut g = [0f32; 8];
+        embedding_grad(&mut g, 2, &ids, Some(1), &[1.0; 8]).unwrap();
+        assert_eq!(g, [1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 2.0, 2.0]);
+        let (rows, sums) = sum_by_row(&ids, 4, 2, &[1f32; 8]).unwrap();
+        assert_eq!((rows, sums), (vec![0, 1, 3], vec![1.0, 1.0, 1.0, 1.0, 2.0, 2.0]));
+        assert!(embedding(&w, 2, &[4], None, &mut [0f32; 2]).is_err());
+    }
+
+    #[test]
+    fn nd_and_overwrite() {
+        assert_eq!(flatten_nd(&[1, 2, 0, -1], &[2, 3, 4], 2, 2, true), Ok(vec![5, 2]));
+        assert_eq!(
+            flatten_nd(&[1, 2, 0, 3], &[2, 3, 4], 2, 2, true),
+            Err(BadIndex { position: 3, value: 3, limit: 3 })
+        );
+        let axis = Axis { outer: 1, n: 3, inner: 1 };
+        let mut d = [0, 0, 0];
+        scatter_rows(&mut d, axis, &[1, 1, 0], false, &[5, 6, 7]).unwrap();
+        assert_eq!(d, [7, 6, 0]);
+        index_fill(&mut d, axis, &[2, 0], false, 1).unwrap();
+        assert_eq!(d, [1, 6, 1]);
+        let mut h = [crate::f16::ZERO];
+        let ones = vec![crate::f16::from_f32(1.0); 4096];
+        index_add(&mut h, Axis { outer: 1, n: 1, inner: 1 }, &[0; 4096], false, &ones, 1.0).unwrap();
+        assert_eq!(h[0].to_f32(), 4096.0);
+    }
+}

@@ -1,0 +1,223 @@
+//! Sorting and selecting along one axis.
+
+use super::{Packed, key_bits, pack_all, sort_packed, with_packed};
+use crate::{Element, parallel};
+
+/// Contiguous data seen along one axis: `outer × n × inner` elements, the axis in the middle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// Product of the extents before the axis.
+    pub outer: usize,
+    /// Extent of the axis.
+    pub n: usize,
+    /// Product of the extents after the axis.
+    pub inner: usize,
+}
+
+impl Axis {
+    /// Splits a shape at an axis.
+    pub fn of(shape: &[usize], axis: usize) -> Axis {
+        let product = |s: &[usize]| s.iter().product();
+        Axis { outer: product(&shape[..axis]), n: shape[axis], inner: product(&shape[axis + 1..]) }
+    }
+
+    /// Lines along the axis.
+    pub fn lines(&self) -> usize {
+        self.outer * self.inner
+    }
+
+    /// The elements of one line.
+    pub(crate) fn line<'a, T: Copy>(&self, x: &'a [T], line: usize) -> impl Iterator<Item = T> + 'a {
+        let start = line / self.inner * self.n * self.inner + line % self.inner;
+        let (n, inner) = (self.n, self.inner);
+        (0..n).map(move |j| x[start + j * inner])
+    }
+}
+
+/// Fills `k` results for each line; `f(line, out)` gets them one after the other, they are then laid along the axis.
+pub(super) fn per_line<R: Copy + Default + Send + Sync>(
+    axis: Axis,
+    k: usize,
+    dst: &mut [R],
+    f: impl Fn(usize, &mut [R]) + Sync + Send,
+) {
+    assert_eq!(dst.len(), axis.lines() * k);
+    if dst.is_empty() {
+        return;
+    }
+    let cost = (8 * axis.n / k).max(1);
+    if axis.inner == 1 {
+        return parallel::for_each_chunk_mut(dst, k, cost, f);
+    }
+    let mut lines = vec![R::default(); dst.len()];
+    parallel::for_each_chunk_mut(&mut lines, k, cost, f);
+    parallel::for_each_chunk_mut(dst, k * axis.inner, 1, |o, slab| {
+        for (j, row) in slab.chunks_mut(axis.inner).enumerate() {
+            for (i, v) in row.iter_mut().enumerate() {
+                *v = lines[(o * axis.inner + i) * k + j];
+            }
+        }
+    });
+}
+
+/// Values at positions along the axis: `k` of them for each line.
+fn take<T: Element>(x: &[T], axis: Axis, k: usize, indices: &[i64], values: &mut [T]) {
+    if values.is_empty() {
+        return;
+    }
+    assert_eq!(values.len(), indices.len());
+    let inner = axis.inner;
+    parallel::for_each_chunk_mut(values, inner * k, 2, |o, slab| {
+        let x = &x[o * axis.n * inner..(o + 1) * axis.n * inner];
+        let idx = &indices[o * k * inner..(o + 1) * k * inner];
+        for (rv, ri) in slab.chunks_mut(inner).zip(idx.chunks(inner)) {
+            for (i, (v, &p)) in rv.iter_mut().zip(ri).enumerate() {
+                *v = x[p as usize * inner + i];
+            }
+        }
+    });
+}
+
+/// Positions that would sort each line; stable.
+pub fn argsort<T: Element>(x: &[T], axis: Axis, descending: bool, indices: &mut [i64]) {
+    per_line(axis, axis.n, indices, |line, out| {
+        with_packed!(T, axis.n, P => {
+            let mut pairs: Vec<P> = pack_all(axis.line(x, line), descending);
+            sort_packed(&mut pairs, key_bits::<T>());
+            for (o, p) in out.iter_mut().zip(pairs) {
+                *o = p.position() as i64;
+            }
+        })
+    });
+}
+
+/// Each line in order, with the positions the values came from; stable.
+pub fn sort<T: Element>(x: &[T], axis: Axis, descending: bool, values: &mut [T], indices: &mut [i64]) {
+    argsort(x, axis, descending, indices);
+    take(x, axis, axis.n, indices, values);
+}
+
+/// The `k` largest (or smallest) of each line, best first, with their positions; of equals the first comes first. The
+/// order is always the sorted one, which `sorted = false` allows too.
+pub fn topk<T: Element>(x: &[T], axis: Axis, k: usize, largest: bool, values: &mut [T], indices: &mut [i64]) {
+    per_line(axis, k, indices, |line, out| {
+        with_packed!(T, axis.n, P => {
+            let mut pairs: Vec<P> = pack_all(axis.line(x, line), largest);
+            if k < pairs.len() {
+                pairs.select_nth_unstable(k);
+                pairs.truncate(k);
+            }
+            pairs.sort_unstable();
+            for (o, p) in out.iter_mut().zip(pairs) {
+                *o = p.position() as i64;
+            }
+        })
+    });
+    take(x, axis, k, indices, values);
+}
+
+/// The `k`-th smallest of each line (`k` counts from 1) and its position.
+pub fn kthvalue<T: Element>(x: &[T], axis: Axis, k: usize, values: &mut [T], indices: &mut [i64]) {
+    per_line(axis, 1, indices, |line, out| {
+        with_packed!(T, axis.n, P => {
+            let mut pairs: Vec<P> = pack_all(axis.line(x, line), false);
+            out[0] = pairs.select_nth_unstable(k - 1).1.position() as i64;
+        })
+    });
+    take(x, axis, 1, indices, values);
+}
+
+/// The most frequent value of each line, the smallest of several, and its last position (as Paddle gives it).
+pub fn mode<T: Element>(x: &[T], axis: Axis, values: &mut [T], indices: &mut [i64]) {
+    per_line(axis, 1, indices, |line, out| {
+        with_packed!(T, axis.n, P => {
+            let mut pairs: Vec<P> = pack_all(axis.line(x, line), false);
+            sort_packed(&mut pairs, key_bits::<T>());
+            let mut best = 0;
+            for run in pairs.chunk_by(|a, b| a.key() == b.key()) {
+                if run.len() > best {
+                    best = run.len();
+                    out[0] = run[run.len() - 1].position() as i64;
+                }
+            }
+        })
+    });
+    take(x, axis, 1, indices, values);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: Axis = Axis { outer: 1, n: 6, inner: 1 };
+    const X: [f32; 6] = [3.0, f32::NAN, 1.0, 2.0, f32::NEG_INFINITY, f32::INFINITY];
+
+    #[test]
+    fn nan_is_last_or_first() {
+        let (mut v, mut i) = ([0f32; 6], [0; 6]);
+        sort(&X, LINE, false, &mut v, &mut i);
+        assert_eq!(i, [4, 2, 3, 0, 5, 1]);
+        assert!(v[5].is_nan() && v[0] == f32::NEG_INFINITY);
+        argsort(&X, LINE, true, &mut i);
+        assert_eq!(i, [1, 5, 0, 3, 2, 4]);
+        let (mut v, mut i) = ([0f32; 3], [0; 3]);
+        topk(&X, LINE, 3, true, &mut v, &mut i);
+        assert_eq!(i, [1, 5, 0]);
+        topk(&X, LINE, 3, false, &mut v, &mut i);
+        assert_eq!((i, v), ([4, 2, 3], [f32::NEG_INFINITY, 1.0, 2.0]));
+        let (mut v, mut i) = ([0f32], [0]);
+        kthvalue(&X, LINE, 4, &mut v, &mut i);
+        assert_eq!((i, v), ([0], [3.0]));
+    }
+
+    #[test]
+    fn stable_both_ways() {
+        let x = [1i32, 1, 1, 2, 2];
+        let axis = Axis { outer: 1, n: 5, inner: 1 };
+        let mut i = [0; 5];
+        argsort(&x, axis, true, &mut i);
+        assert_eq!(i, [3, 4, 0, 1, 2]);
+        argsort(&x, axis, false, &mut i);
+        assert_eq!(i, [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn along_a_middle_axis() {
+        // Shape [2, 3, 2].
+        let x = [3i64, 30, 1, 10, 2, 20, 5, 60, 6, 50, 4, 40];
+        let axis = Axis::of(&[2, 3, 2], 1);
+        let (mut v, mut i) = ([0; 12], [0; 12]);
+        sort(&x, axis, false, &mut v, &mut i);
+        assert_eq!(v, [1, 10, 2, 20, 3, 30, 4, 40, 5, 50, 6, 60]);
+        assert_eq!(i, [1, 1, 2, 2, 0, 0, 2, 2, 0, 1, 1, 0]);
+        let (mut v, mut i) = ([0; 4], [0; 4]);
+        topk(&x, axis, 1, true, &mut v, &mut i);
+        assert_eq!((v, i), ([3, 30, 6, 60], [0, 0, 1, 0]));
+    }
+
+    #[test]
+    fn mode_is_smallest_and_last() {
+        let x = [2f64, 2.0, 3.0, 3.0, 1.0, 1.0, 0.0, 1.0, 0.0, 5.0];
+        let (mut v, mut i) = ([0.0; 2], [0; 2]);
+        mode(&x, Axis { outer: 2, n: 5, inner: 1 }, &mut v, &mut i);
+        assert_eq!((v, i), ([2.0, 0.0], [1, 3]));
+    }
+
+    #[test]
+    fn every_dtype_against_the_library() {
+        for dtype in crate::DType::ALL {
+            crate::match_dtype!(dtype, T => {
+                let mut raw = vec![0i64; 4000];
+                crate::rng::randint(5, 0, &mut raw, -120, 120);
+                let x: Vec<T> = raw.iter().map(|&v| T::from_i64(v)).collect();
+                let axis = Axis { outer: 1, n: x.len(), inner: 1 };
+                let (mut v, mut i) = (vec![T::default(); x.len()], vec![0; x.len()]);
+                sort(&x, axis, false, &mut v, &mut i);
+                let mut want: Vec<usize> = (0..x.len()).collect();
+                want.sort_by(|&a, &b| x[a].to_f64().total_cmp(&x[b].to_f64()));
+                assert!(i.iter().zip(&want).all(|(&a, &b)| a as usize == b), "{dtype}");
+                assert!(v.windows(2).all(|w| w[0].to_f64() <= w[1].to_f64()), "{dtype}");
+            });
+        }
+    }
+}
