@@ -9,7 +9,6 @@ pub mod elementwise;
 pub mod nest;
 pub mod conv;
 mod conv_direct;
-pub mod element;
 pub mod float;
 pub mod gemm;
 pub mod index;

@@ -1,0 +1,72 @@
+//! Writes every op's samples for `scripts/golden.py`: tensors as safetensors, the calls as JSON.
+
+use safetensors::tensor::{Dtype, TensorView};
+use sampan_core::{DType, Tensor, Value, op};
+use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
+
+fn dtype(d: DType) -> Dtype {
+    match d {
+        DType::Bool => Dtype::BOOL,
+        DType::UInt8 => Dtype::U8,
+        DType::Int8 => Dtype::I8,
+        DType::Int16 => Dtype::I16,
+        DType::Int32 => Dtype::I32,
+        DType::Int64 => Dtype::I64,
+        DType::Float16 => Dtype::F16,
+        DType::BFloat16 => Dtype::BF16,
+        DType::Float32 => Dtype::F32,
+        DType::Float64 => Dtype::F64,
+    }
+}
+
+fn to_json(v: &Value, tensors: &mut Vec<Tensor>) -> Json {
+    let mut tensor = |t: &Tensor| {
+        tensors.push(t.clone());
+        json!({ "tensor": tensors.len() - 1 })
+    };
+    match v {
+        Value::None => Json::Null,
+        Value::Bool(b) => json!(b),
+        Value::Int(i) => json!(i),
+        Value::Float(f) => json!({ "float": f.to_string() }),
+        Value::Str(s) => json!(&**s),
+        Value::DType(d) => json!({ "dtype": d.name() }),
+        Value::Ints(v) => json!(v.as_slice()),
+        Value::Floats(v) => json!(v),
+        Value::Tensor(t) => tensor(t),
+        Value::Tensors(ts) => ts.iter().map(tensor).collect(),
+        Value::List(vs) => vs.iter().map(|v| to_json(v, tensors)).collect(),
+    }
+}
+
+fn main() {
+    let folder = std::env::args().nth(1).expect("usage: dump_samples FOLDER");
+    let mut tensors = Vec::new();
+    let mut calls = Vec::new();
+    for op in op::all() {
+        if op.peer.is_some_and(|p| p.starts_with("none:")) {
+            continue;
+        }
+        for (i, s) in op.samples.map(|f| f()).unwrap_or_default().iter().enumerate() {
+            if s.no_peer.is_some() {
+                continue;
+            }
+            let args: Vec<Json> = s.positional.iter().map(|v| to_json(v, &mut tensors)).collect();
+            let named: BTreeMap<&str, Json> = s.named.iter().map(|(n, v)| (*n, to_json(v, &mut tensors))).collect();
+            let names: Vec<&str> = op.params.iter().map(|p| p.name).collect();
+            calls.push(json!({
+                "op": op.name, "module": op.module, "peer": op.peer, "sample": i, "args": args, "named": named,
+                "params": names, "grad": !op.non_diff,
+            }));
+        }
+    }
+    let bytes: Vec<Vec<u8>> = tensors.iter().map(Tensor::to_bytes).collect();
+    let views = tensors.iter().zip(&bytes).enumerate().map(|(i, (t, b))| {
+        (i.to_string(), TensorView::new(dtype(t.dtype()), t.shape().to_vec(), b).expect("bytes fit the shape"))
+    });
+    std::fs::create_dir_all(&folder).expect("the folder can be made");
+    safetensors::serialize_to_file(views, None, format!("{folder}/samples.safetensors").as_ref()).expect("writes");
+    std::fs::write(format!("{folder}/samples.json"), serde_json::to_string(&calls).expect("is JSON")).expect("writes");
+    println!("{} calls of {} ops in {folder}", calls.len(), op::all().len());
+}

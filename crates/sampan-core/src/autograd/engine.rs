@@ -1,0 +1,332 @@
+//! Walks the recorded graph backwards, newest call first, without recursion.
+
+use super::mode::{grad_enabled, set_grad_enabled};
+use super::node::{Edge, Node};
+use crate::error::Kind;
+use crate::tensor::Inner;
+use crate::{Error, Result, Tensor, flags};
+use smallvec::SmallVec;
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::sync::Arc;
+
+/// How [`grad`] walks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GradOptions<'a> {
+    /// Keep the saved values for another walk. Follows `create_graph` unless set.
+    pub retain_graph: Option<bool>,
+    /// Record the walk itself, for gradients of gradients.
+    pub create_graph: bool,
+    /// Give `None` for an input that the outputs do not depend on, instead of an error.
+    pub allow_unused: bool,
+    /// Treat these as constants.
+    pub no_grad_vars: &'a [Tensor],
+}
+
+/// Adds the gradients of `outputs` to `.grad` of every leaf they depend on. A missing gradient of an output means ones.
+#[track_caller]
+pub fn backward(outputs: &[Tensor], grads: &[Option<Tensor>], retain_graph: bool) -> Result<()> {
+    crate::dispatch::outermost(|| {
+        Walk::new(outputs, grads, None, &GradOptions { retain_graph: Some(retain_graph), ..Default::default() })?.run()
+    })
+    .map(|_| ())
+}
+
+/// The gradients of `outputs` with respect to `inputs`, without touching any `.grad`.
+#[track_caller]
+pub fn grad(
+    outputs: &[Tensor],
+    inputs: &[Tensor],
+    grad_outputs: &[Option<Tensor>],
+    options: GradOptions,
+) -> Result<Vec<Option<Tensor>>> {
+    let found = crate::dispatch::outermost(|| Walk::new(outputs, grad_outputs, Some(inputs), &options)?.run())?;
+    if !options.allow_unused
+        && let Some(i) = found.iter().position(Option::is_none)
+    {
+        return Err(Error::invalid(format!(
+            "input {i} of shape {:?} does not take part in the outputs",
+            inputs[i].shape()
+        ))
+        .hint("pass allow_unused=True to get None for it, or check for a detach() or stop_gradient on the way")
+        .in_op("grad"));
+    }
+    Ok(found)
+}
+
+/// The place of a tensor in the graph: a leaf, or an output of a node.
+#[derive(PartialEq, Eq, Hash, Clone, Copy)]
+enum Place {
+    Leaf(*const Inner),
+    Output(*const Node, usize),
+}
+
+fn place(t: &Tensor) -> Place {
+    match t.history() {
+        Some(h) => Place::Output(Arc::as_ptr(h.node.get()), h.index),
+        None => Place::Leaf(t.as_ptr()),
+    }
+}
+
+fn edge_place(e: &Edge) -> Option<Place> {
+    match e {
+        Edge::None => None,
+        Edge::Leaf(t) => Some(Place::Leaf(t.as_ptr())),
+        Edge::Node(n, i) => Some(Place::Output(Arc::as_ptr(n.get()), *i)),
+    }
+}
+
+/// A node waiting for its turn; the newest comes first, when all that depends on it has been seen.
+struct Pending(Arc<Node>);
+impl PartialEq for Pending {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.seq == other.0.seq
+    }
+}
+impl Eq for Pending {}
+impl PartialOrd for Pending {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Pending {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.seq.cmp(&other.0.seq)
+    }
+}
+
+type Slots = SmallVec<[Option<Tensor>; 1]>;
+
+struct Walk {
+    heap: BinaryHeap<Pending>,
+    slots: HashMap<*const Node, Slots>,
+    /// With given inputs: where they lie, and what has arrived there.
+    wanted: Option<HashMap<Place, Option<Tensor>>>,
+    order: Vec<Place>,
+    /// With given inputs: the nodes that lead to one of them.
+    relevant: HashSet<*const Node>,
+    blocked: HashSet<Place>,
+    retain: bool,
+    create: bool,
+}
+
+impl Walk {
+    fn new(
+        outputs: &[Tensor],
+        grads: &[Option<Tensor>],
+        inputs: Option<&[Tensor]>,
+        options: &GradOptions,
+    ) -> Result<Walk> {
+        let mut walk = Walk {
+            heap: BinaryHeap::new(),
+            slots: HashMap::new(),
+            wanted: inputs.map(|ts| ts.iter().map(|t| (place(t), None)).collect()),
+            order: inputs.unwrap_or_default().iter().map(place).collect(),
+            relevant: HashSet::new(),
+            blocked: options.no_grad_vars.iter().map(place).collect(),
+            retain: options.retain_graph.unwrap_or(options.create_graph),
+            create: options.create_graph,
+        };
+        if walk.wanted.is_some() {
+            walk.find_relevant(outputs);
+        }
+        for (i, t) in outputs.iter().enumerate() {
+            if !t.requires_grad() {
+                return Err(Error::new(
+                    Kind::PreconditionNotMet,
+                    format!("output {i} of shape {:?} has stop_gradient=True, so it has no gradient", t.shape()),
+                )
+                .hint("compute it from a parameter or a tensor with stop_gradient=False, outside no_grad"));
+            }
+            let g = match grads.get(i).and_then(Option::as_ref) {
+                Some(g) if g.shape() != t.shape() => {
+                    let (g, t) = (g.shape(), t.shape());
+                    return Err(Error::invalid(format!("grad_tensor {i} has shape {g:?}, its output has {t:?}")));
+                }
+                Some(g) => g.clone(),
+                None => Tensor::full_like_scalar(t, 1.0),
+            };
+            t.check_history()?;
+            match t.history() {
+                Some(h) => walk.deliver_node(h.node.get(), h.index, g)?,
+                None => walk.deliver_leaf(t, g)?,
+            }
+        }
+        Ok(walk)
+    }
+
+    /// Marks every node on a way from the outputs to a wanted place.
+    fn find_relevant(&mut self, outputs: &[Tensor]) {
+        let wanted = self.wanted.as_ref().expect("called with given inputs");
+        let mut seen = HashSet::new();
+        let mut nodes: Vec<Arc<Node>> = Vec::new();
+        let mut stack: Vec<Arc<Node>> = outputs.iter().filter_map(|t| t.history().map(|h| h.node.get().clone())).collect();
+        while let Some(node) = stack.pop() {
+            if !seen.insert(Arc::as_ptr(&node)) {
+                continue;
+            }
+            for e in &node.edges {
+                if let Edge::Node(n, _) = e {
+                    stack.push(n.get().clone());
+                }
+            }
+            nodes.push(node);
+        }
+        nodes.sort_by_key(|n| n.seq);
+        for node in &nodes {
+            let leads = node.edges.iter().any(|e| {
+                let Some(p) = edge_place(e) else { return false };
+                if self.blocked.contains(&p) {
+                    return false;
+                }
+                wanted.contains_key(&p) || matches!(e, Edge::Node(n, _) if self.relevant.contains(&Arc::as_ptr(n.get())))
+            });
+            if leads {
+                self.relevant.insert(Arc::as_ptr(node));
+            }
+        }
+    }
+
+    fn run(mut self) -> Result<Vec<Option<Tensor>>> {
+        struct Restore(bool);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                set_grad_enabled(self.0);
+            }
+        }
+        let _restore = Restore(grad_enabled());
+        set_grad_enabled(self.create);
+        while let Some(Pending(node)) = self.heap.pop() {
+            let Some(mut slots) = self.slots.remove(&Arc::as_ptr(&node)) else { continue };
+            self.watch(&node, &mut slots)?;
+            if self.wanted.is_some() && !self.relevant.contains(&Arc::as_ptr(&node)) {
+                continue;
+            }
+            let needs: SmallVec<[bool; 4]> = node.edges.iter().map(|e| self.needs(e)).collect();
+            let grads = node.run(&slots, &needs, self.retain)?;
+            if grads.len() != node.edges.len() {
+                return Err(Error::new(
+                    Kind::PreconditionNotMet,
+                    format!("the gradient formula gave {} gradients for {} inputs", grads.len(), node.edges.len()),
+                )
+                .in_op(node.name));
+            }
+            for ((edge, need), grad) in node.edges.iter().zip(needs).zip(grads) {
+                let Some(g) = grad.filter(|_| need) else { continue };
+                if flags::anomaly_mode() {
+                    check_anomaly(&node, &g)?;
+                }
+                match edge {
+                    Edge::None => {}
+                    Edge::Leaf(t) => self.deliver_leaf(t, g).map_err(|e| e.in_op(node.name))?,
+                    Edge::Node(n, i) => self.deliver_node(n.get(), *i, g).map_err(|e| e.in_op(node.name))?,
+                }
+            }
+        }
+        let mut wanted = self.wanted.unwrap_or_default();
+        Ok(self.order.iter().map(|p| wanted.get_mut(p).and_then(|g| g.clone())).collect())
+    }
+
+    fn needs(&self, edge: &Edge) -> bool {
+        let Some(p) = edge_place(edge) else { return false };
+        if self.blocked.contains(&p) {
+            return false;
+        }
+        match &self.wanted {
+            None => true,
+            Some(w) => {
+                w.contains_key(&p) || matches!(edge, Edge::Node(n, _) if self.relevant.contains(&Arc::as_ptr(n.get())))
+            }
+        }
+    }
+
+    /// Hooks, retained gradients and wanted inputs on the outputs of a node whose gradients are now complete.
+    fn watch(&mut self, node: &Arc<Node>, slots: &mut Slots) -> Result<()> {
+        let (hooks, retain) = {
+            let w = node.watch.lock();
+            (w.hooks.clone(), w.retain.clone())
+        };
+        for (index, _, hook) in hooks {
+            if let Some(g) = &slots[index]
+                && let Some(new) = hook(g)?
+            {
+                slots[index] = Some(new);
+            }
+        }
+        for (index, tensor) in retain {
+            if let (Some(inner), Some(g)) = (tensor.upgrade(), &slots[index]) {
+                Tensor::from_inner(inner).set_grad(Some(g.clone()));
+            }
+        }
+        if let Some(wanted) = &mut self.wanted {
+            for (index, g) in slots.iter().enumerate() {
+                if let Some(w) = wanted.get_mut(&Place::Output(Arc::as_ptr(node), index)) {
+                    *w = g.clone();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn deliver_node(&mut self, node: &Arc<Node>, index: usize, g: Tensor) -> Result<()> {
+        let (shape, dtype, _) = &node.outs[index];
+        let g = fit(g, shape, *dtype)?;
+        let slots = match self.slots.entry(Arc::as_ptr(node)) {
+            std::collections::hash_map::Entry::Occupied(e) => e.into_mut(),
+            std::collections::hash_map::Entry::Vacant(e) => {
+                self.heap.push(Pending(node.clone()));
+                e.insert(SmallVec::from_elem(None, node.outs.len()))
+            }
+        };
+        slots[index] = Some(match slots[index].take() {
+            Some(old) => old.try_add(&g)?,
+            None => g,
+        });
+        Ok(())
+    }
+
+    fn deliver_leaf(&mut self, leaf: &Tensor, g: Tensor) -> Result<()> {
+        let mut g = fit(g, leaf.shape(), leaf.dtype())?;
+        for hook in leaf.hooks() {
+            if let Some(new) = hook(&g)? {
+                g = new;
+            }
+        }
+        match &mut self.wanted {
+            Some(wanted) => {
+                if let Some(slot) = wanted.get_mut(&place(leaf)) {
+                    *slot = Some(match slot.take() {
+                        Some(old) => old.try_add(&g)?,
+                        None => g,
+                    });
+                }
+            }
+            None => leaf.accumulate_grad(g)?,
+        }
+        Ok(())
+    }
+}
+
+/// A gradient has the shape and dtype of what it is the gradient of.
+fn fit(g: Tensor, shape: &[usize], dtype: crate::DType) -> Result<Tensor> {
+    if g.shape() != shape {
+        return Err(Error::new(
+            Kind::PreconditionNotMet,
+            format!("the gradient formula gave shape {:?} for an input of shape {shape:?}", g.shape()),
+        ));
+    }
+    if g.dtype() == dtype { Ok(g) } else { g.try_cast(dtype) }
+}
+
+fn check_anomaly(node: &Node, g: &Tensor) -> Result<()> {
+    let (nan, _) = crate::debug::count_non_finite(g);
+    if nan == 0 {
+        return Ok(());
+    }
+    let place = node.place.map(|l| format!(" called at {l}")).unwrap_or_default();
+    Err(Error::new(
+        Kind::NotFinite,
+        format!("the gradient of the call{place} gave {nan} NaN in an input of shape {:?}", g.shape()),
+    )
+    .in_op(node.name))
+}

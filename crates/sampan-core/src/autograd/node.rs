@@ -1,0 +1,322 @@
+//! The recorded graph: one node a call.
+
+use crate::op::Outputs;
+use crate::shape::{Layout, Shape};
+use crate::storage::Storage;
+use crate::{DType, Device, Error, Result, Tensor};
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+use std::cell::RefCell;
+use std::panic::Location;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+/// A gradient formula: from the outputs' gradients to the inputs'.
+pub type GradFn = Box<dyn Fn(&Grad) -> Result<Grads> + Send + Sync>;
+/// A function that sees a gradient and may replace it.
+pub type Hook = Arc<dyn Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync>;
+
+static NEXT_SEQ: AtomicU64 = AtomicU64::new(1);
+
+/// One recorded call.
+pub struct Node {
+    pub(super) name: &'static str,
+    /// Nodes are numbered as they are made, so a node's number is above those of all it depends on.
+    pub(super) seq: u64,
+    pub(super) edges: SmallVec<[Edge; 3]>,
+    pub(super) outs: SmallVec<[(Shape, DType, Device); 1]>,
+    pub(super) state: Mutex<Option<Arc<State>>>,
+    pub(super) watch: Mutex<Watch>,
+    pub(super) place: Option<&'static Location<'static>>,
+}
+
+/// What hangs on a node's outputs.
+#[derive(Default)]
+pub(super) struct Watch {
+    pub hooks: Vec<(usize, u64, Hook)>,
+    pub retain: Vec<(usize, Weak<crate::tensor::Inner>)>,
+}
+
+/// What a formula needs; dropped once the walk has passed.
+pub(super) struct State {
+    formula: GradFn,
+    saved: SmallVec<[Saved; 2]>,
+    outputs: SmallVec<[SavedOutput; 1]>,
+}
+
+/// Where the gradient of an input goes.
+pub(super) enum Edge {
+    /// Nowhere.
+    None,
+    /// Into `.grad` of a leaf.
+    Leaf(Tensor),
+    /// To the call that made the input, at this output.
+    Node(NodeRef, usize),
+}
+
+/// The link from a tensor to the call that made it.
+#[derive(Clone)]
+pub(crate) struct History {
+    pub node: NodeRef,
+    pub index: usize,
+}
+
+/// A counted reference to a node. Dropping the last one of a long chain must not recurse, so drops are queued.
+#[derive(Clone)]
+pub(crate) struct NodeRef(Option<Arc<Node>>);
+
+thread_local! {
+    static DROPS: RefCell<Option<Vec<Arc<Node>>>> = const { RefCell::new(None) };
+}
+
+impl NodeRef {
+    pub fn get(&self) -> &Arc<Node> {
+        self.0.as_ref().expect("a NodeRef is empty only while it is dropped")
+    }
+}
+
+impl Drop for NodeRef {
+    fn drop(&mut self) {
+        let Some(node) = self.0.take() else { return };
+        // During thread teardown the queue may be gone; then the plain drop is all there is.
+        let _ = DROPS.try_with(|queue| {
+            {
+                let mut q = queue.borrow_mut();
+                if let Some(q) = q.as_mut() {
+                    q.push(node);
+                    return;
+                }
+                *q = Some(vec![node]);
+            }
+            loop {
+                let next = queue.borrow_mut().as_mut().and_then(Vec::pop);
+                match next {
+                    Some(node) => drop(node),
+                    None => break,
+                }
+            }
+            *queue.borrow_mut() = None;
+        });
+    }
+}
+
+/// An input kept for the formula, with the version it had.
+struct Saved {
+    tensor: Tensor,
+    version: u64,
+}
+
+/// An output kept for the formula: its memory, not the tensor, which would keep its own node alive for ever.
+struct SavedOutput {
+    storage: Storage,
+    layout: Layout,
+    dtype: DType,
+    version: u64,
+}
+
+impl Node {
+    /// Makes the node of a call and hangs it on the outputs.
+    pub(crate) fn attach(
+        name: &'static str,
+        inputs: &[&Tensor],
+        outputs: Outputs,
+        saved: &[&Tensor],
+        save_outputs: bool,
+        formula: GradFn,
+    ) -> Outputs {
+        let edges = inputs.iter().map(|t| Edge::to(t)).collect();
+        let saved = saved.iter().map(|t| Saved { tensor: (*t).clone(), version: t.storage().version() }).collect();
+        let kept = if save_outputs {
+            outputs
+                .iter()
+                .map(|t| SavedOutput {
+                    storage: t.storage().clone(),
+                    layout: t.layout().clone(),
+                    dtype: t.dtype(),
+                    version: t.storage().version(),
+                })
+                .collect()
+        } else {
+            SmallVec::new()
+        };
+        let node = NodeRef(Some(Arc::new(Node {
+            name,
+            seq: NEXT_SEQ.fetch_add(1, Ordering::Relaxed),
+            edges,
+            outs: outputs.iter().map(|t| (Shape::from_slice(t.shape()), t.dtype(), t.device())).collect(),
+            state: Mutex::new(Some(Arc::new(State { formula, saved, outputs: kept }))),
+            watch: Mutex::default(),
+            place: crate::dispatch::caller(),
+        })));
+        outputs
+            .into_iter()
+            .enumerate()
+            .map(|(index, t)| {
+                if t.dtype().is_float() { t.with_history(History { node: node.clone(), index }) } else { t }
+            })
+            .collect()
+    }
+
+    /// The op's name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The user's line that made the call.
+    pub fn place(&self) -> Option<&'static Location<'static>> {
+        self.place
+    }
+
+    /// Runs the formula.
+    pub(super) fn run(
+        self: &Arc<Self>,
+        grads: &[Option<Tensor>],
+        needs: &[bool],
+        retain: bool,
+    ) -> Result<SmallVec<[Option<Tensor>; 3]>> {
+        let state = if retain { self.state.lock().clone() } else { self.state.lock().take() };
+        let state = state.ok_or_else(|| {
+            Error::new(
+                crate::error::Kind::PreconditionNotMet,
+                "the values saved for this gradient were freed by an earlier backward",
+            )
+            .hint("pass retain_graph=True to the first backward if the graph is walked twice")
+            .in_op(self.name)
+        })?;
+        let mut saved = SmallVec::new();
+        for s in &state.saved {
+            self.check_version("input", s.tensor.shape(), s.version, s.tensor.storage().version())?;
+            saved.push(s.tensor.clone());
+        }
+        let mut outputs = SmallVec::new();
+        for (index, o) in state.outputs.iter().enumerate() {
+            self.check_version("output", &o.layout.shape, o.version, o.storage.version())?;
+            let t = Tensor::from_parts(o.storage.clone(), o.layout.clone(), o.dtype, false);
+            let history = History { node: NodeRef(Some(self.clone())), index };
+            outputs.push(if o.dtype.is_float() { t.with_history(history) } else { t });
+        }
+        let g = Grad { node: self, grads, needs, saved, outputs };
+        (state.formula)(&g).map(|g| g.0).map_err(|e| e.in_op(self.name))
+    }
+
+    fn check_version(&self, what: &str, shape: &[usize], then: u64, now: u64) -> Result<()> {
+        if then == now {
+            return Ok(());
+        }
+        let place = self.place.map(|l| format!(" at {l}")).unwrap_or_default();
+        Err(Error::new(
+            crate::error::Kind::PreconditionNotMet,
+            format!(
+                "the gradient needs the {what} of shape {shape:?} of the call{place} as it was at version {then}, but it \
+                 was changed in place and is at version {now}"
+            ),
+        )
+        .hint("use the out-of-place form of that op, or change a clone()")
+        .in_op(self.name))
+    }
+}
+
+impl Edge {
+    fn to(t: &Tensor) -> Edge {
+        match t.history() {
+            _ if !t.requires_grad() => Edge::None,
+            Some(h) => Edge::Node(h.node.clone(), h.index),
+            None => Edge::Leaf(t.clone()),
+        }
+    }
+}
+
+/// What a gradient formula sees.
+pub struct Grad<'a> {
+    node: &'a Arc<Node>,
+    grads: &'a [Option<Tensor>],
+    needs: &'a [bool],
+    saved: SmallVec<[Tensor; 2]>,
+    outputs: SmallVec<[Tensor; 1]>,
+}
+
+impl Grad<'_> {
+    /// The gradient of the first output.
+    pub fn grad(&self) -> Tensor {
+        self.grad_of(0)
+    }
+
+    /// The gradient of output `i`; zeros if nothing came back to it.
+    pub fn grad_of(&self, i: usize) -> Tensor {
+        self.grads[i].clone().unwrap_or_else(|| {
+            let (shape, dtype, device) = &self.node.outs[i];
+            Tensor::zeroed(shape, *dtype, *device)
+        })
+    }
+
+    /// Did a gradient come back to output `i`?
+    pub fn has_grad(&self, i: usize) -> bool {
+        self.grads[i].is_some()
+    }
+
+    /// Is the gradient of the `i`-th tensor among the arguments wanted? Others may be `None`.
+    pub fn needs(&self, i: usize) -> bool {
+        self.needs[i]
+    }
+
+    /// `f()` if the gradient of the `i`-th tensor is wanted.
+    pub fn if_needed(&self, i: usize, f: impl FnOnce() -> Tensor) -> Option<Tensor> {
+        self.needs(i).then(f)
+    }
+
+    /// A saved input, in the order of the `saved` list.
+    pub fn saved(&self, i: usize) -> &Tensor {
+        &self.saved[i]
+    }
+
+    /// A saved output (only with `grad_from_output`).
+    pub fn output(&self, i: usize) -> &Tensor {
+        &self.outputs[i]
+    }
+}
+
+/// Gradients of the tensors among the arguments, in their order.
+pub struct Grads(pub(super) SmallVec<[Option<Tensor>; 3]>);
+
+impl From<Tensor> for Grads {
+    fn from(t: Tensor) -> Grads {
+        Grads(smallvec::smallvec![Some(t)])
+    }
+}
+impl From<Option<Tensor>> for Grads {
+    fn from(t: Option<Tensor>) -> Grads {
+        Grads(smallvec::smallvec![t])
+    }
+}
+impl<const N: usize> From<[Option<Tensor>; N]> for Grads {
+    fn from(ts: [Option<Tensor>; N]) -> Grads {
+        Grads(ts.into_iter().collect())
+    }
+}
+impl From<Vec<Option<Tensor>>> for Grads {
+    fn from(ts: Vec<Option<Tensor>>) -> Grads {
+        Grads(ts.into())
+    }
+}
+impl From<Vec<Tensor>> for Grads {
+    fn from(ts: Vec<Tensor>) -> Grads {
+        Grads(ts.into_iter().map(Some).collect())
+    }
+}
+
+impl Node {
+    pub(crate) fn add_hook(&self, index: usize, id: u64, hook: Hook) {
+        self.watch.lock().hooks.push((index, id, hook));
+    }
+
+    pub(crate) fn remove_hook(&self, id: u64) -> bool {
+        let mut watch = self.watch.lock();
+        let before = watch.hooks.len();
+        watch.hooks.retain(|(_, i, _)| *i != id);
+        before != watch.hooks.len()
+    }
+
+    pub(crate) fn retain_grad(&self, index: usize, tensor: Weak<crate::tensor::Inner>) {
+        self.watch.lock().retain.push((index, tensor));
+    }
+}

@@ -1,0 +1,50 @@
+//! Finds the op that made the first NaN or infinity.
+
+use crate::error::Kind;
+use crate::op::OpDef;
+use crate::{Error, Result, Tensor, Value};
+use sampan_kernels::match_dtype;
+
+/// How many NaN and infinite values a tensor holds. Integers hold none.
+pub fn count_non_finite(t: &Tensor) -> (usize, usize) {
+    if !t.dtype().is_float() || t.device() != crate::Device::Cpu {
+        return (0, 0);
+    }
+    let t = t.detach().contiguous();
+    match_dtype!(t.dtype(), T in float => {
+        let data = t.data::<T>();
+        data.slice().iter().fold((0, 0), |(nan, inf), &v| {
+            let v = sampan_kernels::Element::to_f64(v);
+            (nan + v.is_nan() as usize, inf + v.is_infinite() as usize)
+        })
+    }, else => (0, 0))
+}
+
+/// Fails if an output is not finite although all inputs were.
+pub(crate) fn check_finite(op: &'static OpDef, args: &[Value], outputs: &[Tensor]) -> Result<()> {
+    // Random and uninitialised memory (`empty`) is nobody's mistake.
+    if op.family() == "creation" {
+        return Ok(());
+    }
+    for (i, t) in outputs.iter().enumerate() {
+        let (nan, inf) = count_non_finite(t);
+        if nan + inf == 0 {
+            continue;
+        }
+        let mut inputs = Vec::new();
+        for (p, v) in op.params.iter().zip(args) {
+            v.for_each_tensor(&mut |t| {
+                let (nan, inf) = count_non_finite(t);
+                inputs.push(format!("{}={:?} {} with {nan} NaN, {inf} Inf", p.name, t.shape(), t.dtype()));
+            });
+        }
+        let place = crate::dispatch::caller().map(|l| format!(", called at {l}")).unwrap_or_default();
+        return Err(Error::new(
+            Kind::NotFinite,
+            format!("output {i} of shape {:?} has {nan} NaN and {inf} Inf{place}", t.shape()),
+        )
+        .in_op(op.name)
+        .received(inputs.join(", ")));
+    }
+    Ok(())
+}

@@ -1,0 +1,294 @@
+//! The one road of every call: AMP cast, then the op's body (inference first, then its kernel), NaN check, the node of
+//! the gradient, the listener.
+
+use crate::autograd::{self, Grad, GradFn, Grads, Node, grad_enabled};
+use crate::op::{OpDef, OutputSet, Outputs};
+use crate::shape::{Shape, checked_numel};
+use crate::value::Args;
+use crate::{DType, Device, Error, Result, Tensor, Value, flags};
+use std::cell::{Cell, RefCell};
+use std::panic::Location;
+use std::rc::Rc;
+
+/// What an op's body sees of its call.
+pub struct Cx<'a> {
+    op: &'static OpDef,
+    args: &'a [Value],
+    device: Device,
+    track: bool,
+    recorded: Cell<bool>,
+}
+
+/// Watches every call on this thread: tracers, profilers, debuggers.
+pub trait Listener {
+    /// A call begins. Composites call other ops, so calls nest.
+    fn enter(&self, _op: &'static OpDef, _args: &[Value]) {}
+    /// A call ended with these outputs.
+    fn exit(&self, _op: &'static OpDef, _args: &[Value], _outputs: &[Tensor]) {}
+}
+
+thread_local! {
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+    static CALLER: Cell<Option<&'static Location<'static>>> = const { Cell::new(None) };
+    static LISTENERS: RefCell<Vec<Rc<dyn Listener>>> = const { RefCell::new(Vec::new()) };
+    static LISTENING: Cell<bool> = const { Cell::new(false) };
+    static COMPOSITES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Is an op running on this thread?
+pub(crate) fn inside() -> bool {
+    DEPTH.get() > 0
+}
+
+/// The user's line whose call is running.
+pub(crate) fn caller() -> Option<&'static Location<'static>> {
+    CALLER.get()
+}
+
+/// Runs `f` with a listener on every call of this thread.
+pub fn listen<R>(listener: Rc<dyn Listener>, f: impl FnOnce() -> R) -> R {
+    struct Pop;
+    impl Drop for Pop {
+        fn drop(&mut self) {
+            LISTENERS.with_borrow_mut(|l| {
+                l.pop();
+                LISTENING.set(!l.is_empty());
+            });
+        }
+    }
+    LISTENERS.with_borrow_mut(|l| l.push(listener));
+    LISTENING.set(true);
+    let _pop = Pop;
+    f()
+}
+
+/// Runs `f` with every fused kernel replaced by the composite it stands for. Tests compare the two.
+pub fn with_composites<R>(f: impl FnOnce() -> R) -> R {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            COMPOSITES.set(self.0);
+        }
+    }
+    let _restore = Restore(COMPOSITES.replace(true));
+    f()
+}
+
+/// Enters a region where errors of panicking ops unwind silently, and turns such an unwinding back into a `Result` at
+/// its outermost edge.
+#[track_caller]
+pub(crate) fn outermost<R>(f: impl FnOnce() -> Result<R>) -> Result<R> {
+    struct Leave;
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            DEPTH.set(DEPTH.get() - 1);
+        }
+    }
+    let depth = DEPTH.get();
+    DEPTH.set(depth + 1);
+    let leave = Leave;
+    if depth > 0 {
+        return f();
+    }
+    CALLER.set(Some(Location::caller()));
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
+    drop(leave);
+    result.unwrap_or_else(|payload| match payload.downcast::<Error>() {
+        Ok(error) => Err(*error),
+        Err(other) => std::panic::resume_unwind(other),
+    })
+}
+
+/// Calls an op. Every call of every front goes through here.
+#[track_caller]
+pub fn dispatch(op: &'static OpDef, mut args: Args) -> Result<Outputs> {
+    if crate::amp::enabled() {
+        crate::amp::cast_inputs(op, &mut args)?;
+    }
+    outermost(|| call(op, &args)).map_err(|e| e.in_op(op.name).received_args(op, &args))
+}
+
+/// Calls an op and writes its result into its first argument, whose new handle it returns.
+#[track_caller]
+pub fn dispatch_inplace(op: &'static OpDef, args: Args) -> Result<Tensor> {
+    let Some(Value::Tensor(target)) = args.first() else {
+        return Err(Error::dtype("the first argument of an in-place op must be a Tensor").in_op(op.name));
+    };
+    let mut target = target.clone();
+    let mut outputs = dispatch(op, args)?;
+    target.take_inplace(outputs.remove(0), op.name)?;
+    Ok(target)
+}
+
+fn call(op: &'static OpDef, args: &[Value]) -> Result<Outputs> {
+    let mut device = Device::Cpu;
+    let mut wants_grad = false;
+    for value in args {
+        value.for_each_tensor(&mut |t| {
+            if t.device() == Device::Meta {
+                device = Device::Meta;
+            }
+            wants_grad |= t.requires_grad();
+        });
+    }
+    let track = wants_grad && grad_enabled() && !op.non_diff;
+    let cx = Cx { op, args, device, track, recorded: Cell::new(false) };
+    let listening = LISTENING.get();
+    if listening {
+        for l in LISTENERS.with_borrow(|l| l.clone()) {
+            l.enter(op, args);
+        }
+    }
+    let body = match op.reference {
+        Some(reference) if COMPOSITES.get() => reference,
+        _ => op.run,
+    };
+    // A primitive states its own gradient; what it calls on the way is not recorded.
+    let outputs = if op.primitive { autograd::no_grad(|| body(&cx))? } else { body(&cx)? };
+    if op.primitive && track && !cx.recorded.get() && !COMPOSITES.get() && outputs.iter().any(|t| t.dtype().is_float())
+    {
+        return Err(Error::new(
+            crate::error::Kind::Unimplemented,
+            "has no gradient for these arguments, and one was asked for",
+        )
+        .hint("wrap the call in no_grad or set stop_gradient on its inputs"));
+    }
+    if flags::check_nan_inf() {
+        crate::debug::check_finite(op, args, &outputs)?;
+    }
+    if listening {
+        for l in LISTENERS.with_borrow(|l| l.clone()) {
+            l.exit(op, args, &outputs);
+        }
+    }
+    Ok(outputs)
+}
+
+impl Error {
+    /// Shapes and dtypes of the tensors that the failed call was given.
+    fn received_args(self, op: &OpDef, args: &[Value]) -> Error {
+        if self.op() != op.name {
+            return self;
+        }
+        let mut parts = Vec::new();
+        for (p, v) in op.params.iter().zip(args) {
+            match v {
+                Value::Tensor(t) => parts.push(format!("{}={:?} {}", p.name, t.shape(), t.dtype())),
+                Value::Tensors(ts) => {
+                    let each: Vec<_> =
+                        ts.iter().take(8).map(|t| format!("{:?} {}", t.shape(), t.dtype())).collect();
+                    let more = if ts.len() > 8 { ", …" } else { "" };
+                    parts.push(format!("{}=({}{more})", p.name, each.join(", ")));
+                }
+                _ => {}
+            }
+        }
+        if parts.is_empty() { self } else { self.received(parts.join(", ")) }
+    }
+}
+
+impl<'a> Cx<'a> {
+    /// The arguments in the order of the signature.
+    pub fn args(&self) -> &'a [Value] {
+        self.args
+    }
+
+    /// The op that runs.
+    pub fn op(&self) -> &'static OpDef {
+        self.op
+    }
+
+    /// Will a gradient be asked for?
+    pub fn tracks(&self) -> bool {
+        self.track
+    }
+
+    /// The device of the inputs.
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// A new tensor on the device of the inputs, values unspecified. Every check comes before this.
+    pub fn out(&self, shape: impl AsRef<[usize]>, dtype: DType) -> Result<Tensor> {
+        checked_numel(shape.as_ref())?;
+        Ok(Tensor::uninit(shape, dtype, self.device))
+    }
+
+    /// A new tensor of zeros on the device of the inputs.
+    pub fn zeros(&self, shape: impl AsRef<[usize]>, dtype: DType) -> Result<Tensor> {
+        checked_numel(shape.as_ref())?;
+        Ok(Tensor::zeroed(shape, dtype, self.device))
+    }
+
+    /// Runs the CPU kernel; a meta tensor needs none.
+    pub fn cpu(&self, kernel: impl FnOnce() -> Result<()>) -> Result<()> {
+        match self.device {
+            Device::Cpu => kernel(),
+            Device::Meta => Ok(()),
+        }
+    }
+
+    /// For ops whose result's shape depends on values: refuses meta tensors.
+    pub fn needs_values(&self) -> Result<()> {
+        match self.device {
+            Device::Meta => Err(Error::invalid("the result's shape depends on the values, which a meta tensor lacks")),
+            _ => Ok(()),
+        }
+    }
+
+    /// States the gradient and gives the outputs back. `saved` are the inputs whose values the formula reads, as
+    /// `g.saved(i)`; shapes and numbers are captured. The formula is written in differentiable ops and returns one
+    /// gradient for each tensor among the arguments, in their order.
+    pub fn grad<O: OutputSet, R: Into<Grads>>(
+        &self,
+        outputs: O,
+        saved: &[&Tensor],
+        formula: impl Fn(&Grad) -> Result<R> + Send + Sync + 'static,
+    ) -> Result<O> {
+        self.record(outputs, saved, false, formula)
+    }
+
+    /// Like [`grad`](Self::grad) for a formula that also reads the outputs' values, as `g.output(i)`.
+    pub fn grad_from_output<O: OutputSet, R: Into<Grads>>(
+        &self,
+        outputs: O,
+        saved: &[&Tensor],
+        formula: impl Fn(&Grad) -> Result<R> + Send + Sync + 'static,
+    ) -> Result<O> {
+        self.record(outputs, saved, true, formula)
+    }
+
+    fn record<O: OutputSet, R: Into<Grads>>(
+        &self,
+        outputs: O,
+        saved: &[&Tensor],
+        save_outputs: bool,
+        formula: impl Fn(&Grad) -> Result<R> + Send + Sync + 'static,
+    ) -> Result<O> {
+        self.recorded.set(true);
+        if !self.track {
+            return Ok(outputs);
+        }
+        let mut inputs = smallvec::SmallVec::<[&Tensor; 4]>::new();
+        self.args.iter().for_each(|v| v.for_each_tensor(&mut |t| inputs.push(t)));
+        for t in &inputs {
+            t.check_history()?;
+        }
+        let formula: GradFn = Box::new(move |g| formula(g).map(Into::into));
+        let outputs = Node::attach(self.op.name, &inputs, outputs.into_outputs(), saved, save_outputs, formula);
+        Ok(O::from_outputs(outputs))
+    }
+
+    /// The common shape of a result with some axes reduced.
+    pub fn reduced_shape(shape: &[usize], reduced: &[bool], keepdim: bool) -> Shape {
+        shape
+            .iter()
+            .zip(reduced)
+            .filter_map(|(&n, &r)| match (r, keepdim) {
+                (false, _) => Some(n),
+                (true, true) => Some(1),
+                (true, false) => None,
+            })
+            .collect()
+    }
+}

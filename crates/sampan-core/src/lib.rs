@@ -1,0 +1,36 @@
+//! Tensors, the op registry, dispatch and automatic differentiation of sampan.
+//!
+//! ```
+//! use sampan_core::Tensor;
+//! let x = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]).requires_grad_();
+//! let y = x.matmul(&x).tanh().sum(());
+//! y.backward();
+//! assert_eq!(x.grad().unwrap().shape(), [2, 2]);
+//! ```
+
+extern crate self as sampan_core;
+
+pub mod amp;
+pub mod autograd;
+pub mod debug;
+mod device;
+pub mod dispatch;
+pub mod error;
+pub mod flags;
+pub mod op;
+pub mod ops;
+pub mod promote;
+pub mod random;
+pub mod sample;
+pub mod shape;
+mod storage;
+pub mod tensor;
+pub mod value;
+
+pub use autograd::{GradOptions, backward, enable_grad, grad, grad_enabled, no_grad, set_grad_enabled};
+pub use device::Device;
+pub use error::{Error, Result};
+pub use sampan_kernels::{Bool, DType, Element, bf16, f16};
+pub use shape::{Layout, Shape};
+pub use tensor::Tensor;
+pub use value::{Axes, Ints, Operand, Scalar, Value};

@@ -1,0 +1,266 @@
+//! The op registry: everything about an op, in one place, for everyone who asks.
+
+use crate::dispatch::Cx;
+use crate::sample::Sample;
+use crate::value::Args;
+use crate::{Error, Result, Tensor, Value};
+use smallvec::SmallVec;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// What an op returns.
+pub type Outputs = SmallVec<[Tensor; 2]>;
+
+/// One op. `#[op]` writes these; see `docs/adding-an-op.md`.
+pub struct OpDef {
+    /// Paddle's name.
+    pub name: &'static str,
+    /// Paddle's module below the top: `""`, `"nn.functional"`, `"linalg"` …
+    pub module: &'static str,
+    /// The source file; its stem is the op's family.
+    pub file: &'static str,
+    /// Documentation with a runnable example.
+    pub doc: &'static str,
+    /// The signature.
+    pub params: &'static [Param],
+    /// Other accepted argument names: (alias, name).
+    pub aliases: &'static [(&'static str, &'static str)],
+    /// Other public names of the same op, such as `nn.functional.tanh` for `tanh`.
+    pub also: &'static [&'static str],
+    /// The shape of the result.
+    pub returns: Returns,
+    /// Computes by itself and states its own gradient; otherwise it is composed of other ops.
+    pub primitive: bool,
+    /// The mathematics has no gradient.
+    pub non_diff: bool,
+    /// Has a form `name_` that writes into its first argument.
+    pub inplace: bool,
+    /// What automatic mixed precision does with its inputs.
+    pub amp: Amp,
+    /// The ONNX operator it maps to one to one.
+    pub onnx: Option<&'static str>,
+    /// What to compare with where Paddle has no such name; `none: reason` where nothing is.
+    pub peer: Option<&'static str>,
+    /// Relative error against the peer in float32 where the usual 1e-5 is too strict.
+    pub tol: Option<f64>,
+    /// The body.
+    pub run: fn(&Cx) -> Result<Outputs>,
+    /// The composite that a fused kernel replaces, to test it against.
+    pub reference: Option<fn(&Cx) -> Result<Outputs>>,
+    /// Sample inputs for the tests.
+    pub samples: Option<fn() -> Vec<Sample>>,
+}
+
+/// One parameter of an op.
+pub struct Param {
+    /// Paddle's name.
+    pub name: &'static str,
+    /// What it may hold.
+    pub kind: Kind,
+    /// May it be `None`?
+    pub optional: bool,
+    /// The value when left out; required without one.
+    pub default: Option<fn() -> Value>,
+    /// The default as written in the source.
+    pub default_repr: &'static str,
+}
+
+/// What a parameter may hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Kind {
+    Tensor,
+    Tensors,
+    Operand,
+    Int,
+    Float,
+    Bool,
+    Str,
+    DType,
+    Ints,
+    Floats,
+    Scalar,
+    Any,
+}
+
+/// The shape of a result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Returns {
+    /// One tensor.
+    One,
+    /// A tuple of that many.
+    Tuple(usize),
+    /// A list.
+    List,
+    /// One tensor or a tuple, depending on the arguments (`return_mask` and the like).
+    Varying,
+}
+
+/// What automatic mixed precision does with an op's float inputs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Amp {
+    /// Cast to the low precision.
+    White,
+    /// Cast to float32.
+    Black,
+    /// Left as they come; mixed inputs go to the widest.
+    Follow,
+}
+
+/// What an op's body may return.
+pub trait OutputSet: Sized {
+    /// Which kind of result this is.
+    const RETURNS: Returns;
+    /// As a flat list.
+    fn into_outputs(self) -> Outputs;
+    /// Back from a flat list.
+    fn from_outputs(outputs: Outputs) -> Self;
+}
+
+/// A result whose number of tensors depends on the arguments.
+#[derive(Clone, Debug)]
+pub struct Varying(pub Vec<Tensor>);
+
+impl OutputSet for Tensor {
+    const RETURNS: Returns = Returns::One;
+    #[inline]
+    fn into_outputs(self) -> Outputs {
+        smallvec::smallvec![self]
+    }
+    #[inline]
+    fn from_outputs(mut outputs: Outputs) -> Self {
+        outputs.pop().expect("an op with one output returns one tensor")
+    }
+}
+impl OutputSet for Vec<Tensor> {
+    const RETURNS: Returns = Returns::List;
+    fn into_outputs(self) -> Outputs {
+        self.into()
+    }
+    fn from_outputs(outputs: Outputs) -> Self {
+        outputs.into_vec()
+    }
+}
+impl OutputSet for Varying {
+    const RETURNS: Returns = Returns::Varying;
+    fn into_outputs(self) -> Outputs {
+        self.0.into()
+    }
+    fn from_outputs(outputs: Outputs) -> Self {
+        Varying(outputs.into_vec())
+    }
+}
+macro_rules! output_tuple {
+    ($n:literal: $($v:ident $t:ident),*) => {
+        impl OutputSet for ($($t,)*) {
+            const RETURNS: Returns = Returns::Tuple($n);
+            fn into_outputs(self) -> Outputs {
+                let ($($v,)*) = self;
+                smallvec::smallvec![$($v),*]
+            }
+            fn from_outputs(outputs: Outputs) -> Self {
+                let mut it = outputs.into_iter();
+                $(let $v = it.next().expect("an op returns as many tensors as it declares");)*
+                ($($v,)*)
+            }
+        }
+    };
+}
+output_tuple!(2: a Tensor, b Tensor);
+output_tuple!(3: a Tensor, b Tensor, c Tensor);
+output_tuple!(4: a Tensor, b Tensor, c Tensor, d Tensor);
+output_tuple!(5: a Tensor, b Tensor, c Tensor, d Tensor, e Tensor);
+
+/// Looks through `Result` at what an op returns.
+pub trait ReturnType {
+    /// The value inside.
+    type Value: OutputSet;
+    /// Which kind of result it is.
+    const RETURNS: Returns = <Self::Value as OutputSet>::RETURNS;
+}
+impl<T: OutputSet> ReturnType for Result<T> {
+    type Value = T;
+}
+
+/// An op as it is collected at link time.
+pub struct Entry(pub &'static OpDef);
+inventory::collect!(Entry);
+
+static REGISTRY: LazyLock<HashMap<&'static str, &'static OpDef>> = LazyLock::new(|| {
+    let mut map = HashMap::new();
+    for Entry(op) in inventory::iter::<Entry> {
+        assert!(map.insert(op.name, *op).is_none(), "two ops are called {}", op.name);
+    }
+    map
+});
+
+/// Every op, sorted by name.
+pub fn all() -> Vec<&'static OpDef> {
+    let mut ops: Vec<_> = REGISTRY.values().copied().collect();
+    ops.sort_by_key(|op| op.name);
+    ops
+}
+
+/// The op of that name.
+pub fn find(name: &str) -> Option<&'static OpDef> {
+    REGISTRY.get(name).copied()
+}
+
+impl OpDef {
+    /// The family: the stem of the source file.
+    pub fn family(&self) -> &'static str {
+        let stem = self.file.rsplit(['/', '\\']).next().unwrap_or(self.file);
+        stem.strip_suffix(".rs").unwrap_or(stem)
+    }
+
+    /// The signature as a person reads it: `sum(x, axis=None, keepdim=false)`.
+    pub fn signature(&self) -> String {
+        let params: Vec<String> = self
+            .params
+            .iter()
+            .map(|p| if p.default.is_some() { format!("{}={}", p.name, p.default_repr) } else { p.name.into() })
+            .collect();
+        format!("{}({})", self.name, params.join(", "))
+    }
+
+    /// Position of a parameter by its name or one of its aliases. `input` and `dim` are understood everywhere.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        let at = |n: &str| self.params.iter().position(|p| p.name == n);
+        at(name).or_else(|| self.aliases.iter().find(|(a, _)| *a == name).and_then(|(_, n)| at(n))).or_else(|| {
+            match name {
+                "input" => at("x"),
+                "other" => at("y"),
+                "dim" => at("axis"),
+                "keep_dim" => at("keepdim"),
+                "size" => at("shape"),
+                _ => None,
+            }
+        })
+    }
+
+    /// Puts positional and named arguments in the order of the signature and fills in defaults.
+    pub fn bind(&self, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<Args> {
+        let fail = |message: String| Error::dtype(message).hint(self.signature()).in_op(self.name);
+        if positional.len() > self.params.len() {
+            let (most, got) = (self.params.len(), positional.len());
+            return Err(fail(format!("takes at most {most} arguments, got {got}")));
+        }
+        let mut slots: Vec<Option<Value>> = positional.into_iter().map(Some).collect();
+        slots.resize_with(self.params.len(), || None);
+        for (name, value) in named {
+            let i = self.position(name).ok_or_else(|| fail(format!("has no argument `{name}`")))?;
+            if slots[i].replace(value).is_some() {
+                return Err(fail(format!("got two values for argument `{}`", self.params[i].name)));
+            }
+        }
+        self.params
+            .iter()
+            .zip(slots)
+            .map(|(p, slot)| match (slot, p.default) {
+                (Some(v), _) => Ok(v),
+                (None, Some(default)) => Ok(default()),
+                (None, None) => Err(fail(format!("argument `{}` is missing", p.name))),
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,198 @@
+//! Shared machinery of elementwise ops: dtype, broadcasting, kernels, gradients that undo broadcasting.
+
+use super::prelude::*;
+use sampan_kernels::View;
+use sampan_kernels::elementwise::{RealFn1, RealFn2, binary_real, map1, map2, unary_real};
+
+/// The sum over the axes that broadcasting added or stretched, back to `shape`.
+pub(crate) fn sum_to(g: &Tensor, shape: &[usize]) -> Tensor {
+    if g.shape() == shape {
+        return g.clone();
+    }
+    let lead = g.ndim() - shape.len();
+    let axes: Vec<i64> =
+        (0..g.ndim()).filter(|&i| i < lead || (shape[i - lead] == 1 && g.shape()[i] != 1)).map(|i| i as i64).collect();
+    let summed = if axes.is_empty() { g.clone() } else { g.sum(axes) };
+    summed.reshape_to(shape)
+}
+
+/// The gradients of an op of two operands, each brought back to its operand's shape; none for a number.
+pub(crate) fn pair_grads(
+    g: &Grad,
+    x: &[usize],
+    y: Option<&[usize]>,
+    dx: impl FnOnce() -> Tensor,
+    dy: impl FnOnce() -> Tensor,
+) -> Vec<Option<Tensor>> {
+    let mut out = vec![g.if_needed(0, || sum_to(&dx(), x))];
+    if let Some(y) = y {
+        out.push(g.if_needed(1, || sum_to(&dy(), y)));
+    }
+    out
+}
+
+/// An operand ready for a kernel: cast, with its layout under the common shape.
+pub(crate) struct Ready {
+    tensor: Option<Tensor>,
+    scalar: Scalar,
+    layout: Layout,
+}
+
+impl Ready {
+    pub fn new(y: &Operand, dtype: DType, shape: &[usize]) -> Result<Ready> {
+        Ok(match y {
+            Operand::Tensor(t) => Ready::tensor(t, dtype, shape)?,
+            Operand::Scalar(s) => {
+                let strides = Strides::from_elem(0, shape.len());
+                let layout = Layout { shape: Shape::from_slice(shape), strides, offset: 0 };
+                Ready { tensor: None, scalar: *s, layout }
+            }
+        })
+    }
+
+    pub fn tensor(t: &Tensor, dtype: DType, shape: &[usize]) -> Result<Ready> {
+        let t = if t.dtype() == dtype { t.clone() } else { t.try_cast(dtype)? };
+        let layout = t.layout().broadcast_to(shape);
+        Ok(Ready { tensor: Some(t), scalar: Scalar::Int(0), layout })
+    }
+
+    /// Calls `f` with the values.
+    pub fn with<T: Element, R>(&self, f: impl FnOnce(View<T>) -> R) -> R {
+        match &self.tensor {
+            Some(t) => f(t.data::<T>().view_as(&self.layout)),
+            None => {
+                let value = [self.scalar.to::<T>()];
+                f(View { data: &value, shape: &self.layout.shape, strides: &self.layout.strides, offset: 0 })
+            }
+        }
+    }
+}
+
+/// The shape a tensor and an operand broadcast to.
+pub(crate) fn common_shape(x: &Tensor, y: &Operand) -> Result<Shape> {
+    match y {
+        Operand::Tensor(y) => broadcast(x.shape(), y.shape()),
+        Operand::Scalar(_) => Ok(x.shape_vec()),
+    }
+}
+
+impl Cx<'_> {
+    /// A function of one float; integers become the default float first.
+    pub(crate) fn unary(&self, x: &Tensor, f: impl RealFn1) -> Result<Tensor> {
+        let dtype = to_float(x.dtype());
+        let out = self.out(x.shape(), dtype)?;
+        self.cpu(|| {
+            let x = if x.dtype() == dtype { x.clone() } else { x.try_cast(dtype)? };
+            match_dtype!(dtype, T in float => {
+                unary_real(f, x.data::<T>().view(), out.data_mut::<T>().slice())
+            }, else => {});
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    /// A function of one number that keeps its dtype: `f` on floats, `g` on integers.
+    pub(crate) fn unary_number(
+        &self,
+        x: &Tensor,
+        f: impl RealFn1,
+        g: impl Fn(i64) -> i64 + Copy + Send + Sync,
+    ) -> Result<Tensor> {
+        if x.dtype().is_float() {
+            return self.unary(x, f);
+        }
+        let out = self.out(x.shape(), x.dtype())?;
+        self.cpu(|| {
+            match_dtype!(x.dtype(), T in [Bool, u8, i8, i16, i32, i64] => {
+                map1(move |v: T| T::from_i64(g(v.to_i64())), x.data::<T>().view(), out.data_mut::<T>().slice())
+            }, else => {});
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    /// A truth value from each element: `f` on floats (as f64), `g` on integers.
+    pub(crate) fn predicate(
+        &self,
+        x: &Tensor,
+        f: impl Fn(f64) -> bool + Copy + Send + Sync,
+        g: impl Fn(i64) -> bool + Copy + Send + Sync,
+    ) -> Result<Tensor> {
+        let out = self.out(x.shape(), DType::Bool)?;
+        self.cpu(|| {
+            match_dtype!(x.dtype(), T => {
+                let apply = move |v: T| Bool::from(if T::DTYPE.is_float() { f(v.to_f64()) } else { g(v.to_i64()) });
+                map1(apply, x.data::<T>().view(), out.data_mut::<Bool>().slice())
+            });
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    /// A function of two floats under broadcasting; integers become the default float first.
+    pub(crate) fn binary(&self, x: &Tensor, y: &Operand, f: impl RealFn2) -> Result<Tensor> {
+        self.binary_as(to_float(promote_operand(x, y)), x, y, f)
+    }
+
+    fn binary_as(&self, dtype: DType, x: &Tensor, y: &Operand, f: impl RealFn2) -> Result<Tensor> {
+        let shape = common_shape(x, y)?;
+        let out = self.out(&shape, dtype)?;
+        self.cpu(|| {
+            let (a, b) = (Ready::tensor(x, dtype, &shape)?, Ready::new(y, dtype, &shape)?);
+            match_dtype!(dtype, T in float => {
+                a.with::<T, _>(|a| b.with::<T, _>(|b| binary_real(f, a, b, out.data_mut::<T>().slice())))
+            }, else => {});
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    /// A function of two numbers in their common dtype: `f` on floats, `g` on integers.
+    pub(crate) fn binary_number(
+        &self,
+        x: &Tensor,
+        y: &Operand,
+        f: impl RealFn2,
+        g: impl Fn(i64, i64) -> i64 + Copy + Send + Sync,
+    ) -> Result<Tensor> {
+        let dtype = promote_operand(x, y);
+        if dtype.is_float() {
+            return self.binary_as(dtype, x, y, f);
+        }
+        let shape = common_shape(x, y)?;
+        let out = self.out(&shape, dtype)?;
+        self.cpu(|| {
+            let (a, b) = (Ready::tensor(x, dtype, &shape)?, Ready::new(y, dtype, &shape)?);
+            match_dtype!(dtype, T in [Bool, u8, i8, i16, i32, i64] => {
+                let apply = move |x: T, y: T| T::from_i64(g(x.to_i64(), y.to_i64()));
+                a.with::<T, _>(|a| b.with::<T, _>(|b| map2(apply, a, b, out.data_mut::<T>().slice())))
+            }, else => {});
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    /// A truth value from two numbers in their common dtype: `f` on floats (as f64), `g` on integers.
+    pub(crate) fn compare(
+        &self,
+        x: &Tensor,
+        y: &Operand,
+        f: impl Fn(f64, f64) -> bool + Copy + Send + Sync,
+        g: impl Fn(i64, i64) -> bool + Copy + Send + Sync,
+    ) -> Result<Tensor> {
+        let dtype = promote_operand(x, y);
+        let shape = common_shape(x, y)?;
+        let out = self.out(&shape, DType::Bool)?;
+        self.cpu(|| {
+            let (a, b) = (Ready::tensor(x, dtype, &shape)?, Ready::new(y, dtype, &shape)?);
+            match_dtype!(dtype, T => {
+                let apply = move |x: T, y: T| {
+                    Bool::from(if T::DTYPE.is_float() { f(x.to_f64(), y.to_f64()) } else { g(x.to_i64(), y.to_i64()) })
+                };
+                a.with::<T, _>(|a| b.with::<T, _>(|b| map2(apply, a, b, out.data_mut::<Bool>().slice())))
+            });
+            Ok(())
+        })?;
+        Ok(out)
+    }
+}

@@ -1,0 +1,25 @@
+//! The ops, by family. Each file holds registry entries; everything else is read from those.
+
+pub mod arithmetic;
+pub mod creation;
+pub mod elementwise;
+pub mod math;
+pub mod matmul;
+pub mod random;
+pub mod reduction;
+pub mod shape;
+
+/// What an op's file starts with.
+pub(crate) mod prelude {
+    #![allow(unused_imports)]
+    pub use crate::autograd::{Grad, Grads};
+    pub use crate::dispatch::Cx;
+    pub use crate::op::Varying;
+    pub use crate::promote::{default_dtype, promote_all, promote_operand, promote_tensors, to_float};
+    pub use crate::sample::*;
+    pub use crate::shape::{Layout, Shape, Strides, axis as resolve_axis, broadcast};
+    pub use crate::{Axes, Bool, DType, Device, Element, Error, Operand, Result, Scalar, Tensor, Value};
+    pub use crate::{bail, ensure, sample};
+    pub use sampan_kernels::{match_dtype, real_fn};
+    pub use sampan_macros::op;
+}

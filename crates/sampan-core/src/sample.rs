@@ -1,0 +1,146 @@
+//! Sample inputs that travel with each op: the tests, the gradient checks and the comparison with a peer read them.
+
+use crate::op::OpDef;
+use crate::value::Args;
+use crate::{DType, Result, Tensor, Value};
+use sampan_kernels::Element;
+
+/// One call of an op.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// Positional arguments.
+    pub positional: Vec<Value>,
+    /// Named arguments.
+    pub named: Vec<(&'static str, Value)>,
+    /// Leave the gradient checks out, with the reason (a kink at the sample, an integer argument …).
+    pub no_grad: Option<&'static str>,
+    /// Leave the comparison with the peer out, with the reason.
+    pub no_peer: Option<&'static str>,
+}
+
+impl Sample {
+    /// Skips gradient checks for this sample only.
+    pub fn no_grad(mut self, reason: &'static str) -> Sample {
+        self.no_grad = Some(reason);
+        self
+    }
+
+    /// Skips the comparison with the peer for this sample only.
+    pub fn no_peer(mut self, reason: &'static str) -> Sample {
+        self.no_peer = Some(reason);
+        self
+    }
+
+    /// The arguments in the order of the op's signature.
+    pub fn bind(&self, op: &OpDef) -> Result<Args> {
+        op.bind(self.positional.clone(), self.named.clone())
+    }
+}
+
+/// A sample call: `sample![randn([2, 3]), 1; keepdim = true]`.
+#[macro_export]
+macro_rules! sample {
+    ($($arg:expr),* $(,)? $(; $($name:ident = $value:expr),* $(,)?)?) => {
+        $crate::sample::Sample {
+            positional: vec![$($crate::Value::from($arg)),*],
+            named: vec![$($((stringify!($name), $crate::Value::from($value))),*)?],
+            no_grad: None,
+            no_peer: None,
+        }
+    };
+}
+
+/// Values in [lo, hi), the same at every call for the same shape and bounds; float32.
+pub fn uniform(shape: impl AsRef<[usize]>, lo: f64, hi: f64) -> Tensor {
+    let shape = shape.as_ref();
+    let n: usize = shape.iter().product();
+    // A weak generator is enough for samples, and keeps them independent of the real one.
+    let mut state = shape.iter().fold(0x9E37_79B9_7F4A_7C15_u64, |s, &d| mix(s ^ d as u64)) ^ lo.to_bits();
+    let values: Vec<f32> = (0..n)
+        .map(|_| {
+            state = mix(state);
+            (lo + (hi - lo) * (state >> 40) as f64 / (1u64 << 24) as f64) as f32
+        })
+        .collect();
+    Tensor::from_vec(values, shape)
+}
+
+fn mix(mut z: u64) -> u64 {
+    z = z.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// Values around zero, in (-2, 2), none closer to zero than 0.1 (where many functions have a kink); float32.
+pub fn randn(shape: impl AsRef<[usize]>) -> Tensor {
+    let t = uniform(shape, -2.0, 2.0);
+    let values: Vec<f32> = t.to_vec::<f32>().into_iter().map(|v| if v.abs() < 0.1 { v + v.signum() * 0.1 } else { v }).collect();
+    Tensor::from_vec(values, t.shape())
+}
+
+/// Values in [0.2, 2); float32.
+pub fn positive(shape: impl AsRef<[usize]>) -> Tensor {
+    uniform(shape, 0.2, 2.0)
+}
+
+/// Distinct values in shuffled order, spread over about (-2, 2) with even gaps: safe for max, sort and the like.
+pub fn distinct(shape: impl AsRef<[usize]>) -> Tensor {
+    let shape = shape.as_ref();
+    let n: usize = shape.iter().product();
+    let keys = uniform([n], 0.0, 1.0).to_vec::<f32>();
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|&a, &b| keys[a].total_cmp(&keys[b]));
+    let values: Vec<f32> = order.iter().map(|&i| (i as f32 + 0.5) / n.max(1) as f32 * 4.0 - 2.0).collect();
+    Tensor::from_vec(values, shape)
+}
+
+/// Integers in [lo, hi) as int64.
+pub fn ints(shape: impl AsRef<[usize]>, lo: i64, hi: i64) -> Tensor {
+    let t = uniform(shape, lo as f64, hi as f64);
+    Tensor::from_vec(t.to_vec::<f32>().into_iter().map(|v| (v.floor() as i64).clamp(lo, hi - 1)).collect(), t.shape())
+}
+
+/// Truth values.
+pub fn bools(shape: impl AsRef<[usize]>) -> Tensor {
+    let t = uniform(shape, 0.0, 1.0);
+    Tensor::from_vec(t.to_vec::<f32>().into_iter().map(|v| sampan_kernels::Bool::from(v < 0.5)).collect(), t.shape())
+}
+
+/// Given values of a shape.
+pub fn values<T: Element>(values: impl Into<Vec<T>>, shape: impl AsRef<[usize]>) -> Tensor {
+    Tensor::from_vec(values.into(), shape)
+}
+
+/// Shapes of an elementwise function of one argument on the whole real line: matrix, vector, 0-d, empty.
+pub fn real_line() -> Vec<Sample> {
+    vec![sample![randn([2, 3])], sample![randn([5])], sample![randn([])], sample![randn([0, 2])]]
+}
+
+/// The same on positive numbers.
+pub fn positive_line() -> Vec<Sample> {
+    vec![sample![positive([2, 3])], sample![positive([])], sample![positive([0, 2])]]
+}
+
+/// The same strictly inside (-1, 1).
+pub fn unit_interval() -> Vec<Sample> {
+    vec![sample![uniform([2, 3], -0.9, 0.9)], sample![uniform([], -0.9, 0.9)], sample![uniform([0, 2], -0.9, 0.9)]]
+}
+
+/// Pairs for an elementwise function of two arguments: equal shapes, broadcasting, a number, 0-d, empty.
+pub fn real_pairs() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3]), randn([2, 3])],
+        sample![randn([2, 1, 3]), uniform([4, 1], 0.3, 1.5)],
+        sample![randn([3]), 1.5],
+        sample![randn([2, 3]), randn([])],
+        sample![randn([0, 3]), randn([3])],
+    ]
+}
+
+/// A copy in another dtype, floats only; integers and booleans stay.
+pub fn cast_floats(args: &mut Args, dtype: DType) -> Result<()> {
+    args.iter_mut().try_for_each(|v| {
+        v.map_tensors(&mut |t| if t.dtype().is_float() { t.detach().try_cast(dtype) } else { Ok(t.clone()) })
+    })
+}

@@ -1,0 +1,138 @@
+//! Shapes, strides and broadcasting.
+
+use crate::{Error, Result};
+use smallvec::SmallVec;
+
+/// Extents of the axes of a tensor.
+pub type Shape = SmallVec<[usize; 5]>;
+/// Steps of the axes of a tensor, in elements.
+pub type Strides = SmallVec<[isize; 5]>;
+
+/// Where the elements of a tensor lie in its storage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layout {
+    /// Extent of each axis.
+    pub shape: Shape,
+    /// Step of each axis in elements; zero for a broadcast axis, negative for a reversed one.
+    pub strides: Strides,
+    /// Position of the first element.
+    pub offset: usize,
+}
+
+impl Layout {
+    /// Row-major without gaps.
+    pub fn contiguous(shape: impl AsRef<[usize]>) -> Layout {
+        let shape = Shape::from_slice(shape.as_ref());
+        let mut strides = Strides::from_elem(0, shape.len());
+        let mut step = 1isize;
+        for (s, &n) in strides.iter_mut().zip(&shape).rev() {
+            *s = step;
+            step *= n.max(1) as isize;
+        }
+        Layout { shape, strides, offset: 0 }
+    }
+
+    /// Number of elements.
+    pub fn numel(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Row-major without gaps (from any offset)?
+    pub fn is_contiguous(&self) -> bool {
+        sampan_kernels::view::is_contiguous(&self.shape, &self.strides)
+    }
+
+    /// The same elements under another shape, if no copy is needed for that.
+    pub fn reshape(&self, shape: &[usize]) -> Option<Layout> {
+        if self.is_contiguous() {
+            return Some(Layout { offset: self.offset, ..Layout::contiguous(shape) });
+        }
+        // Match groups of old axes with groups of new axes of equal product; a group must be evenly strided.
+        let old: Vec<(usize, isize)> =
+            self.shape.iter().copied().zip(self.strides.iter().copied()).filter(|&(n, _)| n != 1).collect();
+        let mut strides = Strides::from_elem(0, shape.len());
+        let (mut i, mut j) = (0, 0);
+        while i < old.len() {
+            let mut size = old[i].0;
+            let mut end = i + 1;
+            let start = j;
+            let mut wanted = 1;
+            while wanted != size {
+                if wanted < size {
+                    wanted *= *shape.get(j)?;
+                    j += 1;
+                } else {
+                    size *= old.get(end)?.0;
+                    end += 1;
+                }
+            }
+            for k in i..end - 1 {
+                if old[k].1 != old[k + 1].1 * old[k + 1].0 as isize {
+                    return None;
+                }
+            }
+            let mut step = old[end - 1].1;
+            for k in (start..j).rev() {
+                strides[k] = step;
+                step *= shape[k] as isize;
+            }
+            i = end;
+        }
+        Some(Layout { shape: Shape::from_slice(shape), strides, offset: self.offset })
+    }
+
+    /// The layout seen under a broadcast shape. The shape must be a valid broadcast of this one.
+    pub fn broadcast_to(&self, shape: &[usize]) -> Layout {
+        let lead = shape.len() - self.shape.len();
+        let mut strides = Strides::from_elem(0, shape.len());
+        for (i, (&n, &s)) in self.shape.iter().zip(&self.strides).enumerate() {
+            if n == shape[lead + i] {
+                strides[lead + i] = s;
+            }
+        }
+        Layout { shape: Shape::from_slice(shape), strides, offset: self.offset }
+    }
+}
+
+/// The shape two operands broadcast to.
+pub fn broadcast(a: &[usize], b: &[usize]) -> Result<Shape> {
+    if a == b {
+        return Ok(Shape::from_slice(a));
+    }
+    let rank = a.len().max(b.len());
+    let mut out = Shape::from_elem(1, rank);
+    for i in 0..rank {
+        let x = if i + a.len() >= rank { a[i + a.len() - rank] } else { 1 };
+        let y = if i + b.len() >= rank { b[i + b.len() - rank] } else { 1 };
+        out[i] = match (x, y) {
+            (x, y) if x == y => x,
+            (1, y) => y,
+            (x, 1) => x,
+            _ => {
+                return Err(Error::invalid(format!(
+                    "shapes {a:?} and {b:?} cannot be broadcast: axis {i} of the result would be {x} and {y}"
+                ))
+                .hint("axes are matched from the last; each pair must be equal or contain a 1"));
+            }
+        };
+    }
+    Ok(out)
+}
+
+/// An axis counted from either end, checked against a rank. A 0-d tensor accepts 0 and -1.
+pub fn axis(axis: i64, rank: usize) -> Result<usize> {
+    let n = rank.max(1) as i64;
+    if axis < -n || axis >= n {
+        return Err(Error::range(format!("axis must lie in [{}, {}) for a tensor of rank {rank}, got {axis}", -n, n)));
+    }
+    Ok(if axis < 0 { axis + n } else { axis } as usize)
+}
+
+/// The product of extents, or an error where it overflows.
+pub fn checked_numel(shape: &[usize]) -> Result<usize> {
+    shape
+        .iter()
+        .try_fold(1usize, |n, &d| n.checked_mul(d))
+        .filter(|&n| n <= isize::MAX as usize / 16)
+        .ok_or_else(|| Error::invalid(format!("a tensor of shape {shape:?} is too large for this machine")))
+}

@@ -1,0 +1,255 @@
+//! Values in and out: slices, vectors, nested arrays, typed access for kernels.
+
+use super::Tensor;
+use crate::shape::{Layout, Shape};
+use crate::storage::Storage;
+use crate::{DType, Device, Error, Result, Scalar};
+use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
+use sampan_kernels::{Bool, Buffer, Element, View, bf16, f16, match_dtype};
+
+/// Read access to a tensor's values as `T`; others may read meanwhile, nobody writes.
+pub struct Data<'a, T> {
+    guard: RwLockReadGuard<'a, Buffer>,
+    layout: &'a Layout,
+    marker: std::marker::PhantomData<T>,
+}
+
+impl<T: Element> Data<'_, T> {
+    /// The values with their strides.
+    pub fn view(&self) -> View<'_, T> {
+        View {
+            data: self.guard.as_slice(),
+            shape: &self.layout.shape,
+            strides: &self.layout.strides,
+            offset: self.layout.offset,
+        }
+    }
+
+    /// The values of a contiguous tensor, row-major. Panics on others: call `contiguous()` first.
+    pub fn slice(&self) -> &[T] {
+        self.view().as_slice().expect("the kernel needs a contiguous tensor")
+    }
+
+    /// The values under a broadcast layout.
+    pub fn view_as<'b>(&'b self, layout: &'b Layout) -> View<'b, T> {
+        View { data: self.guard.as_slice(), shape: &layout.shape, strides: &layout.strides, offset: layout.offset }
+    }
+}
+
+/// Write access to a tensor's values as `T`.
+pub struct DataMut<'a, T> {
+    guard: RwLockWriteGuard<'a, Buffer>,
+    layout: &'a Layout,
+    marker: std::marker::PhantomData<T>,
+}
+
+impl<T: Element> DataMut<'_, T> {
+    /// The values of a contiguous tensor, row-major.
+    pub fn slice(&mut self) -> &mut [T] {
+        assert!(self.layout.is_contiguous(), "the kernel needs a contiguous tensor");
+        let (start, len) = (self.layout.offset, self.layout.numel());
+        if len == 0 { &mut [] } else { &mut self.guard.as_mut_slice()[start..start + len] }
+    }
+
+    /// The whole storage, for writes through strides.
+    pub fn storage(&mut self) -> &mut [T] {
+        self.guard.as_mut_slice()
+    }
+}
+
+impl Tensor {
+    /// Read access as `T`, which must be the tensor's dtype. Released when dropped.
+    pub fn data<T: Element>(&self) -> Data<'_, T> {
+        assert_eq!(T::DTYPE, self.dtype(), "typed access to a {} tensor as {}", self.dtype(), T::DTYPE);
+        Data { guard: self.storage().read(), layout: self.layout(), marker: std::marker::PhantomData }
+    }
+
+    /// Write access as `T`, which must be the tensor's dtype. For kernels that fill a new tensor; a write to a tensor
+    /// that others know of must go through an in-place op, which counts it.
+    pub(crate) fn data_mut<T: Element>(&self) -> DataMut<'_, T> {
+        assert_eq!(T::DTYPE, self.dtype(), "typed access to a {} tensor as {}", self.dtype(), T::DTYPE);
+        DataMut { guard: self.storage().write(), layout: self.layout(), marker: std::marker::PhantomData }
+    }
+
+    /// A tensor from values in row-major order. Panics if their number does not fit the shape.
+    ///
+    /// ```
+    /// # use sampan_core::Tensor;
+    /// let x = Tensor::from_vec(vec![1i64, 2, 3, 4], [2, 2]);
+    /// assert_eq!(x.shape(), [2, 2]);
+    /// ```
+    #[track_caller]
+    pub fn from_vec<T: Element>(values: Vec<T>, shape: impl AsRef<[usize]>) -> Tensor {
+        crate::error::unwrap(Tensor::try_from_slice(&values, shape))
+    }
+
+    /// A tensor from values in row-major order.
+    pub fn try_from_slice<T: Element>(values: &[T], shape: impl AsRef<[usize]>) -> Result<Tensor> {
+        let layout = Layout::contiguous(shape);
+        if layout.numel() != values.len() {
+            let (have, want) = (values.len(), layout.numel());
+            return Err(Error::invalid(format!("{have} values do not fill shape {:?}, which has {want}", layout.shape))
+                .in_op("to_tensor"));
+        }
+        Ok(Tensor::from_parts(Storage::from_buffer(Buffer::from_slice(values)), layout, T::DTYPE, false))
+    }
+
+    /// A tensor from raw bytes in row-major order and native byte order.
+    pub fn from_bytes(bytes: &[u8], dtype: DType, shape: impl AsRef<[usize]>) -> Result<Tensor> {
+        let layout = Layout::contiguous(shape);
+        if layout.numel() * dtype.size() != bytes.len() {
+            return Err(Error::invalid(format!(
+                "{} bytes do not fill a {dtype} tensor of shape {:?}",
+                bytes.len(),
+                layout.shape
+            )));
+        }
+        let mut buffer = Buffer::uninit(bytes.len());
+        buffer.bytes_mut().copy_from_slice(bytes);
+        Ok(Tensor::from_parts(Storage::from_buffer(buffer), layout, dtype, false))
+    }
+
+    /// The values as raw bytes in row-major order and native byte order.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        match_dtype!(self.dtype(), T => bytemuck::cast_slice::<T, u8>(self.detach().contiguous().data::<T>().slice()).to_vec())
+    }
+
+    /// A tensor from a number, an array, or nested arrays of numbers.
+    ///
+    /// ```
+    /// # use sampan_core::Tensor;
+    /// assert_eq!(Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]).shape(), [2, 2]);
+    /// assert_eq!(Tensor::new(3.5f32).shape(), []);
+    /// ```
+    pub fn new<N: FromNested>(nested: N) -> Tensor {
+        let mut shape = Shape::new();
+        nested.shape(&mut shape);
+        let mut values = Vec::with_capacity(shape.iter().product());
+        nested.flatten(&mut values);
+        Tensor::from_vec(values, shape)
+    }
+
+    /// The values in row-major order, which must be of type `T`.
+    ///
+    /// ```
+    /// # use sampan_core::Tensor;
+    /// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).t().to_vec::<i64>(), [1, 3, 2, 4]);
+    /// ```
+    #[track_caller]
+    pub fn to_vec<T: Element>(&self) -> Vec<T> {
+        crate::error::unwrap(self.try_to_vec())
+    }
+
+    /// The values in row-major order, or an error if they are not of type `T`.
+    pub fn try_to_vec<T: Element>(&self) -> Result<Vec<T>> {
+        if T::DTYPE != self.dtype() {
+            return Err(Error::dtype(format!("the tensor holds {}, not {}", self.dtype(), T::DTYPE))
+                .hint(format!("cast(DType::{:?}) first", T::DTYPE))
+                .in_op("to_vec"));
+        }
+        if self.device() != Device::Cpu {
+            return Err(Error::invalid("a meta tensor holds no values").in_op("to_vec"));
+        }
+        let mut out = vec![T::default(); self.numel()];
+        sampan_kernels::copy::copy_strided(self.data::<T>().view(), &mut out);
+        Ok(out)
+    }
+
+    /// The one value of a tensor with one element.
+    #[track_caller]
+    pub fn item(&self) -> Scalar {
+        crate::error::unwrap(self.try_item())
+    }
+
+    /// The one value of a tensor with one element, or an error if it has another number of them.
+    pub fn try_item(&self) -> Result<Scalar> {
+        if self.numel() != 1 {
+            return Err(Error::invalid(format!("only a tensor with one element is a number, this one has {}", self.numel()))
+                .received(self.describe())
+                .in_op("item"));
+        }
+        if self.device() != Device::Cpu {
+            return Err(Error::invalid("a meta tensor holds no values").in_op("item"));
+        }
+        let at = self.layout().offset;
+        Ok(match_dtype!(self.dtype(), T => {
+            let data = self.data::<T>();
+            let v = data.view().data[at];
+            match T::DTYPE {
+                DType::Bool => Scalar::Bool(v.to_i64() != 0),
+                d if d.is_float() => Scalar::Float(v.to_f64()),
+                _ => Scalar::Int(v.to_i64()),
+            }
+        }))
+    }
+
+    /// The one value as a float.
+    #[track_caller]
+    pub fn to_f64(&self) -> f64 {
+        self.item().to_f64()
+    }
+
+    /// All values as floats, row-major, whatever the dtype.
+    pub fn to_f64_vec(&self) -> Vec<f64> {
+        match_dtype!(self.dtype(), T => self.to_vec::<T>().into_iter().map(Element::to_f64).collect())
+    }
+}
+
+/// Numbers and nested arrays of numbers that a tensor can be made from.
+pub trait FromNested {
+    /// The number inside.
+    type Elem: Element;
+    /// Appends the extents, outermost first.
+    fn shape(&self, shape: &mut Shape);
+    /// Appends the numbers, row-major.
+    fn flatten(&self, values: &mut Vec<Self::Elem>);
+}
+
+macro_rules! nested_number {
+    ($($t:ty),*) => {$(
+        impl FromNested for $t {
+            type Elem = $t;
+            fn shape(&self, _: &mut Shape) {}
+            fn flatten(&self, values: &mut Vec<$t>) { values.push(*self) }
+        }
+    )*};
+}
+nested_number!(u8, i8, i16, i32, i64, f16, bf16, f32, f64);
+
+impl FromNested for bool {
+    type Elem = Bool;
+    fn shape(&self, _: &mut Shape) {}
+    fn flatten(&self, values: &mut Vec<Bool>) {
+        values.push((*self).into())
+    }
+}
+impl<N: FromNested, const L: usize> FromNested for [N; L] {
+    type Elem = N::Elem;
+    fn shape(&self, shape: &mut Shape) {
+        shape.push(L);
+        if let Some(first) = self.first() {
+            first.shape(shape);
+        }
+    }
+    fn flatten(&self, values: &mut Vec<N::Elem>) {
+        self.iter().for_each(|n| n.flatten(values));
+    }
+}
+impl<T: Element + FromNested<Elem = T>> FromNested for Vec<T> {
+    type Elem = T;
+    fn shape(&self, shape: &mut Shape) {
+        shape.push(self.len());
+    }
+    fn flatten(&self, values: &mut Vec<T>) {
+        values.extend_from_slice(self);
+    }
+}
+impl<T: Element + FromNested<Elem = T>> FromNested for &[T] {
+    type Elem = T;
+    fn shape(&self, shape: &mut Shape) {
+        shape.push(self.len());
+    }
+    fn flatten(&self, values: &mut Vec<T>) {
+        values.extend_from_slice(self);
+    }
+}

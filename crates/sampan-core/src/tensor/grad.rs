@@ -1,0 +1,169 @@
+//! What a tensor carries besides its values: gradient, hooks, name.
+
+use super::{Inner, Tensor};
+use crate::autograd::{self, Grad, Grads, Node};
+use crate::{Error, Result};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+type Hook = Arc<dyn Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync>;
+
+/// Made when first needed.
+#[derive(Default)]
+pub(crate) struct Extra {
+    grad: Mutex<Option<Tensor>>,
+    hooks: Mutex<Vec<(u64, Hook)>>,
+    name: Mutex<Option<String>>,
+    persistable: AtomicBool,
+}
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+
+/// A hook that can be taken off again.
+pub struct HookHandle {
+    tensor: Tensor,
+    id: u64,
+}
+
+impl HookHandle {
+    /// Takes the hook off; false if it was off already.
+    pub fn remove(&self) -> bool {
+        let drop_from = |hooks: &mut Vec<(u64, Hook)>| {
+            let before = hooks.len();
+            hooks.retain(|(id, _)| *id != self.id);
+            before != hooks.len()
+        };
+        match self.tensor.history() {
+            Some(h) => h.node.get().remove_hook(self.id),
+            None => drop_from(&mut self.tensor.extra().hooks.lock()),
+        }
+    }
+}
+
+impl Tensor {
+    fn extra(&self) -> &Extra {
+        self.0.extra.get_or_init(Box::default)
+    }
+
+    /// The gradient that `backward` added up here.
+    pub fn grad(&self) -> Option<Tensor> {
+        self.0.extra.get().and_then(|e| e.grad.lock().clone())
+    }
+
+    /// Replaces the gradient.
+    pub fn set_grad(&self, grad: Option<Tensor>) {
+        *self.extra().grad.lock() = grad;
+    }
+
+    /// Forgets the gradient.
+    pub fn clear_grad(&self) {
+        if let Some(e) = self.0.extra.get() {
+            e.grad.lock().take();
+        }
+    }
+
+    pub(crate) fn accumulate_grad(&self, g: Tensor) -> Result<()> {
+        let old = self.extra().grad.lock().take();
+        let new = match old {
+            Some(old) => old.try_add(&g)?,
+            // Two leaves may receive the very same tensor; each must own its gradient, for people write into it.
+            None if g.storage().is_shared() || !g.is_contiguous() => g.try_clone_data()?,
+            None => g,
+        };
+        *self.extra().grad.lock() = Some(new);
+        Ok(())
+    }
+
+    /// Adds the gradients of this tensor to `.grad` of every leaf it depends on; it counts as a sum of its elements.
+    ///
+    /// ```
+    /// # use sampan_core::Tensor;
+    /// let x = Tensor::new([1.0f32, 2.0]).requires_grad_();
+    /// (&x * &x).sum(()).backward();
+    /// assert_eq!(x.grad().unwrap().to_vec::<f32>(), [2.0, 4.0]);
+    /// ```
+    #[track_caller]
+    pub fn backward(&self) {
+        crate::error::unwrap(self.try_backward(None, false))
+    }
+
+    /// `backward` with a given gradient of this tensor, and the choice to keep the graph for another walk.
+    #[track_caller]
+    pub fn try_backward(&self, grad: Option<&Tensor>, retain_graph: bool) -> Result<()> {
+        autograd::backward(std::slice::from_ref(self), &[grad.cloned()], retain_graph)
+    }
+
+    /// Calls `hook` with the gradient when it reaches this tensor; what it returns replaces the gradient.
+    pub fn register_hook(
+        &self,
+        hook: impl Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync + 'static,
+    ) -> Result<HookHandle> {
+        if self.stop_gradient() {
+            return Err(Error::new(
+                crate::error::Kind::PreconditionNotMet,
+                "register_hook: a tensor with stop_gradient=True never receives a gradient",
+            )
+            .hint("set stop_gradient to False first"));
+        }
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        match self.history() {
+            Some(h) => h.node.get().add_hook(h.index, id, Arc::new(hook)),
+            None => self.extra().hooks.lock().push((id, Arc::new(hook))),
+        }
+        Ok(HookHandle { tensor: self.clone(), id })
+    }
+
+    pub(crate) fn hooks(&self) -> Vec<Hook> {
+        self.0.extra.get().map(|e| e.hooks.lock().iter().map(|(_, h)| h.clone()).collect()).unwrap_or_default()
+    }
+
+    /// Keeps the gradient of this intermediate result in `.grad`.
+    pub fn retain_grads(&self) {
+        if let Some(h) = self.history() {
+            h.node.get().retain_grad(h.index, Arc::downgrade(&self.0));
+        }
+    }
+
+    /// Its name; generated when first asked for.
+    pub fn name(&self) -> String {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        self.extra()
+            .name
+            .lock()
+            .get_or_insert_with(|| format!("generated_tensor_{}", NEXT.fetch_add(1, Ordering::Relaxed)))
+            .clone()
+    }
+
+    /// Names it.
+    pub fn set_name(&self, name: impl Into<String>) {
+        *self.extra().name.lock() = Some(name.into());
+    }
+
+    /// Is it part of what a checkpoint keeps?
+    pub fn persistable(&self) -> bool {
+        self.0.extra.get().is_some_and(|e| e.persistable.load(Ordering::Relaxed))
+    }
+
+    /// Marks it as part of what a checkpoint keeps.
+    pub fn set_persistable(&self, on: bool) {
+        self.extra().persistable.store(on, Ordering::Relaxed);
+    }
+}
+
+/// Makes outputs the result of a user-defined call on inputs. The base of custom functions.
+pub(crate) fn attach_custom(
+    name: &'static str,
+    inputs: &[&Tensor],
+    outputs: Vec<Tensor>,
+    saved: &[&Tensor],
+    formula: impl Fn(&Grad) -> Result<Grads> + Send + Sync + 'static,
+) -> Vec<Tensor> {
+    Node::attach(name, inputs, outputs.into(), saved, false, Box::new(formula)).into_vec()
+}
+
+#[allow(dead_code)]
+fn _assert_send_sync() {
+    fn check<T: Send + Sync>() {}
+    check::<Inner>();
+}

@@ -1,0 +1,145 @@
+//! Writing into a tensor's own memory, guarded by its version.
+
+use super::{Inner, Tensor};
+use crate::autograd::grad_enabled;
+use crate::error::Kind;
+use crate::{Error, Result, Scalar};
+use sampan_kernels::{copy, match_dtype};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+
+impl Tensor {
+    /// Replaces this handle's values by those of a computed tensor, keeping its memory. Its history becomes that of the
+    /// computed one.
+    pub(crate) fn take_inplace(&mut self, out: Tensor, op: &str) -> Result<()> {
+        if out.shape() != self.shape() {
+            return Err(Error::invalid(format!(
+                "the result has shape {:?}, which does not fit in place into {:?}",
+                out.shape(),
+                self.shape()
+            ))
+            .hint("use the out-of-place form")
+            .in_op(op));
+        }
+        self.check_inplace(out.requires_grad(), op)?;
+        let history = out.history().cloned();
+        let tracked = out.requires_grad();
+        self.overwrite(&out, tracked)?;
+        if let Some(history) = history {
+            // A cast of the result to this tensor's dtype is no part of the history: gradients are cast by the engine.
+            self.0 = Arc::new(Inner {
+                storage: self.0.storage.clone(),
+                layout: self.0.layout.clone(),
+                dtype: self.0.dtype,
+                stop_gradient: AtomicBool::new(false),
+                history: Some(history),
+                made_at: self.0.storage.version(),
+                is_view: self.0.is_view,
+                extra: OnceLock::new(),
+            });
+        }
+        Ok(())
+    }
+
+    /// May this tensor be written in place now? `tracked`: the new values have a history of their own.
+    pub(crate) fn check_inplace(&self, tracked: bool, op: &str) -> Result<()> {
+        if !grad_enabled() {
+            return Ok(());
+        }
+        let why = if self.requires_grad() && self.is_leaf() {
+            "a leaf that requires a gradient cannot be changed in place"
+        } else if self.0.is_view && (tracked || self.requires_grad()) {
+            "a view cannot be changed in place by a recorded op: the tensor it looks at would not know"
+        } else if self.layout().strides.iter().zip(self.shape()).any(|(&s, &n)| s == 0 && n > 1) {
+            "an expanded tensor cannot be changed in place: several of its elements share one place in memory"
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(Kind::PreconditionNotMet, why)
+            .hint("use the out-of-place form, assign by index on the whole tensor, or do it inside no_grad")
+            .received(self.describe())
+            .in_op(op))
+    }
+
+    /// Copies values of the same shape (any dtype) into this tensor's memory and counts the write.
+    pub(crate) fn overwrite(&self, values: &Tensor, recorded: bool) -> Result<()> {
+        if self.device() == crate::Device::Cpu {
+            let values = values.detach().try_cast(self.dtype())?.contiguous();
+            // The values may lie in this very memory (a reversed view of it, say): then they need a copy first.
+            let values = if values.shares_memory(self) { values.try_clone_data()? } else { values };
+            match_dtype!(self.dtype(), T => {
+                let source = values.data::<T>();
+                let mut target = self.data_mut::<T>();
+                let l = self.layout();
+                copy::scatter_strided(source.slice(), target.storage(), &l.shape, &l.strides, l.offset);
+            });
+        }
+        self.storage().bump(recorded);
+        Ok(())
+    }
+
+    /// Replaces the values, keeping memory, shape and dtype; allowed on parameters. Not recorded.
+    ///
+    /// ```
+    /// # use sampan_core::Tensor;
+    /// let w = Tensor::new([1.0f32, 2.0]).requires_grad_();
+    /// w.set_value(&Tensor::new([5.0f32, 6.0]));
+    /// assert_eq!(w.to_vec::<f32>(), [5.0, 6.0]);
+    /// ```
+    #[track_caller]
+    pub fn set_value(&self, values: &Tensor) {
+        crate::error::unwrap(self.try_set_value(values))
+    }
+
+    /// Like [`set_value`](Self::set_value), returning the error instead of panicking.
+    pub fn try_set_value(&self, values: &Tensor) -> Result<()> {
+        if values.shape() != self.shape() {
+            return Err(Error::invalid(format!(
+                "the tensor has shape {:?}, the new values have {:?}",
+                self.shape(),
+                values.shape()
+            ))
+            .hint("reshape the values first; set_value does not broadcast")
+            .in_op("set_value"));
+        }
+        if values.dtype() != self.dtype() {
+            return Err(Error::dtype(format!("the tensor is {}, the new values are {}", self.dtype(), values.dtype()))
+                .hint(format!("values.cast(\"{}\")", self.dtype()))
+                .in_op("set_value"));
+        }
+        crate::autograd::no_grad(|| self.overwrite(values, false))
+    }
+
+    /// Fills the memory with one number. Not recorded; allowed on parameters inside `no_grad`.
+    pub fn try_fill_(&mut self, value: impl Into<Scalar>) -> Result<()> {
+        self.check_inplace(false, "fill_")?;
+        let value = value.into();
+        let filled = Tensor::full_like_scalar_value(self, value);
+        self.take_inplace(filled, "fill_")
+    }
+
+    /// A tensor like another one, every element one number.
+    pub(crate) fn full_like_scalar(like: &Tensor, value: f64) -> Tensor {
+        Tensor::full_like_scalar_value(like, Scalar::Float(value))
+    }
+
+    pub(crate) fn full_like_scalar_value(like: &Tensor, value: Scalar) -> Tensor {
+        let out = Tensor::uninit(like.shape(), like.dtype(), like.device());
+        if like.device() == crate::Device::Cpu {
+            match_dtype!(like.dtype(), T => out.data_mut::<T>().slice().fill(value.to::<T>()));
+        }
+        out
+    }
+
+    /// A copy of the values in new, contiguous memory, without history.
+    pub(crate) fn try_clone_data(&self) -> Result<Tensor> {
+        let out = Tensor::uninit(self.shape(), self.dtype(), self.device());
+        if self.device() == crate::Device::Cpu {
+            match_dtype!(self.dtype(), T => {
+                let source = self.data::<T>();
+                copy::copy_strided(source.view(), out.data_mut::<T>().slice());
+            });
+        }
+        Ok(out)
+    }
+}

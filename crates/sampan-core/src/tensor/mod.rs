@@ -1,0 +1,232 @@
+//! The tensor: a counted handle on a layout over shared memory, with its place in the recorded graph.
+
+mod data;
+mod grad;
+mod inplace;
+mod operators;
+
+pub use data::{Data, DataMut, FromNested};
+
+use crate::autograd::History;
+use crate::shape::{Layout, Shape};
+use crate::storage::Storage;
+use crate::{DType, Device, Error, Result};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// An n-dimensional array that remembers how it was made.
+///
+/// A clone is another handle on the same tensor. Views (`transpose`, slices, `reshape` where possible) are other tensors
+/// on the same memory.
+#[derive(Clone)]
+pub struct Tensor(Arc<Inner>);
+
+/// What a handle points to. Never changes but for the atomics and the extras.
+pub(crate) struct Inner {
+    storage: Storage,
+    layout: Layout,
+    dtype: DType,
+    stop_gradient: AtomicBool,
+    history: Option<History>,
+    /// The storage's version when this handle was made; a later recorded in-place write makes its history stale.
+    made_at: u64,
+    is_view: bool,
+    extra: OnceLock<Box<grad::Extra>>,
+}
+
+impl Tensor {
+    /// A tensor over given memory.
+    pub(crate) fn from_parts(storage: Storage, layout: Layout, dtype: DType, is_view: bool) -> Tensor {
+        let made_at = storage.version();
+        Tensor(Arc::new(Inner {
+            storage,
+            layout,
+            dtype,
+            stop_gradient: AtomicBool::new(true),
+            history: None,
+            made_at,
+            is_view,
+            extra: OnceLock::new(),
+        }))
+    }
+
+    pub(crate) fn from_inner(inner: Arc<Inner>) -> Tensor {
+        Tensor(inner)
+    }
+
+    pub(crate) fn as_ptr(&self) -> *const Inner {
+        Arc::as_ptr(&self.0)
+    }
+
+    /// A new tensor whose values are unspecified.
+    pub(crate) fn uninit(shape: impl AsRef<[usize]>, dtype: DType, device: Device) -> Tensor {
+        let layout = Layout::contiguous(shape);
+        Tensor::from_parts(Storage::uninit(device, dtype, layout.numel()), layout, dtype, false)
+    }
+
+    /// A new tensor of zeros.
+    pub(crate) fn zeroed(shape: impl AsRef<[usize]>, dtype: DType, device: Device) -> Tensor {
+        let layout = Layout::contiguous(shape);
+        Tensor::from_parts(Storage::zeros(device, dtype, layout.numel()), layout, dtype, false)
+    }
+
+    /// A view on the same memory with another layout. The caller has checked that it stays inside.
+    pub(crate) fn view(&self, layout: Layout) -> Tensor {
+        Tensor::from_parts(self.0.storage.clone(), layout, self.0.dtype, true)
+    }
+
+    /// This tensor (not yet shared) as the output of a recorded call.
+    pub(crate) fn with_history(mut self, history: History) -> Tensor {
+        match Arc::get_mut(&mut self.0) {
+            Some(inner) => {
+                inner.history = Some(history);
+                inner.stop_gradient = AtomicBool::new(false);
+                self
+            }
+            // An op that returns its input itself: a new handle carries the new history.
+            None => {
+                let t = Tensor::from_parts(self.0.storage.clone(), self.0.layout.clone(), self.0.dtype, true);
+                t.with_history(history)
+            }
+        }
+    }
+
+    /// Extents of the axes.
+    ///
+    /// ```
+    /// # use sampan_core::{Tensor, DType};
+    /// assert_eq!(Tensor::zeros([2, 3], DType::Float32).shape(), [2, 3]);
+    /// ```
+    pub fn shape(&self) -> &[usize] {
+        &self.0.layout.shape
+    }
+
+    /// Steps of the axes in elements.
+    pub fn strides(&self) -> &[isize] {
+        &self.0.layout.strides
+    }
+
+    /// Number of axes.
+    pub fn ndim(&self) -> usize {
+        self.0.layout.shape.len()
+    }
+
+    /// Number of elements.
+    pub fn numel(&self) -> usize {
+        self.0.layout.numel()
+    }
+
+    /// Extent of one axis, counted from either end.
+    pub fn dim(&self, axis: i64) -> usize {
+        let axis = crate::error::unwrap(crate::shape::axis(axis, self.ndim()));
+        self.shape()[axis]
+    }
+
+    /// Type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.0.dtype
+    }
+
+    /// Where it lives.
+    pub fn device(&self) -> Device {
+        self.0.storage.device()
+    }
+
+    /// Row-major without gaps?
+    pub fn is_contiguous(&self) -> bool {
+        self.0.layout.is_contiguous()
+    }
+
+    /// Do both share memory?
+    pub fn shares_memory(&self, other: &Tensor) -> bool {
+        self.0.storage.same(&other.0.storage)
+    }
+
+    /// How often the memory was written in place.
+    pub fn inplace_version(&self) -> u64 {
+        self.0.storage.version()
+    }
+
+    /// Shape, strides and offset.
+    pub fn layout(&self) -> &Layout {
+        &self.0.layout
+    }
+
+    pub(crate) fn storage(&self) -> &Storage {
+        &self.0.storage
+    }
+
+    pub(crate) fn history(&self) -> Option<&History> {
+        self.0.history.as_ref()
+    }
+
+    /// The shape as an owned list.
+    pub(crate) fn shape_vec(&self) -> Shape {
+        self.0.layout.shape.clone()
+    }
+
+    /// Is it excluded from gradients? True for data, false for parameters and for what is computed from them.
+    pub fn stop_gradient(&self) -> bool {
+        self.0.stop_gradient.load(Ordering::Relaxed)
+    }
+
+    /// Includes it in gradients or excludes it.
+    pub fn set_stop_gradient(&self, stop: bool) -> &Tensor {
+        self.0.stop_gradient.store(stop, Ordering::Relaxed);
+        self
+    }
+
+    /// This tensor as a variable whose gradient is wanted.
+    pub fn requires_grad_(self) -> Tensor {
+        self.set_stop_gradient(false);
+        self
+    }
+
+    /// Is a gradient wanted for it?
+    pub fn requires_grad(&self) -> bool {
+        !self.stop_gradient()
+    }
+
+    /// Was it made by the user rather than by a recorded op?
+    pub fn is_leaf(&self) -> bool {
+        self.0.history.is_none()
+    }
+
+    /// The same memory without a history.
+    pub fn detach(&self) -> Tensor {
+        Tensor::from_parts(self.0.storage.clone(), self.0.layout.clone(), self.0.dtype, true)
+    }
+
+    /// The name of the op that made it, if it was recorded.
+    pub fn grad_fn(&self) -> Option<&'static str> {
+        self.history().map(|h| h.node.get().name())
+    }
+
+    /// Fails if the memory was changed through another view by a recorded op after this view was made: its history
+    /// would give a wrong gradient.
+    pub(crate) fn check_history(&self) -> Result<()> {
+        if self.0.history.is_some() && self.0.storage.recorded_version() > self.0.made_at {
+            return Err(Error::new(
+                crate::error::Kind::PreconditionNotMet,
+                format!(
+                    "a tensor of shape {:?} shares memory with one that a recorded op changed in place afterwards, so \
+                     its gradient would be wrong",
+                    self.shape()
+                ),
+            )
+            .hint("make the view again after the change, or change a clone()"));
+        }
+        Ok(())
+    }
+
+    /// The place a user's error should name it by.
+    pub(crate) fn describe(&self) -> String {
+        format!("{:?} {}", self.shape(), self.dtype())
+    }
+}
+
+impl std::fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Tensor(shape={:?}, dtype={})", self.shape(), self.dtype())
+    }
+}

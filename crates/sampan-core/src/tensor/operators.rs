@@ -1,0 +1,101 @@
+//! `+ - * / % -x` and the bitwise operators on tensors and numbers.
+
+use super::Tensor;
+use crate::Operand;
+use std::ops::*;
+
+macro_rules! binary {
+    ($($tr:ident $f:ident $method:ident;)*) => {$(
+        impl<R: Into<Operand>> $tr<R> for &Tensor {
+            type Output = Tensor;
+            #[track_caller]
+            fn $f(self, rhs: R) -> Tensor { self.$method(rhs) }
+        }
+        impl<R: Into<Operand>> $tr<R> for Tensor {
+            type Output = Tensor;
+            #[track_caller]
+            fn $f(self, rhs: R) -> Tensor { (&self).$method(rhs) }
+        }
+    )*};
+}
+binary! {
+    Add add add;
+    Sub sub subtract;
+    Mul mul multiply;
+    Div div divide;
+}
+
+macro_rules! scalar_left {
+    ($($t:ty),*) => {$(
+        impl Add<&Tensor> for $t {
+            type Output = Tensor;
+            #[track_caller]
+            fn add(self, rhs: &Tensor) -> Tensor { rhs.add(self) }
+        }
+        impl Add<Tensor> for $t {
+            type Output = Tensor;
+            #[track_caller]
+            fn add(self, rhs: Tensor) -> Tensor { (&rhs).add(self) }
+        }
+        impl Mul<&Tensor> for $t {
+            type Output = Tensor;
+            #[track_caller]
+            fn mul(self, rhs: &Tensor) -> Tensor { rhs.multiply(self) }
+        }
+        impl Mul<Tensor> for $t {
+            type Output = Tensor;
+            #[track_caller]
+            fn mul(self, rhs: Tensor) -> Tensor { rhs.multiply(self) }
+        }
+        impl Sub<&Tensor> for $t {
+            type Output = Tensor;
+            #[track_caller]
+            fn sub(self, rhs: &Tensor) -> Tensor { rhs.rsubtract(self) }
+        }
+        impl Sub<Tensor> for $t {
+            type Output = Tensor;
+            #[track_caller]
+            fn sub(self, rhs: Tensor) -> Tensor { rhs.rsubtract(self) }
+        }
+        impl Div<&Tensor> for $t {
+            type Output = Tensor;
+            #[track_caller]
+            fn div(self, rhs: &Tensor) -> Tensor { rhs.rdivide(self) }
+        }
+        impl Div<Tensor> for $t {
+            type Output = Tensor;
+            #[track_caller]
+            fn div(self, rhs: Tensor) -> Tensor { rhs.rdivide(self) }
+        }
+    )*};
+}
+scalar_left!(f32, f64, i32, i64);
+
+impl Neg for &Tensor {
+    type Output = Tensor;
+    #[track_caller]
+    fn neg(self) -> Tensor {
+        Tensor::neg(self)
+    }
+}
+impl Neg for Tensor {
+    type Output = Tensor;
+    #[track_caller]
+    fn neg(self) -> Tensor {
+        Tensor::neg(&self)
+    }
+}
+macro_rules! assign {
+    ($($tr:ident $f:ident $method:ident;)*) => {$(
+        impl<R: Into<Operand>> $tr<R> for Tensor {
+            #[track_caller]
+            fn $f(&mut self, rhs: R) { self.$method(rhs); }
+        }
+    )*};
+}
+assign! {
+    AddAssign add_assign add_;
+    SubAssign sub_assign subtract_;
+    MulAssign mul_assign multiply_;
+    DivAssign div_assign divide_;
+}

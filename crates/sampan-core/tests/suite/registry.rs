@@ -1,0 +1,258 @@
+//! Checks that hold for every op, over every op's samples. A new entry is picked up by itself.
+//!
+//! `OPS=relu,gelu cargo test …` or `FAMILY=math …` limits a run to some ops while working on them.
+
+use sampan_core::autograd::{GradCheck, gradcheck, gradgradcheck};
+use sampan_core::dispatch::{dispatch, dispatch_inplace, with_composites};
+use sampan_core::error::Kind;
+use sampan_core::op::{self, OpDef};
+use sampan_core::sample::{Sample, cast_floats};
+use sampan_core::value::Args;
+use sampan_core::{DType, Error, GradOptions, Result, Tensor, Value, grad, random};
+
+/// The ops under test with their samples.
+fn cases() -> Vec<(&'static OpDef, usize, Sample)> {
+    let listed = |name: &str, word: &str| {
+        std::env::var(word).map(|list| list.split(',').any(|w| w.trim() == name)).unwrap_or(true)
+    };
+    op::all()
+        .into_iter()
+        .filter(|op| listed(op.name, "OPS") && listed(op.family(), "FAMILY"))
+        .flat_map(|op| {
+            let samples = op.samples.map(|f| f()).unwrap_or_default();
+            samples.into_iter().enumerate().map(move |(i, s)| (op, i, s))
+        })
+        .collect()
+}
+
+/// Runs a check on every case and reports all failures at once.
+fn for_all(check: impl Fn(&'static OpDef, &Sample) -> Result<()>) {
+    let mut failures = Vec::new();
+    for (op, i, sample) in cases() {
+        let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(op, &sample)));
+        match run {
+            Ok(Ok(())) => {}
+            Ok(Err(e)) => failures.push(format!("{} sample {i}: {e}", op.name)),
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
+                failures.push(format!("{} sample {i}: panicked: {}", op.name, text.unwrap_or_default()));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}
+
+fn call(op: &'static OpDef, args: Args) -> Result<Vec<Tensor>> {
+    random::seed(0);
+    dispatch(op, args).map(|o| o.into_vec())
+}
+
+fn fail(text: String) -> Error {
+    Error::new(Kind::PreconditionNotMet, text)
+}
+
+fn close(what: &str, a: &[Tensor], b: &[Tensor], tol: f64) -> Result<()> {
+    if a.len() != b.len() {
+        return Err(fail(format!("{what}: {} outputs against {}", a.len(), b.len())));
+    }
+    for (i, (a, b)) in a.iter().zip(b).enumerate() {
+        if a.shape() != b.shape() {
+            return Err(fail(format!("{what}: output {i} has shape {:?} against {:?}", a.shape(), b.shape())));
+        }
+        for (j, (x, y)) in a.to_f64_vec().into_iter().zip(b.to_f64_vec()).enumerate() {
+            let same = x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= tol * (1.0 + y.abs());
+            if !same {
+                return Err(fail(format!("{what}: output {i}, element {j}: {x} against {y}")));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_op_is_documented_and_sampled() {
+    let bad: Vec<_> = op::all()
+        .into_iter()
+        .filter(|op| op.samples.is_none_or(|s| s().is_empty()) || !op.doc.contains("```"))
+        .map(|op| op.name)
+        .collect();
+    assert!(bad.is_empty(), "without samples or a runnable example: {bad:?}");
+}
+
+#[test]
+fn inferred_shape_and_dtype_are_the_actual_ones() {
+    for_all(|op, sample| {
+        let args = sample.bind(op)?;
+        let actual = call(op, args.clone())?;
+        let mut meta = args;
+        meta.iter_mut().try_for_each(|v| v.map_tensors(&mut |t| Ok(t.to_meta())))?;
+        let inferred = match dispatch(op, meta) {
+            Err(e) if e.message().contains("depends on the values") => return Ok(()),
+            other => other?,
+        };
+        for (a, m) in actual.iter().zip(&inferred) {
+            if a.shape() != m.shape() || a.dtype() != m.dtype() {
+                return Err(fail(format!("inferred {:?} {}, got {:?} {}", m.shape(), m.dtype(), a.shape(), a.dtype())));
+            }
+        }
+        if actual.len() != inferred.len() {
+            return Err(fail(format!("inferred {} outputs, got {}", inferred.len(), actual.len())));
+        }
+        Ok(())
+    });
+}
+
+/// The same values with gaps between them in memory.
+fn strided(t: &Tensor) -> Result<Tensor> {
+    let twice = t.detach().unsqueeze(-1).expand([t.shape(), &[2]].concat()).contiguous();
+    twice.try_slice_axis(-1, 0)
+}
+
+#[test]
+fn strided_inputs_give_the_same() {
+    for_all(|op, sample| {
+        let args = sample.bind(op)?;
+        let mut gapped = args.clone();
+        gapped.iter_mut().try_for_each(|v| v.map_tensors(&mut strided))?;
+        if op.name.starts_with("empty") {
+            return Ok(());
+        }
+        close("strided", &call(op, gapped)?, &call(op, args)?, 1e-6)
+    });
+}
+
+/// The float tensors among the arguments, and a way to call the op with others in their place.
+fn as_function(op: &'static OpDef, args: &Args) -> (Vec<Tensor>, impl Fn(&[Tensor]) -> Result<Vec<Tensor>>) {
+    let mut inputs = Vec::new();
+    args.iter().for_each(|v| v.for_each_tensor(&mut |t| if t.dtype().is_float() { inputs.push(t.clone()) }));
+    let args = args.clone();
+    let f = move |inputs: &[Tensor]| {
+        let mut args = args.clone();
+        let mut next = inputs.iter();
+        args.iter_mut().try_for_each(|v| {
+            v.map_tensors(&mut |t| Ok(if t.dtype().is_float() { next.next().expect("as many").clone() } else { t.clone() }))
+        })?;
+        call(op, args)
+    };
+    (inputs, f)
+}
+
+fn differentiable(op: &'static OpDef, sample: &Sample) -> bool {
+    !op.non_diff && sample.no_grad.is_none()
+}
+
+#[test]
+fn gradients_match_differences() {
+    for_all(|op, sample| {
+        if !differentiable(op, sample) {
+            return Ok(());
+        }
+        let mut args = sample.bind(op)?;
+        cast_floats(&mut args, DType::Float64)?;
+        let (inputs, f) = as_function(op, &args);
+        gradcheck(f, &inputs, GradCheck::default())
+    });
+}
+
+#[test]
+fn second_gradients_match_differences() {
+    for_all(|op, sample| {
+        if !differentiable(op, sample) {
+            return Ok(());
+        }
+        let mut args = sample.bind(op)?;
+        cast_floats(&mut args, DType::Float64)?;
+        let (inputs, f) = as_function(op, &args);
+        gradgradcheck(f, &inputs, GradCheck { rtol: 1e-3, atol: 1e-5, ..Default::default() })
+    });
+}
+
+#[test]
+fn half_precision_is_close() {
+    for (dtype, tol) in [(DType::Float16, 4e-3), (DType::BFloat16, 3e-2)] {
+        for_all(|op, sample| {
+            let mut half = sample.bind(op)?;
+            if op.name.starts_with("empty") || !half.iter().any(has_float) {
+                return Ok(());
+            }
+            cast_floats(&mut half, dtype)?;
+            // The same rounded inputs in float32 are what the half result is a rounding of.
+            let mut full = half.clone();
+            cast_floats(&mut full, DType::Float32)?;
+            match call(op, half) {
+                Err(e) if matches!(e.kind(), Kind::InvalidType | Kind::Unimplemented) => Ok(()),
+                result => close(dtype.name(), &result?, &call(op, full)?, tol),
+            }
+        });
+    }
+}
+
+fn has_float(v: &Value) -> bool {
+    let mut found = false;
+    v.for_each_tensor(&mut |t| found |= t.dtype().is_float());
+    found
+}
+
+#[test]
+fn in_place_is_out_of_place() {
+    for_all(|op, sample| {
+        if !op.inplace {
+            return Ok(());
+        }
+        let args = sample.bind(op)?;
+        let expected = call(op, args.clone())?;
+        let mut own = args;
+        own.iter_mut().try_for_each(|v| v.map_tensors(&mut |t| Ok(Tensor::from_bytes(&t.to_bytes(), t.dtype(), t.shape())?)))?;
+        let Value::Tensor(target) = &own[0] else { return Err(fail("the first argument is no tensor".into())) };
+        let target = target.clone();
+        if expected[0].shape() != target.shape() {
+            // A result that broadcasts beyond its target must be refused.
+            return match dispatch_inplace(op, own) {
+                Err(_) => Ok(()),
+                Ok(_) => Err(fail("wrote a larger result into a smaller tensor".into())),
+            };
+        }
+        if expected[0].dtype() != target.dtype() {
+            return Ok(());
+        }
+        random::seed(0);
+        let out = dispatch_inplace(op, own)?;
+        if !out.shares_memory(&target) {
+            return Err(fail("the result is not in the target's memory".into()));
+        }
+        close("in place", &[target], &expected[..1], 1e-7)
+    });
+}
+
+#[test]
+fn fused_kernels_equal_their_composites() {
+    for_all(|op, sample| {
+        if op.reference.is_none() {
+            return Ok(());
+        }
+        let mut args = sample.bind(op)?;
+        cast_floats(&mut args, DType::Float64)?;
+        let (inputs, f) = as_function(op, &args);
+        let run = || -> Result<Vec<Tensor>> {
+            let leaves: Vec<Tensor> = inputs.iter().map(|t| t.detach().requires_grad_()).collect();
+            let mut outputs = f(&leaves)?;
+            let tracked: Vec<Tensor> = outputs.iter().filter(|t| t.requires_grad()).cloned().collect();
+            if !tracked.is_empty() && differentiable(op, sample) {
+                let options = GradOptions { allow_unused: true, ..Default::default() };
+                outputs.extend(grad(&tracked, &leaves, &[], options)?.into_iter().flatten());
+            }
+            Ok(outputs)
+        };
+        close("fused", &run()?, &with_composites(run)?, 1e-9)
+    });
+}
+
+#[test]
+fn aliases_and_names_bind() {
+    let op = op::find("sum").expect("sum exists");
+    let x = Tensor::new([[1.0f32, 2.0]]);
+    let args = op.bind(vec![], vec![("input", x.into()), ("dim", 1i64.into())]).unwrap();
+    assert_eq!(dispatch(op, args).unwrap()[0].to_vec::<f32>(), [3.0]);
+    let error = op.bind(vec![], vec![("axes", 1i64.into())]).unwrap_err().to_string();
+    assert!(error.contains("has no argument `axes`") && error.contains("sum(x, axis=None"), "{error}");
+}

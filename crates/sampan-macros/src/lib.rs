@@ -1,0 +1,40 @@
+//! `#[op]`: one annotated function becomes an entry of the op registry, a `Tensor` method or free function in panicking
+//! and `try_` form, and, where asked for, an in-place form.
+//!
+//! ```ignore
+//! /// The exponential of each element.
+//! #[op(inplace, samples = real_line)]
+//! fn exp(cx: &Cx, x: &Tensor) -> Result<Tensor> { … }
+//! ```
+//!
+//! A first parameter `cx: &Cx` marks a primitive, which computes and states its gradient through `cx`; without it the
+//! function is a composite whose gradient follows from the ops it calls. The other parameters are the op's signature:
+//! * `#[default(value)]` gives the value used when Python leaves the argument out; in Rust it stays positional;
+//! * `#[opt(value)]` does the same and moves the argument into an options struct in Rust (`softmax_with(…, opts)`).
+//!
+//! Arguments of the attribute: `inplace`, `non_diff`, `module = "nn.functional"`, `samples = path`, `onnx = "Exp"`,
+//! `amp = "white" | "black"`, `alias(dim = axis)`, `also("nn.functional.tanh")`, `peer = "torch.x"` (an expression to
+//! compare with where Paddle has no such name, or `"none: reason"`), `reference = path` (the composite that a fused
+//! kernel replaces), `tol = 1e-3` (relative error against the peer in float32).
+
+mod emit;
+mod parse;
+
+use proc_macro::TokenStream;
+
+/// Turns a function into a registered op. See the crate's documentation.
+#[proc_macro_attribute]
+pub fn op(attr: TokenStream, item: TokenStream) -> TokenStream {
+    let attr = match syn::parse::<parse::Attr>(attr) {
+        Ok(attr) => attr,
+        Err(e) => return e.to_compile_error().into(),
+    };
+    let function = match syn::parse::<syn::ItemFn>(item) {
+        Ok(f) => f,
+        Err(e) => return e.to_compile_error().into(),
+    };
+    parse::OpFn::new(attr, function)
+        .map(|op| emit::emit(&op))
+        .unwrap_or_else(|e| e.to_compile_error())
+        .into()
+}
