@@ -106,3 +106,76 @@ pub(crate) fn blocks<T: RealElement>(src: &[T], mut f: impl FnMut(usize, &[T::Wi
         f(i * BLOCK, wide);
     }
 }
+
+/// A slice in the computing type: itself, or its widened copy in `room`.
+#[inline]
+pub(crate) fn widened<'s, T: RealElement>(x: &'s [T], room: &'s mut Vec<T::Wide>) -> &'s [T::Wide] {
+    if !T::HALF {
+        return bytemuck::cast_slice(x);
+    }
+    room.resize(x.len(), T::Wide::ZERO);
+    T::widen_slice(x, room);
+    room
+}
+
+/// Lets `f` write a slice in the computing type: in place, or through `room`.
+#[inline]
+pub(crate) fn narrowed<T: RealElement>(y: &mut [T], room: &mut Vec<T::Wide>, f: impl FnOnce(&mut [T::Wide])) {
+    if !T::HALF {
+        return f(bytemuck::cast_slice_mut(y));
+    }
+    room.resize(y.len(), T::Wide::ZERO);
+    f(room);
+    T::narrow_slice(room, y);
+}
+
+/// Sum of `f(i)` for `0..n` in separate lanes, so that the loop vectorises and errors stay small.
+#[inline(always)]
+pub(crate) fn lane_sum<T: Real>(n: usize, f: impl Fn(usize) -> T) -> T {
+    const LANES: usize = 32;
+    let mut acc = [T::ZERO; LANES];
+    let whole = n - n % LANES;
+    let mut i = 0;
+    while i < whole {
+        for j in 0..LANES {
+            acc[j] += f(i + j);
+        }
+        i += LANES;
+    }
+    for j in 0..n - whole {
+        acc[j] += f(whole + j);
+    }
+    let mut width = LANES / 2;
+    while width > 0 {
+        for j in 0..width {
+            let right = acc[j + width];
+            acc[j] += right;
+        }
+        width /= 2;
+    }
+    acc[0]
+}
+
+/// Largest element in separate lanes; NaN where there is one.
+#[inline(always)]
+pub(crate) fn lane_max<T: Real>(x: &[T]) -> T {
+    const LANES: usize = 32;
+    let mut acc = [-T::INFINITY; LANES];
+    let mut rows = x.chunks_exact(LANES);
+    for row in rows.by_ref() {
+        for j in 0..LANES {
+            acc[j] = row[j].max(acc[j]);
+        }
+    }
+    for (a, &v) in acc.iter_mut().zip(rows.remainder()) {
+        *a = v.max(*a);
+    }
+    let mut width = LANES / 2;
+    while width > 0 {
+        for j in 0..width {
+            acc[j] = acc[j].max(acc[j + width]);
+        }
+        width /= 2;
+    }
+    acc[0]
+}

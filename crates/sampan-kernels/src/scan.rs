@@ -1,0 +1,176 @@
+//! Running sums, products and extremes along one axis of row-major data seen as `(outer, n, inner)`.
+
+use crate::elementwise::CHUNK;
+use crate::reduce::Number;
+use crate::vmath::Real;
+use crate::{Element, RealElement, parallel};
+
+/// Calls `f(outer index, its n·inner outputs)`, several outer indices to a parallel piece.
+fn for_each_outer<A: Send>(dst: &mut [A], n: usize, inner: usize, f: impl Fn(usize, &mut [A]) + Sync + Send) {
+    let each = n * inner;
+    if each == 0 {
+        return;
+    }
+    let group = (CHUNK / each).max(1);
+    parallel::for_each_chunk_mut(dst, group * each, 4, |i, piece| {
+        for (k, out) in piece.chunks_mut(each).enumerate() {
+            f(i * group + k, out);
+        }
+    });
+}
+
+/// `dst[.., k, ..] = join(dst[.., k − 1, ..], src[.., k, ..])`, in the accumulating type.
+fn scan<T: Element, A: Copy + Send>(
+    src: &[T],
+    dst: &mut [T],
+    (n, inner): (usize, usize),
+    load: impl Fn(T) -> A + Sync + Send,
+    join: impl Fn(A, A) -> A + Sync + Send,
+    store: impl Fn(A) -> T + Sync + Send,
+) {
+    assert_eq!(src.len(), dst.len(), "scan: the destination has another size");
+    for_each_outer(dst, n, inner, |o, out| {
+        let x = &src[o * n * inner..][..n * inner];
+        let mut acc: Vec<A> = x[..inner].iter().map(|&v| load(v)).collect();
+        out[..inner].copy_from_slice(&x[..inner]);
+        if inner == 1 {
+            let mut a = acc[0];
+            for (y, &v) in out[1..].iter_mut().zip(&x[1..]) {
+                a = join(a, load(v));
+                *y = store(a);
+            }
+            return;
+        }
+        for (x, y) in x.chunks(inner).zip(out.chunks_mut(inner)).skip(1) {
+            for ((a, &v), y) in acc.iter_mut().zip(x).zip(y) {
+                *a = join(*a, load(v));
+                *y = store(*a);
+            }
+        }
+    });
+}
+
+#[inline(always)]
+fn load<T: Number>(v: T) -> T::Acc {
+    crate::copy::convert(v)
+}
+
+#[inline(always)]
+fn store<T: Number>(v: T::Acc) -> T {
+    crate::copy::convert(v)
+}
+
+/// Running sum; half types add up in `f32`, integers wrap.
+pub fn cumsum<T: Number>(src: &[T], dst: &mut [T], n: usize, inner: usize) {
+    scan(src, dst, (n, inner), load::<T>, Number::add, store);
+}
+
+/// Running product.
+pub fn cumprod<T: Number>(src: &[T], dst: &mut [T], n: usize, inner: usize) {
+    scan(src, dst, (n, inner), load::<T>, Number::mul, store);
+}
+
+/// Running ln Σ eˣ.
+pub fn logcumsumexp<T: RealElement>(src: &[T], dst: &mut [T], n: usize, inner: usize) {
+    // The peak so far and the sum of exponentials relative to it.
+    let join = |(m, s): (T::Wide, T::Wide), (x, _): (T::Wide, T::Wide)| {
+        if x > m {
+            (x, s * (m - x).exp() + T::Wide::ONE)
+        } else if m == -T::Wide::INFINITY {
+            (if x.is_nan() { x } else { m }, s)
+        } else {
+            (m, s + (x - m).exp())
+        }
+    };
+    let load = |v: T| {
+        let v = v.wide();
+        (v, if v == -T::Wide::INFINITY { T::Wide::ZERO } else { T::Wide::ONE })
+    };
+    scan(src, dst, (n, inner), load, join, |(m, s)| T::narrow(if m.is_inf() { m } else { m + s.ln() }));
+}
+
+/// Running maximum and where it was met last; NaN, once met, stays.
+pub fn cummax<T: Number>(src: &[T], values: &mut [T], indices: &mut [i64], n: usize, inner: usize) {
+    extreme(src, values, indices, n, inner, |x, best| x >= best);
+}
+
+/// Running minimum and where it was met last; NaN, once met, stays.
+pub fn cummin<T: Number>(src: &[T], values: &mut [T], indices: &mut [i64], n: usize, inner: usize) {
+    extreme(src, values, indices, n, inner, |x, best| x <= best);
+}
+
+fn extreme<T: Number>(
+    src: &[T],
+    values: &mut [T],
+    indices: &mut [i64],
+    n: usize,
+    inner: usize,
+    wins: impl Fn(T, T) -> bool + Sync + Send,
+) {
+    assert!(src.len() == values.len() && src.len() == indices.len(), "scan: a destination has another size");
+    for_each_outer(indices, n, inner, |o, out| {
+        let x = &src[o * n * inner..][..n * inner];
+        for j in 0..inner {
+            let (mut best, mut at) = (x[j], 0);
+            for k in 0..n {
+                let v = x[k * inner + j];
+                if !best.is_nan() && (wins(v, best) || v.is_nan()) {
+                    best = v;
+                    at = k;
+                }
+                out[k * inner + j] = at as i64;
+            }
+        }
+    });
+    let indices = &*indices;
+    for_each_outer(values, n, inner, |o, out| {
+        let from = o * n * inner;
+        for (i, y) in out.iter_mut().enumerate() {
+            *y = src[from + indices[from + i] as usize * inner + i % inner];
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn running() {
+        let x: Vec<i32> = (0..24).map(|i| (i * 7) % 5 - 2).collect();
+        for (outer, n, inner) in [(1, 24, 1), (2, 4, 3), (6, 4, 1), (1, 2, 12)] {
+            let (mut s, mut m, mut at) = (vec![0; 24], vec![0; 24], vec![0i64; 24]);
+            cumsum(&x, &mut s, n, inner);
+            cummax(&x, &mut m, &mut at, n, inner);
+            for o in 0..outer {
+                for j in 0..inner {
+                    let pick = |k: usize| x[(o * n + k) * inner + j];
+                    for k in 0..n {
+                        let here = (o * n + k) * inner + j;
+                        assert_eq!(s[here], (0..=k).map(pick).sum::<i32>());
+                        let best = (0..=k).map(pick).max().unwrap();
+                        assert_eq!(m[here], best);
+                        assert_eq!(at[here] as usize, (0..=k).rev().find(|&k| pick(k) == best).unwrap());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn logarithms_and_nan() {
+        let x = [0.0f64, 1000.0, -3.0, 999.0];
+        let mut y = [0.0; 4];
+        logcumsumexp(&x, &mut y, 4, 1);
+        assert_eq!(y[..3], [0.0, 1000.0, 1000.0]);
+        assert!((y[3] - 1000.3132616875182).abs() < 1e-12);
+        let x = [f64::NEG_INFINITY, f64::NEG_INFINITY, 1.0, f64::NAN];
+        logcumsumexp(&x, &mut y, 4, 1);
+        assert!(y[1] == f64::NEG_INFINITY && y[2] == 1.0 && y[3].is_nan());
+        let x = [1.0f32, f32::NAN, 3.0];
+        let (mut v, mut at) = ([0.0; 3], [0; 3]);
+        cummin(&x, &mut v, &mut at, 3, 1);
+        assert!(v[0] == 1.0 && v[1].is_nan() && v[2].is_nan());
+        assert_eq!(at, [0, 1, 1]);
+    }
+}
