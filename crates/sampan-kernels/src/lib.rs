@@ -8,7 +8,11 @@ mod conv_direct;
 pub mod element;
 pub mod float;
 pub mod gemm;
+pub mod grid_sample;
 pub mod parallel;
+pub mod pool;
+pub mod resample;
+pub mod unfold;
 pub mod view;
 
 pub use buffer::Buffer;
