@@ -67,18 +67,8 @@ impl ConvShape {
             let window = dilation[i] * (kernel[i].checked_sub(1)?) + 1;
             output[i] = (input[i] + pad_begin[i] + pad_end[i]).checked_sub(window)?.checked_div(stride[i])? + 1;
         }
-        let s = ConvShape {
-            batch,
-            in_channels,
-            out_channels,
-            groups,
-            input,
-            kernel,
-            output,
-            stride,
-            dilation,
-            pad_begin,
-        };
+        let s =
+            ConvShape { batch, in_channels, out_channels, groups, input, kernel, output, stride, dilation, pad_begin };
         (groups > 0 && in_channels.is_multiple_of(groups) && out_channels.is_multiple_of(groups)).then_some(s)
     }
 
@@ -262,7 +252,13 @@ fn forward<T: Float + Gemm>(s: &ConvShape, x: &[T], w: &[T], bias: Option<&[T]>,
     }
     if conv_direct::suits(s) && T::DTYPE == DType::Float32 {
         let bias = bias.map(bytemuck::cast_slice);
-        return conv_direct::forward(s, bytemuck::cast_slice(x), bytemuck::cast_slice(w), bias, bytemuck::cast_slice_mut(y));
+        return conv_direct::forward(
+            s,
+            bytemuck::cast_slice(x),
+            bytemuck::cast_slice(w),
+            bias,
+            bytemuck::cast_slice_mut(y),
+        );
     }
     if s.is_pointwise() {
         if let Some(bias) = bias {

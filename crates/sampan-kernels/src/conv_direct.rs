@@ -1,6 +1,335 @@
-//! stub
+//! Direct convolution in `f32` for few input channels and for depthwise ones, where unfolding costs more than the sums.
+//!
+//! A band of input rows is copied with its padding, and, for strides, with each row dealt out into as many phases; so
+//! whatever the stride, padding and dilation, a kernel element reads consecutive memory at a fixed offset.
+
 use crate::conv::ConvShape;
-pub(crate) fn suits(_: &ConvShape) -> bool { false }
-pub(crate) fn is_depthwise(_: &ConvShape) -> bool { false }
-pub(crate) fn forward(_: &ConvShape, _: &[f32], _: &[f32], _: Option<&[f32]>, _: &mut [f32]) {}
-pub(crate) fn backward_weight(_: &ConvShape, _: &[f32], _: &[f32], _: &mut [f32]) {}
+use crate::float::Shared;
+use crate::{Buffer, parallel};
+use pulp::{Arch, Simd, WithSimd};
+use std::ops::Range;
+
+/// Output channels (or rows, when depthwise) summed at once.
+const BLOCK: usize = 8;
+/// Elements of a packed band, so that it stays in the second-level cache.
+const BAND: usize = 96 << 10;
+/// Elements after a band that a vector may read past its end.
+const SLACK: usize = 64;
+/// Weights of a group up to which they stay in cache while all rows of a band pass.
+const MAX_WEIGHTS: usize = 160 << 10;
+
+pub(crate) fn is_depthwise(s: &ConvShape) -> bool {
+    s.group_in() == 1 && s.group_out() == 1
+}
+
+/// Is this the fastest path for that shape? It wastes the part of the last vector of a row that lies outside; a product
+/// wastes the unfolding, which is worst for few output channels.
+pub(crate) fn suits(s: &ConvShape) -> bool {
+    let width = s.output[2];
+    let full = 4 * width >= 3 * width.next_multiple_of(16);
+    let few = s.group_out() <= 16 || s.k() <= 32;
+    is_depthwise(s) || (s.taps() > 1 && s.group_out() * s.k() <= MAX_WEIGHTS && (full || few && width >= 6))
+}
+
+/// How a band is laid out: `[channel, depth, row, phase, column]`.
+struct Layout {
+    channels: usize,
+    depth: usize,
+    /// Output rows of a band.
+    band: usize,
+    rows: usize,
+    columns: usize,
+}
+
+impl Layout {
+    fn new(s: &ConvShape) -> Layout {
+        let span = |out: usize, axis: usize| (out - 1) * s.stride[axis] + (s.kernel[axis] - 1) * s.dilation[axis] + 1;
+        let columns = span(s.output[2], 2).div_ceil(s.stride[2]);
+        let (channels, depth) = (s.group_in(), span(s.output[0], 0));
+        let row = channels * depth * columns * s.stride[2];
+        let fit = (BAND / row.max(1)).saturating_sub(span(1, 1)) / s.stride[1];
+        let band = fit.clamp(BLOCK, s.output[1].max(BLOCK)).min(s.output[1]);
+        Layout { channels, depth, band, rows: span(band, 1), columns }
+    }
+
+    fn row_len(&self, s: &ConvShape) -> usize {
+        self.columns * s.stride[2]
+    }
+
+    fn len(&self, s: &ConvShape) -> usize {
+        self.channels * self.depth * self.rows * self.row_len(s)
+    }
+
+    /// Where each kernel element of each channel begins.
+    fn offsets(&self, s: &ConvShape) -> Vec<usize> {
+        let mut out = Vec::with_capacity(s.k());
+        for c in 0..self.channels {
+            for d in 0..s.kernel[0] {
+                for h in 0..s.kernel[1] {
+                    for w in 0..s.kernel[2] {
+                        let row = (c * self.depth + d * s.dilation[0]) * self.rows + h * s.dilation[1];
+                        let w = w * s.dilation[2];
+                        out.push(row * self.row_len(s) + w % s.stride[2] * self.columns + w / s.stride[2]);
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    /// Copies the rows that output rows `first..` of a band read; `x` begins at the first channel.
+    fn pack(&self, s: &ConvShape, x: &[f32], first: usize, out: &mut [f32]) {
+        let [id, ih, iw] = s.input;
+        let (pad, step) = (s.pad_begin[2], s.stride[2]);
+        let (used, slack) = out.split_at_mut(self.len(s));
+        slack.fill(0.0);
+        for (i, row) in used.chunks_exact_mut(self.row_len(s)).enumerate() {
+            let (c, d, h) = (i / (self.rows * self.depth), i / self.rows % self.depth, i % self.rows);
+            let d = d.checked_sub(s.pad_begin[0]).filter(|&d| d < id);
+            let h = (first * s.stride[1] + h).checked_sub(s.pad_begin[1]).filter(|&h| h < ih);
+            let (Some(d), Some(h)) = (d, h) else {
+                row.fill(0.0);
+                continue;
+            };
+            let x = &x[((c * id + d) * ih + h) * iw..][..iw];
+            for (phase, out) in row.chunks_exact_mut(self.columns).enumerate() {
+                // Column q holds input column q * step + phase - pad.
+                let low = pad.saturating_sub(phase).div_ceil(step).min(out.len());
+                let high = (iw + pad).saturating_sub(phase).div_ceil(step).clamp(low, out.len());
+                out[..low].fill(0.0);
+                out[high..].fill(0.0);
+                if low < high {
+                    let x = &x[low * step + phase - pad..];
+                    if step == 1 {
+                        out[low..high].copy_from_slice(&x[..high - low]);
+                    } else {
+                        out[low..high].iter_mut().zip(x.iter().step_by(step)).for_each(|(o, v)| *o = *v);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One band of one image and group.
+struct Band<'a> {
+    s: &'a ConvShape,
+    layout: &'a Layout,
+    offsets: &'a [usize],
+    x: &'a [f32],
+    /// Weights of the group, block by block as `[k, channels of the block]`.
+    w: &'a [f32],
+    bias: Option<&'a [f32]>,
+    /// The first output channel of the group in this image.
+    y: *mut f32,
+    rows: Range<usize>,
+}
+
+impl WithSimd for Band<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let s = self.s;
+        let row_len = self.layout.row_len(s);
+        for d in 0..s.output[0] {
+            let x = d * s.stride[0] * self.layout.rows * row_len;
+            if is_depthwise(s) {
+                for h in self.rows.clone().step_by(BLOCK) {
+                    let x = x + (h - self.rows.start) * s.stride[1] * row_len;
+                    let step = s.stride[1] * row_len;
+                    self.block::<S, true>(simd, BLOCK.min(self.rows.end - h), x, step, 0, d * s.output[1] + h);
+                }
+            } else {
+                for h in self.rows.clone() {
+                    let x = x + (h - self.rows.start) * s.stride[1] * row_len;
+                    for o in (0..s.group_out()).step_by(BLOCK) {
+                        self.block::<S, false>(simd, BLOCK.min(s.group_out() - o), x, 0, o, d * s.output[1] + h);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Band<'_> {
+    /// A row of output of `n` channels, or `n` rows of one channel if `ROWS`.
+    #[inline(always)]
+    fn block<S: Simd, const ROWS: bool>(&self, simd: S, n: usize, x: usize, step: usize, o: usize, row: usize) {
+        let mut w = 0;
+        while w < self.s.output[2] {
+            let two = self.s.output[2] - w > S::F32_LANES;
+            macro_rules! sizes {
+                ($($n:literal),*) => {
+                    match n {
+                        $($n if two => self.sums::<S, ROWS, $n, 2>(simd, x + w, step, o, row, w),)*
+                        $($n => self.sums::<S, ROWS, $n, 1>(simd, x + w, step, o, row, w),)*
+                        _ => unreachable!("a block has at most {BLOCK} parts"),
+                    }
+                };
+            }
+            sizes!(1, 2, 3, 4, 5, 6, 7, 8);
+            w += if two { 2 * S::F32_LANES } else { S::F32_LANES };
+        }
+    }
+
+    #[inline(always)]
+    fn sums<S: Simd, const ROWS: bool, const N: usize, const V: usize>(
+        &self,
+        simd: S,
+        x: usize,
+        step: usize,
+        o: usize,
+        row: usize,
+        column: usize,
+    ) {
+        let s = self.s;
+        let k = self.offsets.len();
+        let at = |n: usize| if ROWS { 0 } else { o + n };
+        let mut sum = [[simd.splat_f32s(0.0); V]; N];
+        if let Some(bias) = self.bias {
+            for n in 0..N {
+                sum[n] = [simd.splat_f32s(bias[at(n)]); V];
+            }
+        }
+        let w = &self.w[o * k..][..if ROWS { k } else { N * k }];
+        for (t, &offset) in self.offsets.iter().enumerate() {
+            let load = |place: usize| {
+                debug_assert!(place + S::F32_LANES <= self.x.len());
+                // SAFETY: a kernel element of a window inside the packed band, or at most two vectors after it, which
+                // the slack covers.
+                unsafe { self.x.as_ptr().add(place).cast::<S::f32s>().read_unaligned() }
+            };
+            if ROWS {
+                let w = simd.splat_f32s(w[t]);
+                for n in 0..N {
+                    for v in 0..V {
+                        sum[n][v] = simd.mul_add_e_f32s(w, load(x + offset + n * step + v * S::F32_LANES), sum[n][v]);
+                    }
+                }
+            } else {
+                let x: [S::f32s; V] = std::array::from_fn(|v| load(x + offset + v * S::F32_LANES));
+                for n in 0..N {
+                    let w = simd.splat_f32s(w[t * N + n]);
+                    for v in 0..V {
+                        sum[n][v] = simd.mul_add_e_f32s(w, x[v], sum[n][v]);
+                    }
+                }
+            }
+        }
+        for n in 0..N {
+            let place = if ROWS { (row + n) * s.output[2] } else { (o + n) * s.y_plane() + row * s.output[2] };
+            for v in 0..V {
+                let column = column + v * S::F32_LANES;
+                let len = (s.output[2] - column).min(S::F32_LANES);
+                // SAFETY: `len` elements of one row of one output channel of this band, which no other task writes.
+                let out = unsafe { std::slice::from_raw_parts_mut(self.y.add(place + column), len) };
+                simd.partial_store_f32s(out, sum[n][v]);
+            }
+        }
+    }
+}
+
+pub(crate) fn forward(s: &ConvShape, x: &[f32], w: &[f32], bias: Option<&[f32]>, y: &mut [f32]) {
+    let layout = Layout::new(s);
+    let offsets = layout.offsets(s);
+    let (k, gi, go) = (s.k(), s.group_in(), s.group_out());
+    let mut packed = Buffer::uninit(std::mem::size_of_val(w));
+    for (group, out) in w.chunks_exact(go * k).zip(packed.as_mut_slice::<f32>().chunks_exact_mut(go * k)) {
+        for (block, out) in group.chunks(BLOCK * k).zip(out.chunks_mut(BLOCK * k)) {
+            let n = block.len() / k;
+            (0..block.len()).for_each(|i| out[i] = block[i % n * k + i / n]);
+        }
+    }
+    let packed = packed.as_slice::<f32>();
+    let bands = s.output[1].div_ceil(layout.band);
+    let cost = 2 * go * k * s.output[0] * layout.band * s.output[2];
+    // Enough bands to a task that handing it over is cheap.
+    let per_task = ((1 << 18) / cost.max(1)).max(1);
+    let y = Shared::new(y);
+    parallel::for_each_range(s.batch * s.groups * bands, per_task, cost, |tasks| {
+        let mut band = Buffer::uninit(4 * (layout.len(s) + SLACK));
+        for task in tasks {
+            let (at, first) = (task / bands, task % bands * layout.band);
+            let (image, group) = (at / s.groups, at % s.groups);
+            let x = &x[(image * s.in_channels + group * gi) * s.x_plane()..][..gi * s.x_plane()];
+            layout.pack(s, x, first, band.as_mut_slice());
+            // SAFETY: the first channel of a group of an image lies inside `y`, whose length was checked.
+            let y = unsafe { y.get().add((image * s.out_channels + group * go) * s.y_plane()) };
+            Arch::new().dispatch(Band {
+                s,
+                layout: &layout,
+                offsets: &offsets,
+                x: band.as_slice(),
+                w: &packed[group * go * k..][..go * k],
+                bias: bias.map(|b| &b[group * go..][..go]),
+                y,
+                rows: first..(first + layout.band).min(s.output[1]),
+            });
+        }
+    });
+}
+
+/// Sums of one depthwise channel and band: `dw[t] += Σ dy · x` shifted by kernel element `t`.
+struct WeightSums<'a> {
+    s: &'a ConvShape,
+    layout: &'a Layout,
+    offsets: &'a [usize],
+    x: &'a [f32],
+    dy: &'a [f32],
+    rows: Range<usize>,
+    dw: &'a mut [f32],
+}
+
+impl WithSimd for WeightSums<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let s = self.s;
+        let row_len = self.layout.row_len(s);
+        let width = s.output[2];
+        for (dw, &offset) in self.dw.iter_mut().zip(self.offsets) {
+            let mut sum = [simd.splat_f32s(0.0); 4];
+            for d in 0..s.output[0] {
+                for h in self.rows.clone() {
+                    let row = (d * s.stride[0] * self.layout.rows + (h - self.rows.start) * s.stride[1]) * row_len;
+                    let x = &self.x[row + offset..][..width];
+                    let dy = &self.dy[(d * s.output[1] + h) * width..][..width];
+                    for (i, (x, dy)) in x.chunks(S::F32_LANES).zip(dy.chunks(S::F32_LANES)).enumerate() {
+                        let (x, dy) = (simd.partial_load_f32s(x), simd.partial_load_f32s(dy));
+                        sum[i % 4] = simd.mul_add_e_f32s(x, dy, sum[i % 4]);
+                    }
+                }
+            }
+            let all = simd.add_f32s(simd.add_f32s(sum[0], sum[1]), simd.add_f32s(sum[2], sum[3]));
+            *dw += simd.reduce_sum_f32s(all);
+        }
+    }
+}
+
+/// Gradient by the weights, for depthwise convolutions.
+pub(crate) fn backward_weight(s: &ConvShape, x: &[f32], dy: &[f32], dw: &mut [f32]) {
+    let layout = Layout::new(s);
+    let offsets = layout.offsets(s);
+    let cost = 2 * s.batch * s.y_plane();
+    parallel::for_each_chunk_mut(dw, s.taps(), cost, |channel, dw| {
+        let mut band = Buffer::uninit(4 * (layout.len(s) + SLACK));
+        dw.fill(0.0);
+        for image in 0..s.batch {
+            let plane = image * s.in_channels + channel;
+            for first in (0..s.output[1]).step_by(layout.band) {
+                layout.pack(s, &x[plane * s.x_plane()..][..s.x_plane()], first, band.as_mut_slice());
+                Arch::new().dispatch(WeightSums {
+                    s,
+                    layout: &layout,
+                    offsets: &offsets,
+                    x: band.as_slice(),
+                    dy: &dy[plane * s.y_plane()..][..s.y_plane()],
+                    rows: first..(first + layout.band).min(s.output[1]),
+                    dw,
+                });
+            }
+        }
+    });
+}

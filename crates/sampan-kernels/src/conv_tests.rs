@@ -5,9 +5,8 @@ use crate::{Element, bf16, f16};
 fn each(s: &ConvShape, mut f: impl FnMut(usize, usize, usize)) {
     let (gi, go) = (s.group_in(), s.group_out());
     let index = |i: [usize; 3], n: [usize; 3]| (i[0] * n[1] + i[1]) * n[2] + i[2];
-    let all = |n: [usize; 3]| {
-        (0..n.iter().product::<usize>()).map(move |i| [i / (n[1] * n[2]), i / n[2] % n[1], i % n[2]])
-    };
+    let all =
+        |n: [usize; 3]| (0..n.iter().product::<usize>()).map(move |i| [i / (n[1] * n[2]), i / n[2] % n[1], i % n[2]]);
     for image in 0..s.batch {
         for o in 0..s.out_channels {
             for i in 0..gi {
@@ -111,8 +110,7 @@ fn planar_convolutions() {
 
 #[test]
 fn lines_and_volumes() {
-    let line =
-        ConvShape::new(2, 4, 6, 2, [1, 1, 50], [1, 1, 5], [1, 1, 3], [1, 1, 2], [0, 0, 3], [0, 0, 4]).unwrap();
+    let line = ConvShape::new(2, 4, 6, 2, [1, 1, 50], [1, 1, 5], [1, 1, 3], [1, 1, 2], [0, 0, 3], [0, 0, 4]).unwrap();
     let volume = ConvShape::new(2, 4, 6, 2, [5, 6, 7], [2, 3, 3], [1, 2, 1], [2, 1, 1], [1; 3], [1, 0, 2]).unwrap();
     for s in [line, volume, ConvShape { stride: [1; 3], output: [5, 6, 7], ..volume }] {
         check_all::<f32>(&s);

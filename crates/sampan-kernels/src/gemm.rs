@@ -106,15 +106,8 @@ fn run<T: Gemm>(m: usize, n: usize, k: usize, a: Mat<T>, b: Mat<T>, c: MatMut<T>
     }
     check_bounds("a", a.data.len(), a.offset, m, k, (a.row_stride, a.col_stride));
     check_bounds("b", b.data.len(), b.offset, k, n, (b.row_stride, b.col_stride));
-    let p = Product {
-        m,
-        n,
-        k,
-        a: (a.row_stride, a.col_stride),
-        b: (b.row_stride, b.col_stride),
-        c: c_strides,
-        accumulate,
-    };
+    let p =
+        Product { m, n, k, a: (a.row_stride, a.col_stride), b: (b.row_stride, b.col_stride), c: c_strides, accumulate };
     // SAFETY: the extremes of all three matrices were just found inside their slices, the elements of `c` are
     // distinct, and `c` is borrowed mutably so it overlaps neither `a` nor `b`.
     unsafe {
@@ -205,11 +198,16 @@ pub fn batched_matmul<T: Gemm>(
         // Enough matrices to a task that handing it over is cheap against doing it.
         let per_task = (SERIAL_BELOW / work.max(1)).clamp(1, 256).min(count);
         let len = data.len().min(count * batch.c_stride);
-        parallel::for_each_chunk_mut(&mut data[..len], per_task * batch.c_stride, work.div_ceil(m * n), |task, piece| {
-            for (i, c) in piece.chunks_mut(batch.c_stride).enumerate() {
-                one(task * per_task + i, false, c);
-            }
-        });
+        parallel::for_each_chunk_mut(
+            &mut data[..len],
+            per_task * batch.c_stride,
+            work.div_ceil(m * n),
+            |task, piece| {
+                for (i, c) in piece.chunks_mut(batch.c_stride).enumerate() {
+                    one(task * per_task + i, false, c);
+                }
+            },
+        );
     } else {
         for (i, c) in data.chunks_mut(batch.c_stride).take(count).enumerate() {
             one(i, parallel::num_threads() > 1, c);
@@ -503,7 +501,12 @@ mod tests {
                 let out = MatMut { data: &mut c, offset: 0, row_stride: 1, col_stride: m as isize };
                 matmul(m, n, k, a, b, out, true);
                 for i in 0..m * n {
-                    assert_eq!(c[(i % n) * m + i / n], fit(expected[i] + start[i].to_f64()), "{} {m} {n} {k}", T::DTYPE);
+                    assert_eq!(
+                        c[(i % n) * m + i / n],
+                        fit(expected[i] + start[i].to_f64()),
+                        "{} {m} {n} {k}",
+                        T::DTYPE
+                    );
                 }
             }
         }
@@ -577,7 +580,8 @@ mod tests {
             let product = |threads| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 let mut c = vec![0f32; m * n];
-                let p = Product { m, n, k, a: (k as isize, 1), b: (n as isize, 1), c: (n as isize, 1), accumulate: false };
+                let p =
+                    Product { m, n, k, a: (k as isize, 1), b: (n as isize, 1), c: (n as isize, 1), accumulate: false };
                 let mode = if threads == 1 { gemm::Parallelism::None } else { gemm::Parallelism::Rayon(0) };
                 let (x, y, z) = (Shared::new_const(a.as_ptr()), Shared::new_const(b.as_ptr()), Shared::new(&mut c));
                 // SAFETY: the vectors have exactly the extents of the product.

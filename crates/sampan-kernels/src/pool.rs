@@ -1,0 +1,413 @@
+//! Pooling over up to three spatial axes, and the gathers and scatters of its gradients. Data is `planes` (batch times
+//! channels) of row-major `[depth, height, width]`; fewer axes are filled up with leading ones.
+
+use crate::float::{Float, Real};
+use crate::{Element, parallel};
+use std::ops::Range;
+
+/// Windows of a pooling.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PoolShape {
+    /// Batch times channels.
+    pub planes: usize,
+    /// Extents of an input plane.
+    pub input: [usize; 3],
+    /// Extents of an output plane; the caller has chosen them (floor or ceil mode).
+    pub output: [usize; 3],
+    /// How windows are laid.
+    pub windows: Windows,
+}
+
+/// How windows are laid over the input.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Windows {
+    /// Of one size, at a fixed step, the first one `pad` before the input.
+    Sliding {
+        /// Extents of a window.
+        kernel: [usize; 3],
+        /// Step between windows.
+        stride: [usize; 3],
+        /// Padding before the first element.
+        pad: [usize; 3],
+        /// Padding after the last element, which counts in averages that include padding.
+        pad_end: [usize; 3],
+    },
+    /// As even as possible, from `⌊i·n/out⌋` to `⌈(i+1)·n/out⌉`.
+    Adaptive,
+}
+
+/// The output extent of a sliding window over `input` elements, or `None` if it does not fit. In ceil mode the last window
+/// may reach beyond the input, or even begin there, as Paddle has it.
+pub fn pooled_len(input: usize, kernel: usize, stride: usize, pad: usize, pad_end: usize, ceil: bool) -> Option<usize> {
+    let room = (input + pad + pad_end).checked_sub(kernel)?;
+    Some(if ceil { room.div_ceil(stride) } else { room.checked_div(stride)? } + 1)
+}
+
+impl PoolShape {
+    fn x_plane(&self) -> usize {
+        self.input.iter().product()
+    }
+
+    fn y_plane(&self) -> usize {
+        self.output.iter().product()
+    }
+
+    /// The part of window `i` of an axis that lies inside the input, and its extent counting padding.
+    fn window(&self, axis: usize, i: usize) -> (Range<usize>, usize) {
+        let n = self.input[axis];
+        match self.windows {
+            Windows::Sliding { kernel, stride, pad, pad_end } => {
+                let begin = i * stride[axis];
+                let end = (begin + kernel[axis]).min(n + pad[axis] + pad_end[axis]);
+                let inside = |v: usize| v.saturating_sub(pad[axis]).min(n);
+                (inside(begin)..inside(end), end.saturating_sub(begin))
+            }
+            Windows::Adaptive => {
+                let out = self.output[axis];
+                let r = i * n / out..((i + 1) * n).div_ceil(out);
+                (r.clone(), r.len())
+            }
+        }
+    }
+
+    /// The windows of each axis.
+    fn axes(&self) -> [Vec<(Range<usize>, usize)>; 3] {
+        std::array::from_fn(|axis| (0..self.output[axis]).map(|i| self.window(axis, i)).collect())
+    }
+
+    /// About how many elements a window holds.
+    fn cost(&self) -> usize {
+        match self.windows {
+            Windows::Sliding { kernel, .. } => kernel.iter().product::<usize>() + 2,
+            Windows::Adaptive => self.x_plane() / self.y_plane().max(1) + 3,
+        }
+    }
+
+    /// Is it the common halving: 2×2 windows side by side, all of them inside?
+    fn halves(&self) -> bool {
+        matches!(self.windows, Windows::Sliding { kernel: [1, 2, 2], stride: [_, 2, 2], pad: [0, 0, 0], .. })
+            && self.input[0] == self.output[0]
+            && (1..3).all(|a| 2 * self.output[a] <= self.input[a])
+            && (self.input[0] == 1 || matches!(self.windows, Windows::Sliding { stride: [1, ..], .. }))
+    }
+
+    fn check(&self, x: usize, y: usize) {
+        assert!(
+            x == self.planes * self.x_plane() && y == self.planes * self.y_plane(),
+            "pool: {x} and {y} elements for {self:?}"
+        );
+    }
+
+    /// Calls `f` for each window of a plane with its place in the output, its ranges and its extent with padding.
+    #[inline(always)]
+    fn each_window(axes: &[Vec<(Range<usize>, usize)>; 3], mut f: impl FnMut(usize, [&Range<usize>; 3], usize)) {
+        let mut at = 0;
+        for (d, nd) in &axes[0] {
+            for (h, nh) in &axes[1] {
+                for (w, nw) in &axes[2] {
+                    f(at, [d, h, w], nd * nh * nw);
+                    at += 1;
+                }
+            }
+        }
+    }
+
+    /// Calls `f(start, len)` for each row of a window, in order.
+    #[inline(always)]
+    fn each_row(&self, [d, h, w]: [&Range<usize>; 3], mut f: impl FnMut(usize, usize)) {
+        for d in d.clone() {
+            for h in h.clone() {
+                f((d * self.input[1] + h) * self.input[2] + w.start, w.len());
+            }
+        }
+    }
+}
+
+/// Calls `f(plane, x, out)` for every plane, in parallel; `out` is cut in pieces of `out_plane`.
+fn by_plane<T: Sync, U: Send>(
+    x: &[T],
+    x_plane: usize,
+    out: &mut [U],
+    out_plane: usize,
+    cost: usize,
+    f: impl Fn(&[T], &mut [U]) + Sync + Send,
+) {
+    if out.is_empty() {
+        return;
+    }
+    // Several small planes to a task, so that handing it over is cheap.
+    let per_task = ((1 << 14) / (out_plane * cost).max(1)).max(1);
+    parallel::for_each_chunk_mut(out, per_task * out_plane, cost, |task, out| {
+        for (i, out) in out.chunks_exact_mut(out_plane).enumerate() {
+            f(&x[(task * per_task + i) * x_plane..][..x_plane], out);
+        }
+    });
+}
+
+/// Is `v` the new maximum over `best`? A NaN beats every number and stays.
+#[inline(always)]
+fn beats<T: Real>(v: T, best: T) -> bool {
+    v > best || (v.is_nan() && !best.is_nan())
+}
+
+/// Largest element of each window; NaN if it holds one. A window without any element gives −∞.
+pub fn max_pool<T: Real>(s: &PoolShape, x: &[T], y: &mut [T]) {
+    s.check(x.len(), y.len());
+    let axes = s.axes();
+    by_plane(x, s.x_plane(), y, s.y_plane(), s.cost(), |x, y| {
+        if s.halves() {
+            return halve(s, x, y);
+        }
+        PoolShape::each_window(&axes, |at, ranges, _| {
+            let mut best = T::down(T::Acc::NEG_INFINITY);
+            s.each_row(ranges, |start, len| {
+                for &v in &x[start..start + len] {
+                    best = if beats(v, best) { v } else { best };
+                }
+            });
+            y[at] = best;
+        });
+    });
+}
+
+/// 2×2 windows of one plane: first the rows, then neighbours, without branches.
+fn halve<T: Real>(s: &PoolShape, x: &[T], y: &mut [T]) {
+    let [_, _, iw] = s.input;
+    let [_, oh, ow] = s.output;
+    let max = |a: T, b: T| if beats(b, a) { b } else { a };
+    for (row, y) in y.chunks_exact_mut(ow).enumerate() {
+        let (d, h) = (row / oh, row % oh);
+        let x = &x[(d * s.input[1] + 2 * h) * iw..][..2 * iw];
+        let (top, bottom) = x.split_at(iw);
+        for ((y, a), b) in y.iter_mut().zip(top.chunks_exact(2)).zip(bottom.chunks_exact(2)) {
+            *y = max(max(a[0], a[1]), max(b[0], b[1]));
+        }
+    }
+}
+
+/// [`max_pool`] that also says where in its input plane each maximum lies; of equals the first.
+pub fn max_pool_with_index<T: Real>(s: &PoolShape, x: &[T], y: &mut [T], index: &mut [i64]) {
+    s.check(x.len(), y.len());
+    max_index(s, x, index);
+    if s.axes().iter().flatten().any(|(r, _)| r.is_empty()) {
+        max_pool(s, x, y);
+    } else {
+        gather_by_index(s.planes, x, index, y);
+    }
+}
+
+/// Where in its input plane the maximum of each window lies: of equals the first, of NaNs the first, and for a window
+/// without elements the place nearest to it.
+pub fn max_index<T: Real>(s: &PoolShape, x: &[T], index: &mut [i64]) {
+    s.check(x.len(), index.len());
+    let axes = s.axes();
+    by_plane(x, s.x_plane(), index, s.y_plane(), s.cost(), |x, index| {
+        if s.halves() {
+            let [_, ih, iw] = s.input;
+            let [_, oh, ow] = s.output;
+            for (row, index) in index.chunks_exact_mut(ow).enumerate() {
+                let start = (row / oh * ih + 2 * (row % oh)) * iw;
+                let (top, bottom) = x[start..start + 2 * iw].split_at(iw);
+                for (w, (at, (a, b))) in
+                    index.iter_mut().zip(top.chunks_exact(2).zip(bottom.chunks_exact(2))).enumerate()
+                {
+                    // Written with selects only, which become vector code.
+                    let (i, v) = if beats(a[1], a[0]) { (1, a[1]) } else { (0, a[0]) };
+                    let (j, u) = if beats(b[1], b[0]) { (1, b[1]) } else { (0, b[0]) };
+                    *at = (start + 2 * w + if beats(u, v) { j + iw } else { i }) as i64;
+                }
+            }
+            return;
+        }
+        PoolShape::each_window(&axes, |at, ranges, _| {
+            let [d, h, w] = ranges.map(|r| r.start);
+            let nearest = |v: usize, axis: usize| v.min(s.input[axis].saturating_sub(1));
+            let mut place = (nearest(d, 0) * s.input[1] + nearest(h, 1)) * s.input[2] + nearest(w, 2);
+            let mut best = x.get(place).copied().unwrap_or_default();
+            s.each_row(ranges, |start, len| {
+                for (i, &v) in x[start..start + len].iter().enumerate() {
+                    if beats(v, best) {
+                        (best, place) = (v, start + i);
+                    }
+                }
+            });
+            index[at] = place as i64;
+        });
+    });
+}
+
+fn plane_of(len: usize, planes: usize) -> usize {
+    assert!(planes > 0 || len == 0);
+    let plane = len.checked_div(planes).unwrap_or(0);
+    assert_eq!(plane * planes, len, "pool: {len} elements are not {planes} planes");
+    plane
+}
+
+/// `y[p, i] = x[p, index[p, i]]` for every plane `p`.
+pub fn gather_by_index<T: Real>(planes: usize, x: &[T], index: &[i64], y: &mut [T]) {
+    assert_eq!(index.len(), y.len(), "pool: as many indices as outputs");
+    let (x_plane, y_plane) = (plane_of(x.len(), planes), plane_of(y.len(), planes));
+    if y.is_empty() {
+        return;
+    }
+    parallel::for_each_chunk_mut(y, y_plane, 2, |p, y| {
+        let x = &x[p * x_plane..(p + 1) * x_plane];
+        for (y, &i) in y.iter_mut().zip(&index[p * y_plane..]) {
+            *y = x[i as usize];
+        }
+    });
+}
+
+/// `dx[p, index[p, i]] += dy[p, i]` on zeros, for every plane `p`: the gradient of [`gather_by_index`] and so of max
+/// pooling.
+pub fn max_pool_backward<T: Real>(planes: usize, dy: &[T], index: &[i64], dx: &mut [T]) {
+    assert_eq!(index.len(), dy.len(), "pool: as many indices as outputs");
+    let (x_plane, y_plane) = (plane_of(dx.len(), planes), plane_of(dy.len(), planes));
+    if dx.is_empty() {
+        return;
+    }
+    parallel::for_each_chunk_mut(dx, x_plane, 2, |p, dx| {
+        dx.fill(T::default());
+        for (&v, &i) in dy[p * y_plane..(p + 1) * y_plane].iter().zip(&index[p * y_plane..]) {
+            let out = &mut dx[i as usize];
+            *out = T::down(out.up() + v.up());
+        }
+    });
+}
+
+/// `y[p, index[p, i]] = x[p, i]` on zeros, for every plane `p`: max unpooling. Of equal indices the last one stays.
+pub fn max_unpool<T: Real>(planes: usize, x: &[T], index: &[i64], y: &mut [T]) {
+    assert_eq!(index.len(), x.len(), "pool: as many indices as inputs");
+    let (y_plane, x_plane) = (plane_of(y.len(), planes), plane_of(x.len(), planes));
+    if y.is_empty() {
+        return;
+    }
+    parallel::for_each_chunk_mut(y, y_plane, 2, |p, y| {
+        y.fill(T::default());
+        for (&v, &i) in x[p * x_plane..(p + 1) * x_plane].iter().zip(&index[p * x_plane..]) {
+            y[i as usize] = v;
+        }
+    });
+}
+
+/// What an average divides by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Divisor {
+    /// The elements of the window that lie inside the input (Paddle's `exclusive=True`).
+    Inside,
+    /// The elements of the window with padding.
+    Window,
+    /// Always this.
+    Fixed(f64),
+}
+
+impl Divisor {
+    #[inline(always)]
+    fn get(self, inside: usize, window: usize) -> f64 {
+        match self {
+            Divisor::Inside => inside as f64,
+            Divisor::Window => window as f64,
+            Divisor::Fixed(v) => v,
+        }
+    }
+}
+
+fn volume(ranges: [&Range<usize>; 3]) -> usize {
+    ranges.iter().map(|r| r.len()).product()
+}
+
+/// Average of each window; a window without elements gives 0.
+pub fn avg_pool<T: Real>(s: &PoolShape, divisor: Divisor, x: &[T], y: &mut [T]) {
+    s.check(x.len(), y.len());
+    let axes = s.axes();
+    by_plane(x, s.x_plane(), y, s.y_plane(), s.cost(), |x, y| {
+        if s.halves() {
+            let scale = T::Acc::ONE / T::Acc::from_f64(divisor.get(4, 4));
+            let [_, oh, ow] = s.output;
+            for (row, y) in y.chunks_exact_mut(ow).enumerate() {
+                let start = (row / oh * s.input[1] + 2 * (row % oh)) * s.input[2];
+                let (top, bottom) = x[start..start + 2 * s.input[2]].split_at(s.input[2]);
+                for ((y, a), b) in y.iter_mut().zip(top.chunks_exact(2)).zip(bottom.chunks_exact(2)) {
+                    *y = T::down(((a[0].up() + a[1].up()) + (b[0].up() + b[1].up())) * scale);
+                }
+            }
+            return;
+        }
+        PoolShape::each_window(&axes, |at, ranges, window| {
+            let mut sum = T::Acc::ZERO;
+            s.each_row(ranges, |start, len| x[start..start + len].iter().for_each(|v| sum += v.up()));
+            let inside = volume(ranges);
+            let over = T::Acc::from_f64(divisor.get(inside, window));
+            y[at] = T::down(if inside == 0 { T::Acc::ZERO } else { sum / over });
+        });
+    });
+}
+
+/// The gradient of [`avg_pool`].
+pub fn avg_pool_backward<T: Real>(s: &PoolShape, divisor: Divisor, dy: &[T], dx: &mut [T]) {
+    s.check(dx.len(), dy.len());
+    scatter(s, dy, dx, |at, dy: &[T], inside, window| dy[at].up() / T::Acc::from_f64(divisor.get(inside, window)));
+}
+
+/// Adds `value(at, plane of dy, inside, window)` to all elements of each window, on zeros.
+fn scatter<T: Real>(
+    s: &PoolShape,
+    dy: &[T],
+    dx: &mut [T],
+    value: impl Fn(usize, &[T], usize, usize) -> T::Acc + Sync + Send,
+) {
+    let axes = s.axes();
+    let cost = s.cost() * s.y_plane() / s.x_plane().max(1) + 1;
+    by_plane(dy, s.y_plane(), dx, s.x_plane(), cost, |dy, dx| {
+        // Sums of half types are kept wide until the plane is done.
+        let mut wide = vec![T::Acc::ZERO; dx.len()];
+        PoolShape::each_window(&axes, |at, ranges, window| {
+            let inside = volume(ranges);
+            if inside > 0 {
+                let v = value(at, dy, inside, window);
+                s.each_row(ranges, |start, len| wide[start..start + len].iter_mut().for_each(|o| *o += v));
+            }
+        });
+        dx.iter_mut().zip(&wide).for_each(|(o, v)| *o = T::down(*v));
+    });
+}
+
+/// Power average `(Σ |x|^p)^(1/p)` of each window as Paddle defines it: without absolute values, and without a
+/// divisor. `p = ∞` is [`max_pool`].
+pub fn lp_pool<T: Real>(s: &PoolShape, p: f64, x: &[T], y: &mut [T]) {
+    s.check(x.len(), y.len());
+    let axes = s.axes();
+    let power = T::Acc::from_f64(p);
+    by_plane(x, s.x_plane(), y, s.y_plane(), 20 * s.cost(), |x, y| {
+        PoolShape::each_window(&axes, |at, ranges, _| {
+            let mut sum = T::Acc::ZERO;
+            s.each_row(ranges, |start, len| {
+                for v in &x[start..start + len] {
+                    sum += if p == 1.0 {
+                        v.up()
+                    } else if p == 2.0 {
+                        v.up() * v.up()
+                    } else {
+                        v.up().powf(power)
+                    };
+                }
+            });
+            y[at] = T::down(if p == 1.0 { sum } else { sum.powf(T::Acc::ONE / power) });
+        });
+    });
+}
+
+/// Sum of each window: the transpose of [`sum_pool_backward`]. Power pooling and its gradients of any order are made of
+/// these two and elementwise powers.
+pub fn sum_pool<T: Real>(s: &PoolShape, x: &[T], y: &mut [T]) {
+    avg_pool(s, Divisor::Fixed(1.0), x, y);
+}
+
+/// Adds each output to all inputs of its window: the gradient of [`sum_pool`].
+pub fn sum_pool_backward<T: Real>(s: &PoolShape, dy: &[T], dx: &mut [T]) {
+    avg_pool_backward(s, Divisor::Fixed(1.0), dy, dx);
+}
+
+#[cfg(test)]
+#[path = "pool_tests.rs"]
+mod tests;
