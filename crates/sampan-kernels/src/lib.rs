@@ -22,7 +22,6 @@ pub mod special;
 pub mod rng;
 pub mod sort;
 pub mod grid_sample;
-pub mod parallel;
 pub mod pool;
 pub mod resample;
 pub mod unfold;

@@ -8,6 +8,7 @@ pub mod matmul;
 pub mod random;
 pub mod reduction;
 pub mod shape;
+pub mod slicing;
 
 /// What an op's file starts with.
 pub(crate) mod prelude {

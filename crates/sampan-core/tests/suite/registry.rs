@@ -105,7 +105,7 @@ fn inferred_shape_and_dtype_are_the_actual_ones() {
 /// The same values with gaps between them in memory.
 fn strided(t: &Tensor) -> Result<Tensor> {
     let twice = t.detach().unsqueeze(-1).expand([t.shape(), &[2]].concat()).contiguous();
-    twice.try_slice_axis(-1, 0)
+    twice.try_select(-1, 0)
 }
 
 #[test]

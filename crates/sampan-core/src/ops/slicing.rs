@@ -1,0 +1,95 @@
+//! Slices as views, and the write into a slice that is their transpose.
+
+use super::prelude::*;
+use sampan_kernels::copy;
+
+/// The region of `shape` that starts at `starts` and steps by `steps`, `lens` elements along each axis.
+fn region(layout: &Layout, starts: &[i64], lens: &[i64], steps: &[i64]) -> Result<Layout> {
+    let rank = layout.shape.len();
+    ensure!(starts.len() == rank && lens.len() == rank && steps.len() == rank, "a slice needs every axis");
+    let mut out = layout.clone();
+    let mut offset = layout.offset as isize;
+    for i in 0..rank {
+        let (n, len) = (layout.shape[i] as i64, lens[i]);
+        let last = starts[i] + (len - 1) * steps[i];
+        ensure!(len >= 0, "a slice cannot have {len} elements");
+        if len > 0 {
+            ensure!((0..n).contains(&starts[i]) && (0..n).contains(&last), "the slice leaves axis {i} of extent {n}");
+            offset += starts[i] as isize * layout.strides[i];
+        }
+        out.shape[i] = len as usize;
+        out.strides[i] = layout.strides[i] * steps[i] as isize;
+    }
+    out.offset = if out.numel() == 0 { layout.offset } else { offset as usize };
+    Ok(out)
+}
+
+/// A view on `lens[i]` elements of each axis from `starts[i]` in steps of `steps[i]`. Every axis is named; indexing comes
+/// down to it.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([1i64, 2, 3, 4]);
+/// assert_eq!(x.view_slice([3], [2], [-2]).to_vec::<i64>(), [4, 2]);
+/// ```
+#[op(samples = view_slice_samples, peer = "none: internal form of indexing")]
+fn view_slice(cx: &Cx, x: &Tensor, starts: &[i64], lens: &[i64], steps: &[i64]) -> Result<Tensor> {
+    let out = x.view(region(x.layout(), starts, lens, steps)?);
+    let (shape, starts, steps) = (x.shape_vec(), starts.to_vec(), steps.to_vec());
+    cx.grad(out, &[], move |g| Ok(g.grad().unslice(&shape, starts.as_slice(), steps.as_slice())))
+}
+
+/// Zeros of `shape` with `x` written at the slice that starts at `starts` and steps by `steps`: the transpose of
+/// `view_slice`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([7i64, 8]).unslice([4], [0], [2]).to_vec::<i64>(), [7, 0, 8, 0]);
+/// ```
+#[op(samples = unslice_samples, peer = "none: internal gradient of indexing")]
+fn unslice(cx: &Cx, x: &Tensor, shape: &[i64], starts: &[i64], steps: &[i64]) -> Result<Tensor> {
+    let shape = super::shape::checked_shape(shape)?;
+    ensure!(shape.len() == x.ndim(), "shape {shape:?} must have the rank of x");
+    let lens: Vec<i64> = x.shape().iter().map(|&n| n as i64).collect();
+    let target = region(&Layout::contiguous(&shape), starts, &lens, steps)?;
+    let out = cx.zeros(&shape, x.dtype())?;
+    cx.cpu(|| {
+        let x = x.contiguous();
+        match_dtype!(x.dtype(), T => {
+            let source = x.data::<T>();
+            let mut data = out.data_mut::<T>();
+            copy::scatter_strided(source.slice(), data.slice(), &target.shape, &target.strides, target.offset);
+        });
+        Ok(())
+    })?;
+    let (starts, steps) = (starts.to_vec(), steps.to_vec());
+    cx.grad(out, &[], move |g| Ok(g.grad().view_slice(starts.as_slice(), lens.as_slice(), steps.as_slice())))
+}
+
+impl Tensor {
+    /// A view on `len` elements of one axis from `start`.
+    pub fn try_narrow(&self, axis: i64, start: usize, len: usize) -> Result<Tensor> {
+        let axis = resolve_axis(axis, self.ndim())?;
+        let mut starts = vec![0i64; self.ndim()];
+        let mut lens: Vec<i64> = self.shape().iter().map(|&n| n as i64).collect();
+        starts[axis] = start as i64;
+        lens[axis] = len as i64;
+        self.try_view_slice(starts, lens, vec![1i64; self.ndim()])
+    }
+
+    /// A view at one position of one axis, which goes away.
+    pub fn try_select(&self, axis: i64, index: usize) -> Result<Tensor> {
+        self.try_narrow(axis, index, 1)?.try_squeeze(axis)
+    }
+}
+
+fn view_slice_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([4, 5]), [3, 1], [2, 2], [-2, 3]],
+        sample![randn([4]), [0], [0], [1]],
+        sample![randn([]), Vec::<i64>::new(), Vec::<i64>::new(), Vec::<i64>::new()],
+    ]
+}
+fn unslice_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 2]), [4, 5], [3, 1], [-2, 3]], sample![randn([0]), [4], [0], [1]]]
+}
