@@ -77,16 +77,23 @@ fn transpose<T: Element>(data: &[T], offset: usize, nest: &Nest<1>, axis: usize,
             let (t0, t1) = (band * TILE, n.min(band * TILE + TILE));
             let mut middles = between.walk([0], 0, between.len());
             let mut m = 0;
+            let mut tile = [[T::zeroed(); TILE]; TILE];
             while let Some((_, [middle])) = middles.next_run(1) {
                 for j0 in (0..inner).step_by(TILE) {
                     let j1 = inner.min(j0 + TILE);
+                    // Through a tile of our own: whole cache lines are read and written, and strides that are
+                    // powers of two cannot evict each other's lines.
+                    for (j, line) in (j0..j1).zip(tile.iter_mut()) {
+                        let from = (base + middle + t0 as isize + j as isize * step) as usize;
+                        // SAFETY: the source was checked as a whole, and its axis `t` has step 1.
+                        line[..t1 - t0].copy_from_slice(unsafe { data.get_unchecked(from..from + (t1 - t0)) });
+                    }
                     for t in t0..t1 {
                         let to = (o * n + t) * row + m * inner;
-                        let from = base + middle + t as isize;
                         for j in j0..j1 {
-                            // SAFETY: the source was checked as a whole; `to + j < len`, and each piece has its own
-                            // values of (o, t), hence its own destinations.
-                            unsafe { *out.get().add(to + j) = *data.as_ptr().offset(from + j as isize * step) };
+                            // SAFETY: `to + j < len`, and each piece has its own values of (o, t), hence its own
+                            // destinations.
+                            unsafe { *out.get().add(to + j) = tile[j - j0][t - t0] };
                         }
                     }
                 }
@@ -211,6 +218,9 @@ pub fn convert<A: Element, B: Element>(x: A) -> B {
         B::from_i64(truth as i64)
     } else if A::DTYPE.is_float() && B::DTYPE.is_float() {
         B::from_f64(x.to_f64())
+    } else if A::DTYPE == DType::Float32 && B::DTYPE != DType::Int64 {
+        // The detour through f64 folds away.
+        B::from_i64(x.to_f64() as f32 as i32 as i64)
     } else if A::DTYPE.is_float() && B::DTYPE != DType::Int64 {
         B::from_i64(x.to_f64() as i32 as i64)
     } else {

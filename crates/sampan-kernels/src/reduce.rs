@@ -500,9 +500,20 @@ pub fn argmin<T: Number>(src: View<'_, T>, axis: usize, dst: &mut [i64]) {
     arg(src, axis, dst, |x: T, best: T| x < best, &|x| position(x, fold_row(Min(std::marker::PhantomData::<T>), x)));
 }
 
+simd_fn! {
+    fn contains[T: Element](x: &'a [T], value: T) -> bool {
+        x.iter().fold(false, |found, &v| found | (v == value))
+    }
+}
+
+/// Where a value that is there lies first.
 fn position<T: Element>(x: &[T], value: T) -> usize {
-    let found = if value.is_nan() { x.iter().position(|v| v.is_nan()) } else { x.iter().position(|&v| v == value) };
-    found.unwrap_or(0)
+    if value.is_nan() {
+        return x.iter().position(|v| v.is_nan()).unwrap_or(0);
+    }
+    // Block by block without branches, then within the block.
+    let block = x.chunks(BLOCK).position(|b| contains(b, value)).unwrap_or(0) * BLOCK;
+    block + x[block..].iter().position(|&v| v == value).unwrap_or(0)
 }
 
 fn arg<T: Number>(
