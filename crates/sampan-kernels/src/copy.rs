@@ -6,8 +6,10 @@ use crate::simd::simd_fn;
 use crate::widen::{BLOCK, RealElement};
 use crate::{DType, Element, View, bf16, f16, parallel};
 
-/// Edge of the square tiles of a transposition: both sides of a tile stay in the first-level cache.
-const TILE: usize = 32;
+/// A tile of a transposition: runs of `TILE` elements are read, runs of `RUN` are written. Few rows of the source and
+/// some lines of each, for rows a power of two apart share few places of the cache.
+const TILE: usize = 64;
+const RUN: usize = 32;
 
 /// A pointer that pieces of parallel work write through, each to its own elements.
 #[derive(Clone, Copy)]
@@ -77,10 +79,10 @@ fn transpose<T: Element>(data: &[T], offset: usize, nest: &Nest<1>, axis: usize,
             let (t0, t1) = (band * TILE, n.min(band * TILE + TILE));
             let mut middles = between.walk([0], 0, between.len());
             let mut m = 0;
-            let mut tile = [[T::zeroed(); TILE]; TILE];
+            let mut tile = [[T::zeroed(); TILE]; RUN];
             while let Some((_, [middle])) = middles.next_run(1) {
-                for j0 in (0..inner).step_by(TILE) {
-                    let j1 = inner.min(j0 + TILE);
+                for j0 in (0..inner).step_by(RUN) {
+                    let j1 = inner.min(j0 + RUN);
                     // Through a tile of our own: whole cache lines are read and written, and strides that are
                     // powers of two cannot evict each other's lines.
                     for (j, line) in (j0..j1).zip(tile.iter_mut()) {
@@ -219,8 +221,15 @@ pub fn convert<A: Element, B: Element>(x: A) -> B {
     } else if A::DTYPE.is_float() && B::DTYPE.is_float() {
         B::from_f64(x.to_f64())
     } else if A::DTYPE == DType::Float32 && B::DTYPE != DType::Int64 {
-        // The detour through f64 folds away.
-        B::from_i64(x.to_f64() as f32 as i32 as i64)
+        // The detour through f64 folds away. Bounded by hand, for Rust's saturating cast does not vectorise.
+        const TOP: f32 = 2_147_483_520.0; // the largest f32 below 2³¹
+        const BOTTOM: f32 = -2_147_483_648.0;
+        let v = x.to_f64() as f32;
+        let v = if v > TOP { TOP } else { v };
+        let v = if v < BOTTOM { BOTTOM } else { v };
+        let v = if v.is_nan() { 0.0 } else { v };
+        // SAFETY: a number between −2³¹ and 2³¹.
+        B::from_i64(unsafe { v.to_int_unchecked::<i32>() } as i64)
     } else if A::DTYPE.is_float() && B::DTYPE != DType::Int64 {
         B::from_i64(x.to_f64() as i32 as i64)
     } else {
