@@ -91,11 +91,12 @@ fn transpose<T: Element>(data: &[T], offset: usize, nest: &Nest<1>, axis: usize,
                         line[..t1 - t0].copy_from_slice(unsafe { data.get_unchecked(from..from + (t1 - t0)) });
                     }
                     for t in t0..t1 {
-                        let to = (o * n + t) * row + m * inner;
-                        for j in j0..j1 {
-                            // SAFETY: `to + j < len`, and each piece has its own values of (o, t), hence its own
-                            // destinations.
-                            unsafe { *out.get().add(to + j) = tile[j - j0][t - t0] };
+                        let to = (o * n + t) * row + m * inner + j0;
+                        // SAFETY: `to + j1 − j0 ≤ len`, and each piece has its own values of (o, t), hence its own
+                        // destinations.
+                        let line = unsafe { std::slice::from_raw_parts_mut(out.get().add(to), j1 - j0) };
+                        for (d, column) in line.iter_mut().zip(&tile) {
+                            *d = column[t - t0];
                         }
                     }
                 }
