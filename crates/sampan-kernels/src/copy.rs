@@ -6,8 +6,10 @@ use crate::simd::simd_fn;
 use crate::widen::{BLOCK, RealElement};
 use crate::{DType, Element, View, bf16, f16, parallel};
 
-/// Edge of the square tiles of a transposition: both sides of a tile stay in the first-level cache.
-const TILE: usize = 32;
+/// A tile of a transposition: runs of `TILE` elements are read, runs of `RUN` are written. Few rows of the source and
+/// some lines of each, for rows a power of two apart share few places of the cache.
+const TILE: usize = 64;
+const RUN: usize = 32;
 
 /// A pointer that pieces of parallel work write through, each to its own elements.
 #[derive(Clone, Copy)]
@@ -77,16 +79,24 @@ fn transpose<T: Element>(data: &[T], offset: usize, nest: &Nest<1>, axis: usize,
             let (t0, t1) = (band * TILE, n.min(band * TILE + TILE));
             let mut middles = between.walk([0], 0, between.len());
             let mut m = 0;
+            let mut tile = [[T::zeroed(); TILE]; RUN];
             while let Some((_, [middle])) = middles.next_run(1) {
-                for j0 in (0..inner).step_by(TILE) {
-                    let j1 = inner.min(j0 + TILE);
+                for j0 in (0..inner).step_by(RUN) {
+                    let j1 = inner.min(j0 + RUN);
+                    // Through a tile of our own: whole cache lines are read and written, and strides that are
+                    // powers of two cannot evict each other's lines.
+                    for (j, line) in (j0..j1).zip(tile.iter_mut()) {
+                        let from = (base + middle + t0 as isize + j as isize * step) as usize;
+                        // SAFETY: the source was checked as a whole, and its axis `t` has step 1.
+                        line[..t1 - t0].copy_from_slice(unsafe { data.get_unchecked(from..from + (t1 - t0)) });
+                    }
                     for t in t0..t1 {
-                        let to = (o * n + t) * row + m * inner;
-                        let from = base + middle + t as isize;
-                        for j in j0..j1 {
-                            // SAFETY: the source was checked as a whole; `to + j < len`, and each piece has its own
-                            // values of (o, t), hence its own destinations.
-                            unsafe { *out.get().add(to + j) = *data.as_ptr().offset(from + j as isize * step) };
+                        let to = (o * n + t) * row + m * inner + j0;
+                        // SAFETY: `to + j1 − j0 ≤ len`, and each piece has its own values of (o, t), hence its own
+                        // destinations.
+                        let line = unsafe { std::slice::from_raw_parts_mut(out.get().add(to), j1 - j0) };
+                        for (d, column) in line.iter_mut().zip(&tile) {
+                            *d = column[t - t0];
                         }
                     }
                 }
@@ -211,6 +221,16 @@ pub fn convert<A: Element, B: Element>(x: A) -> B {
         B::from_i64(truth as i64)
     } else if A::DTYPE.is_float() && B::DTYPE.is_float() {
         B::from_f64(x.to_f64())
+    } else if A::DTYPE == DType::Float32 && B::DTYPE != DType::Int64 {
+        // The detour through f64 folds away. Bounded by hand, for Rust's saturating cast does not vectorise.
+        const TOP: f32 = 2_147_483_520.0; // the largest f32 below 2³¹
+        const BOTTOM: f32 = -2_147_483_648.0;
+        let v = x.to_f64() as f32;
+        let v = if v > TOP { TOP } else { v };
+        let v = if v < BOTTOM { BOTTOM } else { v };
+        let v = if v.is_nan() { 0.0 } else { v };
+        // SAFETY: a number between −2³¹ and 2³¹.
+        B::from_i64(unsafe { v.to_int_unchecked::<i32>() } as i64)
     } else if A::DTYPE.is_float() && B::DTYPE != DType::Int64 {
         B::from_i64(x.to_f64() as i32 as i64)
     } else {

@@ -5,8 +5,9 @@
 
 use crate::nest::{Nest, check_bounds, gather};
 use crate::simd::simd_fn;
+use crate::view::contiguous_strides;
 use crate::vmath::Real;
-use crate::{Element, View, parallel};
+use crate::{Buffer, Element, View, parallel};
 
 pub use crate::widen::{BLOCK, RealElement};
 
@@ -199,6 +200,21 @@ impl<'a, T: Element> Operand<'a, T> {
     }
 }
 
+/// A large transposed input is brought into row-major order first: read along its long stride it would fetch a cache
+/// line for every element.
+fn untangle<'v, T: Element>(v: View<'v, T>, room: &'v mut Option<(Buffer, Vec<isize>)>) -> View<'v, T> {
+    let inner = v.shape.iter().zip(v.strides).rev().find(|&(&n, _)| n > 1);
+    let far = inner.is_some_and(|(_, s)| s.unsigned_abs() >= 16);
+    let transposed = far && v.strides.contains(&1) && !v.strides.contains(&0);
+    if !transposed || v.len() < CHUNK / 4 {
+        return v;
+    }
+    let mut copy = Buffer::uninit(v.len() * size_of::<T>());
+    crate::copy::copy_strided(v, copy.as_mut_slice());
+    let (copy, strides) = room.insert((copy, contiguous_strides(v.shape)));
+    View { data: copy.as_slice(), shape: v.shape, strides, offset: 0 }
+}
+
 /// Defines `drive(inputs…, dst, kernel)`: calls `kernel` on slices that together cover every element in order.
 macro_rules! drive {
     ($(#[$m:meta])* $name:ident, $n:literal, $strided:ident, $($v:ident: $T:ident = $k:literal),*) => {
@@ -227,6 +243,10 @@ macro_rules! drive {
             kernel: &(dyn Fn($(&[$T],)* &mut [D]) + Sync),
         ) {
             $(check_bounds(&$v);)*
+            $(
+                let mut room = None;
+                let $v = untangle($v, &mut room);
+            )*
             let shape = drive!(@first $($v.shape),*);
             $(assert_eq!($v.shape, shape, "inputs of different shapes");)*
             let nest = Nest::<$n>::new(shape, [$($v.strides),*]);
@@ -278,7 +298,6 @@ drive!(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::contiguous_strides;
     use crate::{bf16, f16};
 
     /// Every element of a view in row-major order.

@@ -2,6 +2,7 @@
 //! strides, has been checked by its caller (`sampan-core` infers shapes first), and gives the same bits for any number
 //! of threads.
 
+pub mod arg;
 pub mod buffer;
 pub mod copy;
 pub mod element;

@@ -5,7 +5,7 @@
 use crate::elementwise::CHUNK;
 use crate::simd::simd_fn;
 use crate::vmath::Real;
-use crate::widen::{RealElement, lane_sum, narrowed, widened};
+use crate::widen::{RealElement, lane_sum, lane_sum2, narrowed, widened};
 use crate::{Element, parallel};
 
 /// Rows of one piece: enough work for a thread, and at most 64 pieces so that partial gradients stay few.
@@ -25,8 +25,8 @@ pub enum RowNorm {
 simd_fn! {
     fn row_stats[T: Real](x: &'a [T], kind: RowNorm, eps: f64) -> (T, T) {
         let n = T::of(x.len() as f64);
-        let mean = if kind == RowNorm::Layer { lane_sum(x.len(), |i| x[i]) / n } else { T::ZERO };
-        let var = lane_sum(x.len(), |i| (x[i] - mean).square()) / n;
+        let mean = if kind == RowNorm::Layer { lane_sum(x, |x| x) / n } else { T::ZERO };
+        let var = lane_sum(x, |x| (x - mean).square()) / n;
         (mean, (var + T::of(eps)).rsqrt())
     }
 }
@@ -61,8 +61,7 @@ simd_fn! {
         x: &'a [T], g: &'a [T], dx: &'a mut [T], mean: T, rstd: T, weight: Option<&'a [T]>, kind: RowNorm,
         dweight: &'a mut [T], dbias: &'a mut [T]
     ) {
-        let n = x.len();
-        let count = T::of(n as f64);
+        let count = T::of(x.len() as f64);
         // dx holds g·weight until the end.
         match weight {
             Some(w) => {
@@ -72,8 +71,8 @@ simd_fn! {
             }
             None => dx.copy_from_slice(g),
         }
-        let a = if kind == RowNorm::Layer { lane_sum(n, |i| dx[i]) / count } else { T::ZERO };
-        let b = lane_sum(n, |i| dx[i] * (x[i] - mean)) * rstd / count;
+        let a = if kind == RowNorm::Layer { lane_sum(dx, |d| d) / count } else { T::ZERO };
+        let b = lane_sum2(dx, x, |d, x| d * (x - mean)) * rstd / count;
         for (d, &x) in dx.iter_mut().zip(x) {
             *d = (*d - a - (x - mean) * rstd * b) * rstd;
         }
@@ -179,13 +178,9 @@ pub struct Channels {
 simd_fn! {
     /// Σ v and Σ v·(x − shift), where v is `g`, or x − shift without one.
     fn line_sums[T: Real](x: &'a [T], g: Option<&'a [T]>, shift: T) -> (T, T) {
-        let n = x.len();
         match g {
-            Some(g) => {
-                let g = &g[..n];
-                (lane_sum(n, |i| g[i]), lane_sum(n, |i| g[i] * (x[i] - shift)))
-            }
-            None => (lane_sum(n, |i| x[i] - shift), lane_sum(n, |i| (x[i] - shift).square())),
+            Some(g) => (lane_sum(g, |g| g), lane_sum2(g, x, |g, x| g * (x - shift))),
+            None => (lane_sum(x, |x| x - shift), lane_sum(x, |x| (x - shift).square())),
         }
     }
 }

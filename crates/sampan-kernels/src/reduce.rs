@@ -11,6 +11,8 @@ use crate::widen::{BLOCK, RealElement};
 use crate::{Bool, Element, View, bf16, f16, parallel};
 use bytemuck::Zeroable;
 
+pub use crate::arg::{argmax, argmin};
+
 /// Independent accumulators of a row; a power of two that fills several vectors.
 const LANES: usize = 64;
 /// Values that one accumulator takes in turn before it is set aside.
@@ -73,7 +75,7 @@ number! {
 }
 
 /// An associative operation on accumulators.
-trait Fold: Copy + Send + Sync {
+pub(crate) trait Fold: Copy + Send + Sync {
     type Acc: Element;
     fn init(self) -> Self::Acc;
     fn join(self, x: Self::Acc, y: Self::Acc) -> Self::Acc;
@@ -81,7 +83,7 @@ trait Fold: Copy + Send + Sync {
 
 macro_rules! fold {
     ($($name:ident, $init:expr, $join:ident;)*) => {$(
-        struct $name<A>(std::marker::PhantomData<A>);
+        pub(crate) struct $name<A>(pub std::marker::PhantomData<A>);
         impl<A> Clone for $name<A> {
             fn clone(&self) -> Self { *self }
         }
@@ -103,11 +105,11 @@ fold! {
 }
 
 /// The accumulating type of a fold, as a bound that `simd_fn!` can name.
-trait FoldOf<A>: Fold<Acc = A> {}
+pub(crate) trait FoldOf<A>: Fold<Acc = A> {}
 impl<A, F: Fold<Acc = A>> FoldOf<A> for F {}
 
 simd_fn! {
-    fn fold_row[F: FoldOf<A>, A: Element](f: F, x: &'a [A]) -> A {
+    pub(crate) fn fold_row[F: FoldOf<A>, A: Element](f: F, x: &'a [A]) -> A {
         if x.len() < 16 {
             return x.iter().fold(f.init(), |a, &v| f.join(a, v));
         }
@@ -176,7 +178,7 @@ fn reduce<T: Element, A: Element>(
 }
 
 /// Splits the axes into kept and reduced ones, each merged as far as their strides allow.
-fn split(shape: &[usize], strides: &[isize], reduced: &[bool]) -> (Nest<1>, Nest<1>) {
+pub(crate) fn split(shape: &[usize], strides: &[isize], reduced: &[bool]) -> (Nest<1>, Nest<1>) {
     assert_eq!(shape.len(), reduced.len(), "one flag for each axis");
     let pick = |want: bool| {
         let axes = || (0..shape.len()).filter(move |&i| reduced[i] == want);
@@ -490,80 +492,10 @@ simd_fn! {
     }
 }
 
-/// Index of the largest element along `axis`: the first one, and the first NaN before any number.
-pub fn argmax<T: Number>(src: View<'_, T>, axis: usize, dst: &mut [i64]) {
-    arg(src, axis, dst, |x: T, best: T| x > best, &|x| position(x, fold_row(Max(std::marker::PhantomData::<T>), x)));
-}
-
-/// Index of the smallest element along `axis`: the first one, and the first NaN before any number.
-pub fn argmin<T: Number>(src: View<'_, T>, axis: usize, dst: &mut [i64]) {
-    arg(src, axis, dst, |x: T, best: T| x < best, &|x| position(x, fold_row(Min(std::marker::PhantomData::<T>), x)));
-}
-
-fn position<T: Element>(x: &[T], value: T) -> usize {
-    let found = if value.is_nan() { x.iter().position(|v| v.is_nan()) } else { x.iter().position(|&v| v == value) };
-    found.unwrap_or(0)
-}
-
-fn arg<T: Number>(
-    src: View<'_, T>,
-    axis: usize,
-    dst: &mut [i64],
-    better: impl Fn(T, T) -> bool + Sync + Send,
-    find: &(dyn Fn(&[T]) -> usize + Sync),
-) {
-    check_bounds(&src);
-    let (n, step) = (src.shape[axis], src.strides[axis]);
-    let reduced: Vec<bool> = (0..src.shape.len()).map(|i| i == axis).collect();
-    let (kept, _) = split(src.shape, src.strides, &reduced);
-    if dst.is_empty() {
-        return;
-    }
-    assert!(n > 0, "arg reduction over an empty axis");
-    assert_eq!(kept.len(), dst.len(), "arg reduction: the destination has another size than the kept axes");
-    let columns = step != 1 && kept.rank > 0 && kept.inner_stride(0) == 1;
-    let chunk = (CHUNK / n).max(if columns { 256 } else { 1 });
-    parallel::for_each_chunk_mut(dst, chunk, n, |i, out| {
-        let mut walk = kept.walk([src.offset], i * chunk, i * chunk + out.len());
-        let mut done = 0;
-        let mut best = [T::zeroed(); WIDTH];
-        let mut row = Vec::new();
-        while let Some((run, [at])) = walk.next_run(if columns { WIDTH } else { 1 }) {
-            let out = &mut out[done..done + run];
-            done += run;
-            // SAFETY (each read below): `check_bounds` covered the whole view.
-            if columns {
-                let line = |k: usize| {
-                    let from = (at + k as isize * step) as usize;
-                    // SAFETY: as above.
-                    unsafe { src.data.get_unchecked(from..from + run) }
-                };
-                best[..run].copy_from_slice(line(0));
-                out.fill(0);
-                for k in 1..n {
-                    for ((b, o), &x) in best.iter_mut().zip(out.iter_mut()).zip(line(k)) {
-                        if better(x, *b) || (x.is_nan() && !b.is_nan()) {
-                            *b = x;
-                            *o = k as i64;
-                        }
-                    }
-                }
-            } else if step == 1 {
-                // SAFETY: as above.
-                out[0] = find(unsafe { src.data.get_unchecked(at as usize..at as usize + n) }) as i64;
-            } else {
-                row.resize(n, T::zeroed());
-                // SAFETY: as above.
-                unsafe { gather(src.data, at, step, &mut row) };
-                out[0] = find(&row) as i64;
-            }
-        }
-    });
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arg::position;
     use crate::view::contiguous_strides;
 
     /// Values of each output, in the row-major order of the reduced axes.

@@ -4,7 +4,7 @@ use crate::elementwise::CHUNK;
 use crate::parallel;
 use crate::simd::simd_fn;
 use crate::vmath::Real;
-use crate::widen::{RealElement, lane_max, lane_sum, narrowed, widened};
+use crate::widen::{RealElement, lane_max, lane_sum, lane_sum2, narrowed, widened};
 
 /// Columns that are worked on side by side where `inner > 1`.
 const WIDTH: usize = 128;
@@ -42,7 +42,7 @@ simd_fn! {
         for (x, y) in x.chunks_exact(n).zip(y.chunks_exact_mut(n)) {
             let m = lane_max(x);
             if log {
-                let shift = m + lane_sum(n, |i| (x[i] - m).exp()).ln();
+                let shift = m + lane_sum(x, |x| (x - m).exp()).ln();
                 for (y, &x) in y.iter_mut().zip(x) {
                     *y = x - shift;
                 }
@@ -50,7 +50,7 @@ simd_fn! {
                 for (y, &x) in y.iter_mut().zip(x) {
                     *y = (x - m).exp();
                 }
-                let scale = lane_sum(n, |i| y[i]).recip();
+                let scale = lane_sum(y, |y| y).recip();
                 for y in y {
                     *y *= scale;
                 }
@@ -93,7 +93,7 @@ simd_fn! {
 simd_fn! {
     fn backward_rows[T: Real](y: &'a [T], g: &'a [T], dx: &'a mut [T], n: usize, log: bool) {
         for ((y, g), dx) in y.chunks_exact(n).zip(g.chunks_exact(n)).zip(dx.chunks_exact_mut(n)) {
-            let total = if log { lane_sum(n, |i| g[i]) } else { lane_sum(n, |i| y[i] * g[i]) };
+            let total = if log { lane_sum(g, |g| g) } else { lane_sum2(y, g, |y, g| y * g) };
             for ((dx, &y), &g) in dx.iter_mut().zip(y).zip(g) {
                 *dx = if log { g - y.exp() * total } else { y * (g - total) };
             }
@@ -169,7 +169,7 @@ simd_fn! {
     fn logsumexp_rows[T: Real](x: &'a [T], lse: &'a mut [T], n: usize) {
         for (x, lse) in x.chunks_exact(n).zip(lse) {
             let m = lane_max(x);
-            *lse = m + lane_sum(n, |i| (x[i] - m).exp()).ln();
+            *lse = m + lane_sum(x, |x| (x - m).exp()).ln();
         }
     }
 }

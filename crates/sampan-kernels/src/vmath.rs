@@ -4,6 +4,23 @@
 use crate::{Element, vmath_f32 as fast};
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
+/// The one function of two arguments that is written by hand for `f32` only.
+trait Power {
+    fn power(self, y: Self) -> Self;
+}
+impl Power for f32 {
+    #[inline(always)]
+    fn power(self, y: f32) -> f32 {
+        fast::powf(self, y)
+    }
+}
+impl Power for f64 {
+    #[inline(always)]
+    fn power(self, y: f64) -> f64 {
+        f64::powf(self, y)
+    }
+}
+
 macro_rules! real {
     (
         common { $($(#[$cm:meta])* fn $cn:ident($($ca:ident: $ct:ty),*) -> $cr:ty = $ce:expr;)* }
@@ -73,7 +90,7 @@ real! {
         /// Its magnitude with the sign of `s`.
         fn copysign(s: Self) -> Self = Self::copysign;
         /// To the power `y`.
-        fn powf(y: Self) -> Self = Self::powf;
+        fn powf(y: Self) -> Self = <Self as Power>::power;
         /// To an integer power.
         fn powi(n: i32) -> Self = Self::powi;
         /// Angle of the point (`x`, self).

@@ -216,6 +216,54 @@ pub fn tan(x: f32) -> f32 {
     select(n & 1 == 0, s / c, -c / s)
 }
 
+/// xʸ as 2^(y·log₂ x). In `f64`: the product would cost `f32` up to seven bits.
+#[inline(always)]
+pub fn powf(x: f32, y: f32) -> f32 {
+    const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 · 2⁵²
+    const ONE: u64 = 0x3ff0_0000_0000_0000;
+    const ROOT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
+    let (a, y64) = (x.abs() as f64, y as f64);
+    // a = m·2ᵉ with m in [√½, √2); log₂ m is an odd series in s = (m − 1) / (m + 1).
+    let bits = a.to_bits();
+    let e = (bits.wrapping_add(ONE - ROOT_HALF) >> 52).wrapping_sub(0x3ff);
+    let m = f64::from_bits(bits.wrapping_sub(e << 52));
+    let s = (m - 1.0) / (m + 1.0);
+    let z = s * s;
+    let odd = z
+        .mul_add(1.0 / 13.0, 1.0 / 11.0)
+        .mul_add(z, 1.0 / 9.0)
+        .mul_add(z, 1.0 / 7.0)
+        .mul_add(z, 1.0 / 5.0)
+        .mul_add(z, 1.0 / 3.0)
+        .mul_add(z, 1.0);
+    let log = (s * odd).mul_add(2.0 * std::f64::consts::LOG2_E, e as i32 as f64);
+    let log = select(a == 0.0, f64::NEG_INFINITY, select(a == f64::INFINITY, a, select(a.is_nan(), a, log)));
+    let t = y64 * log;
+    let t = select(t > 200.0, 200.0, select(t < -200.0, -200.0, t));
+    let shifted = t + ROUND;
+    let r = (t - (shifted - ROUND)) * std::f64::consts::LN_2;
+    let p = r
+        .mul_add(1.0 / 362_880.0, 1.0 / 40_320.0)
+        .mul_add(r, 1.0 / 5040.0)
+        .mul_add(r, 1.0 / 720.0)
+        .mul_add(r, 1.0 / 120.0)
+        .mul_add(r, 1.0 / 24.0)
+        .mul_add(r, 1.0 / 6.0)
+        .mul_add(r, 0.5)
+        .mul_add(r, 1.0)
+        .mul_add(r, 1.0);
+    let scale = f64::from_bits((shifted.to_bits() << 52).wrapping_add(ONE));
+    let v = (p * scale) as f32;
+    let v = select(a == 1.0 && !y.is_nan(), 1.0, v);
+    // Negative x: integers only, odd ones keep the sign.
+    let half = y * 0.5;
+    let integer = y.trunc() == y;
+    let negative = x.is_sign_negative();
+    let v = select(negative && integer && half.trunc() != half, -v, v);
+    let v = select(x < 0.0 && x != f32::NEG_INFINITY && !integer, f32::NAN, v);
+    select(y == 0.0 || x == 1.0, 1.0, v)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,6 +303,10 @@ mod tests {
         check("sin", sin, f64::sin, -1e5, 1e5);
         check("cos", cos, f64::cos, -1e9, 1e9);
         check("tan", tan, f64::tan, -100.0, 100.0);
+        check("x^2.7", |x| powf(x, 2.7), |x| x.powf(2.7f32 as f64), 1e-3, 1e6);
+        check("x^-0.3", |x| powf(x, -0.3), |x| x.powf(-0.3f32 as f64), 1e-30, 1e30);
+        check("1.1^x", |x| powf(1.1, x), |x| (1.1f32 as f64).powf(x), -900.0, 900.0);
+        check("x^3", |x| powf(x, 3.0), |x| x.powi(3), -50.0, 50.0);
     }
 
     #[test]
@@ -275,6 +327,11 @@ mod tests {
         assert_eq!([erf(inf), erf(-inf), erf(0.0)], [1.0, -1.0, 0.0]);
         assert!(sin(inf).is_nan() && cos(-inf).is_nan() && tan(inf).is_nan());
         assert_eq!([sin(0.0), cos(0.0), tan(0.0)], [0.0, 1.0, 0.0]);
+        let edges = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 1e-40, 1e30, inf, -inf, f32::NAN];
+        for (x, y) in edges.iter().flat_map(|&x| edges.map(|y| (x, y))) {
+            let (got, want) = (powf(x, y), x.powf(y));
+            assert!(got.to_bits() == want.to_bits() || (got.is_nan() && want.is_nan()), "{x}^{y}: {got} {want}");
+        }
         assert!(sin(1e30).abs() <= 1.0 && tanh(-0.0).is_sign_negative());
     }
 }

@@ -129,22 +129,11 @@ pub(crate) fn narrowed<T: RealElement>(y: &mut [T], room: &mut Vec<T::Wide>, f: 
     T::narrow_slice(room, y);
 }
 
-/// Sum of `f(i)` for `0..n` in separate lanes, so that the loop vectorises and errors stay small.
+/// Independent accumulators of a row sum.
+const LANES: usize = 32;
+
 #[inline(always)]
-pub(crate) fn lane_sum<T: Real>(n: usize, f: impl Fn(usize) -> T) -> T {
-    const LANES: usize = 32;
-    let mut acc = [T::ZERO; LANES];
-    let whole = n - n % LANES;
-    let mut i = 0;
-    while i < whole {
-        for j in 0..LANES {
-            acc[j] += f(i + j);
-        }
-        i += LANES;
-    }
-    for j in 0..n - whole {
-        acc[j] += f(whole + j);
-    }
+fn add_lanes<T: Real>(mut acc: [T; LANES]) -> T {
     let mut width = LANES / 2;
     while width > 0 {
         for j in 0..width {
@@ -156,10 +145,41 @@ pub(crate) fn lane_sum<T: Real>(n: usize, f: impl Fn(usize) -> T) -> T {
     acc[0]
 }
 
+/// Σ f(x) in separate lanes, so that the loop vectorises and errors stay small.
+#[inline(always)]
+pub(crate) fn lane_sum<T: Real>(x: &[T], f: impl Fn(T) -> T) -> T {
+    let mut acc = [T::ZERO; LANES];
+    let mut rows = x.chunks_exact(LANES);
+    for row in rows.by_ref() {
+        for j in 0..LANES {
+            acc[j] += f(row[j]);
+        }
+    }
+    for (a, &v) in acc.iter_mut().zip(rows.remainder()) {
+        *a += f(v);
+    }
+    add_lanes(acc)
+}
+
+/// Σ f(x, y) in separate lanes.
+#[inline(always)]
+pub(crate) fn lane_sum2<T: Real>(x: &[T], y: &[T], f: impl Fn(T, T) -> T) -> T {
+    let mut acc = [T::ZERO; LANES];
+    let (mut xs, mut ys) = (x.chunks_exact(LANES), y.chunks_exact(LANES));
+    for (x, y) in xs.by_ref().zip(ys.by_ref()) {
+        for j in 0..LANES {
+            acc[j] += f(x[j], y[j]);
+        }
+    }
+    for ((a, &x), &y) in acc.iter_mut().zip(xs.remainder()).zip(ys.remainder()) {
+        *a += f(x, y);
+    }
+    add_lanes(acc)
+}
+
 /// Largest element in separate lanes; NaN where there is one.
 #[inline(always)]
 pub(crate) fn lane_max<T: Real>(x: &[T]) -> T {
-    const LANES: usize = 32;
     let mut acc = [-T::INFINITY; LANES];
     let mut rows = x.chunks_exact(LANES);
     for row in rows.by_ref() {
