@@ -313,6 +313,21 @@ fn mirror_weights<T: Float>(s: &ConvShape, w: &[T]) -> Buffer {
     out
 }
 
+/// The gradient with the stride's worth of zeros between its elements.
+fn spread<T: Float>(s: &ConvShape, dy: &[T]) -> Buffer {
+    let [od, oh, ow] = s.output;
+    let [_, h, w] = std::array::from_fn(|a| (s.output[a] - 1) * s.stride[a] + 1);
+    let plane = ((od - 1) * s.stride[0] + 1) * h * w;
+    let mut out = Buffer::zeroed(s.batch * s.out_channels * plane * size_of::<T>());
+    parallel::for_each_chunk_mut(out.as_mut_slice::<T>(), plane, 1, |i, out| {
+        for (row, dy) in dy[i * od * oh * ow..][..od * oh * ow].chunks_exact(ow).enumerate() {
+            let at = (row / oh * s.stride[0] * h + row % oh * s.stride[1]) * w;
+            out[at..].iter_mut().step_by(s.stride[2]).zip(dy).for_each(|(o, v)| *o = *v);
+        }
+    });
+    out
+}
+
 fn backward_data<T: Float + Gemm>(s: &ConvShape, w: &[T], dy: &[T], dx: &mut [T]) {
     if dx.is_empty() {
         return;
@@ -322,6 +337,14 @@ fn backward_data<T: Float + Gemm>(s: &ConvShape, w: &[T], dy: &[T], dx: &mut [T]
     }
     if let Some(mirrored) = s.mirrored() {
         return forward(&mirrored, dy, mirror_weights(s, w).as_slice(), None, dx);
+    }
+    if conv_direct::is_depthwise(s) {
+        // With zeros between its elements the gradient is that of unit strides.
+        let apart = std::array::from_fn(|a| (s.output[a] - 1) * s.stride[a] + 1);
+        let dense = ConvShape { output: apart, stride: [1; 3], ..*s };
+        if let Some(mirrored) = dense.mirrored() {
+            return forward(&mirrored, spread(s, dy).as_slice(), mirror_weights(s, w).as_slice(), None, dx);
+        }
     }
     let (k, go, gi, taps, plane, x_plane) = (s.k(), s.group_out(), s.group_in(), s.taps(), s.y_plane(), s.x_plane());
     let channels = (512 / taps).clamp(1, gi);
@@ -358,13 +381,13 @@ fn backward_weight<T: Float + Gemm>(s: &ConvShape, x: &[T], dy: &[T], dw: &mut [
     if dw.is_empty() || positions == 0 || x.is_empty() {
         return dw.fill(T::ZERO);
     }
-    if conv_direct::is_depthwise(s) && T::DTYPE == DType::Float32 {
+    if conv_direct::suits_weight(s) && T::DTYPE == DType::Float32 {
         let (x, dy) = (bytemuck::cast_slice(x), bytemuck::cast_slice(dy));
         return conv_direct::backward_weight(s, x, dy, bytemuck::cast_slice_mut(dw));
     }
     let channels = (576 / taps).clamp(1, gi);
     let blocks = gi.div_ceil(channels);
-    let tile = s.tile(channels * taps);
+    let tile = s.tile((channels * taps + go) / 2);
     let tiles = positions.div_ceil(tile);
     // Independent sums over ranges of tiles, as many as shape and memory suggest, added up in order at the end.
     let parts = 16usize.div_ceil(s.groups * blocks).min((4 << 20) / dw.len()).clamp(1, tiles);
