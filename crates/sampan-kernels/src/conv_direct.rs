@@ -3,13 +3,13 @@
 //! A band of input rows is copied with its padding, and, for strides, with each row dealt out into as many phases; so
 //! whatever the stride, padding and dilation, a kernel element reads consecutive memory at a fixed offset.
 
-use crate::conv::ConvShape;
+use crate::conv::{ConvShape, take_every};
 use crate::float::Shared;
 use crate::{Buffer, parallel};
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;
 
-/// Output channels (or rows, when depthwise) summed at once.
+/// Output channels (or rows, where there is one channel) summed at once.
 const BLOCK: usize = 8;
 /// Elements of a packed band, so that it stays in the second-level cache.
 const BAND: usize = 96 << 10;
@@ -96,12 +96,7 @@ impl Layout {
                 let low = pad.saturating_sub(phase).div_ceil(step).min(out.len());
                 let high = (iw + pad).saturating_sub(phase).div_ceil(step).clamp(low, out.len());
                 if low < high {
-                    let x = &x[low * step + phase - pad..];
-                    if step == 1 {
-                        out[low..high].copy_from_slice(&x[..high - low]);
-                    } else {
-                        out[low..high].iter_mut().zip(x.iter().step_by(step)).for_each(|(o, v)| *o = *v);
-                    }
+                    take_every(&x[low * step + phase - pad..], step, &mut out[low..high]);
                 }
             }
         }
@@ -131,7 +126,7 @@ impl WithSimd for Band<'_> {
         let row_len = self.layout.row_len(s);
         for d in 0..s.output[0] {
             let x = d * s.stride[0] * self.layout.rows * row_len;
-            if is_depthwise(s) {
+            if s.group_out() == 1 {
                 for h in self.rows.clone().step_by(BLOCK) {
                     let x = x + (h - self.rows.start) * s.stride[1] * row_len;
                     let step = s.stride[1] * row_len;
@@ -240,7 +235,9 @@ pub(crate) fn forward(s: &ConvShape, x: &[f32], w: &[f32], bias: Option<&[f32]>,
     for (group, out) in w.chunks_exact(go * k).zip(packed.as_mut_slice::<f32>().chunks_exact_mut(go * k)) {
         for (block, out) in group.chunks(BLOCK * k).zip(out.chunks_mut(BLOCK * k)) {
             let n = block.len() / k;
-            (0..block.len()).for_each(|i| out[i] = block[i % n * k + i / n]);
+            for (t, out) in out.chunks_exact_mut(n).enumerate() {
+                out.iter_mut().enumerate().for_each(|(i, o)| *o = block[i * k + t]);
+            }
         }
     }
     let packed = packed.as_slice::<f32>();
@@ -404,7 +401,7 @@ impl WeightSums<'_> {
 
 /// Is [`backward_weight`] the fastest path for that shape?
 pub(crate) fn suits_weight(s: &ConvShape) -> bool {
-    is_depthwise(s) || (s.taps() > 1 && s.k() <= 256 && s.output[2] >= 6)
+    is_depthwise(s) || (s.taps() > 1 && s.output[2] >= 6 && s.k() <= if s.stride == [1; 3] { 600 } else { 256 })
 }
 
 /// Gradient by the weights.

@@ -256,7 +256,7 @@ impl<T: Float> WithSimd for Small<T> {
         let Small { p, a, b, c } = self;
         let mut bp = [[T::ZERO; SMALL]; SMALL];
         for (i, row) in bp.iter_mut().enumerate().take(p.k) {
-            // SAFETY (here and below): the caller of `product` promised that all elements of the matrices are valid.
+            // SAFETY: the caller of `product` promised that all elements of the matrices are valid.
             unsafe {
                 let b = b.offset(i as isize * p.b.0);
                 if p.b.1 == 1 && p.n == SMALL {
