@@ -1,8 +1,11 @@
-//! How fast products and convolutions run here: `cargo run --release --example throughput [threads]`.
+//! How fast products and convolutions run here: `cargo run --release --example throughput [threads] [part of a
+//! name]`.
 
 use sampan_kernels::conv::{ConvShape, conv_backward_data, conv_backward_weight, conv_forward, lift};
 use sampan_kernels::gemm::{Mat, MatMut, matmul};
 use sampan_kernels::parallel;
+use sampan_kernels::pool::*;
+use sampan_kernels::resample::*;
 use std::time::Instant;
 
 fn time(mut f: impl FnMut()) -> f64 {
@@ -25,8 +28,12 @@ fn time(mut f: impl FnMut()) -> f64 {
     best
 }
 
-fn show(name: &str, flops: usize, seconds: f64) {
-    println!("{name:32} {:10.2} us {:8.1} GFLOP/s", seconds * 1e6, flops as f64 / seconds / 1e9);
+/// Times `f` and prints it, if the name has the part that was asked for.
+fn show(name: &str, flops: usize, f: impl FnMut()) {
+    if std::env::args().nth(2).is_none_or(|part| name.contains(&part)) {
+        let seconds = time(f);
+        println!("{name:32} {:10.2} us {:8.1} GFLOP/s", seconds * 1e6, flops as f64 / seconds / 1e9);
+    }
 }
 
 fn main() {
@@ -36,13 +43,15 @@ fn main() {
     println!("{} threads", parallel::num_threads());
     for n in [4, 8, 16, 32, 64, 128, 256, 1024] {
         let (a, b, mut c) = (vec![1f32; n * n], vec![1f32; n * n], vec![0f32; n * n]);
-        let s = time(|| matmul(n, n, n, Mat::rows(&a, n), Mat::rows(&b, n), MatMut::rows(&mut c, n), false));
-        show(&format!("matmul {n}"), 2 * n * n * n, s);
+        show(&format!("matmul {n}"), 2 * n * n * n, || {
+            matmul(n, n, n, Mat::rows(&a, n), Mat::rows(&b, n), MatMut::rows(&mut c, n), false)
+        });
     }
     for (m, n, k) in [(1, 1024, 1024), (1024, 1, 1024), (64, 10, 784), (64, 120, 400), (1, 1, 1 << 20)] {
         let (a, b, mut c) = (vec![1f32; m * k], vec![1f32; k * n], vec![0f32; m * n]);
-        let s = time(|| matmul(m, n, k, Mat::rows(&a, k), Mat::rows(&b, n), MatMut::rows(&mut c, n), false));
-        show(&format!("matmul {m}x{n}x{k}"), 2 * m * n * k, s);
+        show(&format!("matmul {m}x{n}x{k}"), 2 * m * n * k, || {
+            matmul(m, n, k, Mat::rows(&a, k), Mat::rows(&b, n), MatMut::rows(&mut c, n), false)
+        });
     }
     for (name, batch, ci, co, groups, size, kernel, stride, pad) in [
         ("3x3 64-64 56 b4", 4, 64, 64, 1, 56, 3, 1, 1),
@@ -61,8 +70,27 @@ fn main() {
         let s = ConvShape::new(batch, ci, co, groups, input, kernel, stride, [1; 3], pad, pad).expect("a valid shape");
         let (mut x, mut w, mut y) = (vec![1f32; s.x_len()], vec![1f32; s.w_len()], vec![1f32; s.y_len()]);
         let flops = 2 * s.y_len() * s.w_len() / co;
-        show(&format!("conv {name} forward"), flops, time(|| conv_forward(&s, &x, &w, None, &mut y)));
-        show(&format!("conv {name} data"), flops, time(|| conv_backward_data(&s, &w, &y, &mut x)));
-        show(&format!("conv {name} weight"), flops, time(|| conv_backward_weight(&s, &x, &y, &mut w)));
+        show(&format!("conv {name} forward"), flops, || conv_forward(&s, &x, &w, None, &mut y));
+        show(&format!("conv {name} data"), flops, || conv_backward_data(&s, &w, &y, &mut x));
+        show(&format!("conv {name} weight"), flops, || conv_backward_weight(&s, &x, &y, &mut w));
     }
+    let two = [1, 2, 2];
+    let windows = Windows::Sliding { kernel: two, stride: two, pad: [0; 3], pad_end: [0; 3] };
+    let s = PoolShape { planes: 64 * 16, input: [1, 28, 28], output: [1, 14, 14], windows };
+    let wide = Windows::Sliding { kernel: [1, 3, 3], stride: two, pad: [0, 1, 1], pad_end: [0, 1, 1] };
+    let t = PoolShape { planes: 64, input: [1, 112, 112], output: [1, 56, 56], windows: wide };
+    for (name, s) in [("2x2 28 b64x16", s), ("3x3/2 112 64", t)] {
+        let (outputs, inputs) = (s.output.iter().product::<usize>() * s.planes, s.input.iter().product::<usize>());
+        let (mut x, mut y) = (vec![1f32; inputs * s.planes], vec![0f32; outputs]);
+        let mut index = vec![0; outputs];
+        show(&format!("max pool {name}"), x.len(), || max_pool(&s, &x, &mut y));
+        show(&format!("max pool {name} index"), x.len(), || max_index(&s, &x, &mut index));
+        show(&format!("max pool {name} back"), x.len(), || max_pool_backward(s.planes, &y, &index, &mut x));
+        show(&format!("avg pool {name}"), x.len(), || avg_pool(&s, Divisor::Inside, &x, &mut y));
+        show(&format!("avg pool {name} back"), x.len(), || avg_pool_backward(&s, Divisor::Inside, &y, &mut x));
+    }
+    let (x, mut y) = (vec![1f32; 64 * 56 * 56], vec![0f32; 64 * 112 * 112]);
+    let table = Table::new(Method::Linear, Corners::HalfPixel, 56, 112, None);
+    let tables = [table.clone(), table];
+    show("bilinear 56-112 64", y.len(), || resample(&tables, 64, 1, &x, &mut y));
 }

@@ -198,6 +198,20 @@ fn walk(
     }
 }
 
+/// Copies `x[0]`, `x[step]`, `x[2 * step]` … until `out` is full.
+pub(crate) fn take_every<T: Copy>(x: &[T], step: usize, out: &mut [T]) {
+    let Some(last) = out.len().checked_sub(1) else { return };
+    match step {
+        1 => out.copy_from_slice(&x[..last + 1]),
+        // Pairs become vector code; the last one may lack its second half.
+        2 => {
+            out[last] = x[2 * last];
+            out[..last].iter_mut().zip(x.chunks_exact(2)).for_each(|(o, pair)| *o = pair[0]);
+        }
+        _ => out.iter_mut().zip(x.iter().step_by(step)).for_each(|(o, v)| *o = *v),
+    }
+}
+
 /// Unfolds a tile of `x` (which begins at the first channel of the block) into `cols`.
 fn unfold<T: Float>(s: &ConvShape, x: &[T], channels: usize, start: usize, len: usize, cols: &mut [T]) {
     let step = s.stride[2];
@@ -205,11 +219,8 @@ fn unfold<T: Float>(s: &ConvShape, x: &[T], channels: usize, start: usize, len: 
         let out = &mut cols[at..at + n];
         out[..low].fill(T::ZERO);
         out[high..].fill(T::ZERO);
-        if low == high {
-        } else if step == 1 {
-            out[low..high].copy_from_slice(&x[src..src + high - low]);
-        } else {
-            out[low..high].iter_mut().zip(x[src..].iter().step_by(step)).for_each(|(o, v)| *o = *v);
+        if low < high {
+            take_every(&x[src..], step, &mut out[low..high]);
         }
     });
 }
@@ -240,7 +251,8 @@ fn by_image(s: &ConvShape, start: usize, len: usize, mut f: impl FnMut(usize, us
 }
 
 fn check(s: &ConvShape, x: usize, w: usize, y: usize) {
-    assert!(s.groups > 0 && s.in_channels % s.groups == 0 && s.out_channels % s.groups == 0, "conv: groups in {s:?}");
+    let divides = |n: usize| s.groups > 0 && n.is_multiple_of(s.groups);
+    assert!(divides(s.in_channels) && divides(s.out_channels), "conv: groups in {s:?}");
     assert!(s.kernel.iter().chain(&s.stride).chain(&s.dilation).all(|&v| v > 0), "conv: zero extent in {s:?}");
     assert!((x, w, y) == (s.x_len(), s.w_len(), s.y_len()), "conv: {x}, {w} and {y} elements for {s:?}");
 }
@@ -304,12 +316,28 @@ fn forward<T: Float + Gemm>(s: &ConvShape, x: &[T], w: &[T], bias: Option<&[T]>,
 fn mirror_weights<T: Float>(s: &ConvShape, w: &[T]) -> Buffer {
     let (gi, go, taps) = (s.group_in(), s.group_out(), s.taps());
     let mut out = Buffer::uninit(std::mem::size_of_val(w));
-    for (row, m) in out.as_mut_slice::<T>().chunks_exact_mut(taps).enumerate() {
-        let (i, o) = (row / go, row % go);
+    parallel::for_each_chunk_mut(out.as_mut_slice::<T>(), go * taps, 4, |i, out| {
         let (group, i) = (i / gi, i % gi);
-        let from = &w[((group * go + o) * gi + i) * taps..][..taps];
-        m.iter_mut().zip(from.iter().rev()).for_each(|(m, v)| *m = *v);
-    }
+        for (o, m) in out.chunks_exact_mut(taps).enumerate() {
+            let from = &w[((group * go + o) * gi + i) * taps..][..taps];
+            m.iter_mut().zip(from.iter().rev()).for_each(|(m, v)| *m = *v);
+        }
+    });
+    out
+}
+
+/// The gradient with the stride's worth of zeros between its elements.
+fn spread<T: Float>(s: &ConvShape, dy: &[T]) -> Buffer {
+    let [od, oh, ow] = s.output;
+    let [_, h, w] = std::array::from_fn(|a| (s.output[a] - 1) * s.stride[a] + 1);
+    let plane = ((od - 1) * s.stride[0] + 1) * h * w;
+    let mut out = Buffer::zeroed(s.batch * s.out_channels * plane * size_of::<T>());
+    parallel::for_each_chunk_mut(out.as_mut_slice::<T>(), plane, 1, |i, out| {
+        for (row, dy) in dy[i * od * oh * ow..][..od * oh * ow].chunks_exact(ow).enumerate() {
+            let at = (row / oh * s.stride[0] * h + row % oh * s.stride[1]) * w;
+            out[at..].iter_mut().step_by(s.stride[2]).zip(dy).for_each(|(o, v)| *o = *v);
+        }
+    });
     out
 }
 
@@ -323,8 +351,17 @@ fn backward_data<T: Float + Gemm>(s: &ConvShape, w: &[T], dy: &[T], dx: &mut [T]
     if let Some(mirrored) = s.mirrored() {
         return forward(&mirrored, dy, mirror_weights(s, w).as_slice(), None, dx);
     }
+    if conv_direct::is_depthwise(s) {
+        // With zeros between its elements the gradient is that of unit strides.
+        let apart = std::array::from_fn(|a| (s.output[a] - 1) * s.stride[a] + 1);
+        let dense = ConvShape { output: apart, stride: [1; 3], ..*s };
+        if let Some(mirrored) = dense.mirrored() {
+            return forward(&mirrored, spread(s, dy).as_slice(), mirror_weights(s, w).as_slice(), None, dx);
+        }
+    }
     let (k, go, gi, taps, plane, x_plane) = (s.k(), s.group_out(), s.group_in(), s.taps(), s.y_plane(), s.x_plane());
-    let channels = (512 / taps).clamp(1, gi);
+    // A few channels to a task, and at least four tasks where there are channels enough.
+    let channels = (512 / taps).min(gi.div_ceil(4usize.div_ceil(s.batch * s.groups))).clamp(1, gi);
     let blocks = gi.div_ceil(channels);
     let tile = s.tile(channels * taps).min(plane);
     let dx = Shared::new(dx);
@@ -358,13 +395,13 @@ fn backward_weight<T: Float + Gemm>(s: &ConvShape, x: &[T], dy: &[T], dw: &mut [
     if dw.is_empty() || positions == 0 || x.is_empty() {
         return dw.fill(T::ZERO);
     }
-    if conv_direct::is_depthwise(s) && T::DTYPE == DType::Float32 {
+    if conv_direct::suits_weight(s) && T::DTYPE == DType::Float32 {
         let (x, dy) = (bytemuck::cast_slice(x), bytemuck::cast_slice(dy));
         return conv_direct::backward_weight(s, x, dy, bytemuck::cast_slice_mut(dw));
     }
     let channels = (576 / taps).clamp(1, gi);
     let blocks = gi.div_ceil(channels);
-    let tile = s.tile(channels * taps);
+    let tile = s.tile((channels * taps + go) / 2);
     let tiles = positions.div_ceil(tile);
     // Independent sums over ranges of tiles, as many as shape and memory suggest, added up in order at the end.
     let parts = 16usize.div_ceil(s.groups * blocks).min((4 << 20) / dw.len()).clamp(1, tiles);

@@ -132,3 +132,27 @@ fn impossible_shapes() {
     assert!(ConvShape::new(1, 1, 1, 1, [1, 2, 2], [1, 3, 3], one, one, [0; 3], [0; 3]).is_none());
     assert!(ConvShape::new(1, 3, 2, 2, [1, 2, 2], one, one, one, [0; 3], [0; 3]).is_none());
 }
+
+#[test]
+fn threads_do_not_change_bits() {
+    let noise = |len: usize| (0..len).map(|i| ((i * 7919 % 1013) as f32).sin()).collect::<Vec<_>>();
+    for s in [
+        shape2([3, 20, 24, 1], [19, 40], [3, 3], [1, 1, 1, 1]),
+        shape2([3, 20, 24, 1], [19, 23], [3, 3], [2, 1, 1, 1]),
+        shape2([2, 70, 40, 1], [12, 9], [3, 3], [2, 1, 1, 1]),
+        shape2([5, 8, 8, 8], [33, 20], [3, 3], [1, 1, 1, 1]),
+        shape2([3, 64, 32, 1], [20, 20], [1, 1], [1, 1, 0, 0]),
+    ] {
+        let (x, w, dy) = (noise(s.x_len()), noise(s.w_len()), noise(s.y_len()));
+        let all = |threads: usize| {
+            parallel::set_num_threads(threads);
+            let (mut y, mut dx, mut dw) = (vec![0.0; s.y_len()], vec![0.0; s.x_len()], vec![0.0; s.w_len()]);
+            conv_forward(&s, &x, &w, None, &mut y);
+            conv_backward_data(&s, &w, &dy, &mut dx);
+            conv_backward_weight(&s, &x, &dy, &mut dw);
+            (y, dx, dw)
+        };
+        let one = all(1);
+        assert!([2, 3, 5].into_iter().all(|threads| all(threads) == one), "{s:?}");
+    }
+}

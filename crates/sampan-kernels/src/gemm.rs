@@ -8,8 +8,10 @@ use pulp::{Arch, Simd, WithSimd};
 const SMALL: usize = 16;
 /// Below this many multiplications a product stays on one thread.
 const SERIAL_BELOW: usize = 1 << 20;
-/// Rows a task takes of a product that is cut by rows.
+/// Rows that a task takes of a product that is cut by rows.
 const ROWS: usize = 64;
+/// Columns that a task takes of one that is cut by columns: wider, because it reads the rows of `b` in pieces.
+const COLUMNS: usize = 512;
 
 /// A strided matrix to read: element `(i, j)` is `data[offset + i * row_stride + j * col_stride]`.
 #[derive(Clone, Copy)]
@@ -254,7 +256,7 @@ impl<T: Float> WithSimd for Small<T> {
         let Small { p, a, b, c } = self;
         let mut bp = [[T::ZERO; SMALL]; SMALL];
         for (i, row) in bp.iter_mut().enumerate().take(p.k) {
-            // SAFETY (here and below): the caller of `product` promised that all elements of the matrices are valid.
+            // SAFETY: the caller of `product` promised that all elements of the matrices are valid.
             unsafe {
                 let b = b.offset(i as isize * p.b.0);
                 if p.b.1 == 1 && p.n == SMALL {
@@ -349,8 +351,9 @@ macro_rules! float_gemm {
                 // Matrix times vector and outer products, which the library does on one thread: cut along the longer
                 // side of the result.
                 let by_rows = p.m >= p.n;
+                let chunk = if by_rows { ROWS } else { COLUMNS };
                 let (a, b, c) = (Shared::new_const(a), Shared::new_const(b), Shared::from_ptr(c));
-                parallel::for_each_range(p.m.max(p.n), ROWS, p.m.min(p.n) * p.k, move |r| {
+                parallel::for_each_range(p.m.max(p.n), chunk, p.m.min(p.n) * p.k, move |r| {
                     let at = r.start as isize;
                     let (da, db, dc) =
                         if by_rows { (at * p.a.0, 0, at * p.c.0) } else { (0, at * p.b.1, at * p.c.1) };
