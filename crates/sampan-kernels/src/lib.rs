@@ -5,6 +5,7 @@
 pub mod buffer;
 pub mod element;
 pub mod index;
+pub mod linalg;
 pub mod parallel;
 pub mod rng;
 pub mod sort;
