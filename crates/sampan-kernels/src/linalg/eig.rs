@@ -72,11 +72,16 @@ impl CMat {
             (*x, *y) = (*x * c + s * *y, *y * c - s.conj() * *x);
         }
     }
-    /// Columns `k`, `k + 1` of the rows above `to`: multiplied by the conjugate transpose from the right.
-    fn turn_columns(&mut self, k: usize, to: usize, c: f64, s: Complex64) {
-        for row in self.data.chunks_exact_mut(self.n).take(to) {
-            let (x, y) = (row[k], row[k + 1]);
-            (row[k], row[k + 1]) = (x * c + s.conj() * y, y * c - s * x);
+    /// The same turns of columns `low`, `low + 1`, … from the right, conjugate transposed; row after row, so that each
+    /// stays in cache. In a `triangle` a turn starts at the row below its first column: further down all is zero.
+    fn turn_columns(&mut self, low: usize, turns: &[(f64, Complex64)], triangle: bool) {
+        let rows = if triangle { low + turns.len() + 1 } else { self.n };
+        for (r, row) in self.data.chunks_exact_mut(self.n).enumerate().take(rows) {
+            let skip = if triangle { r.saturating_sub(low + 1) } else { 0 };
+            for (k, &(c, s)) in turns.iter().enumerate().skip(skip) {
+                let (x, y) = (row[low + k], row[low + k + 1]);
+                (row[low + k], row[low + k + 1]) = (x * c + s.conj() * y, y * c - s * x);
+            }
         }
     }
 }
@@ -132,11 +137,8 @@ fn schur(h: &mut CMat, q: &mut CMat) -> Result<(), Kind> {
             *h.at_mut(k + 1, k) = 0.0.into();
             turns.push((c, s));
         }
-        for (i, &(c, s)) in turns.iter().enumerate() {
-            let k = low + i;
-            h.turn_columns(k, k + 2, c, s);
-            q.turn_columns(k, n, c, s);
-        }
+        h.turn_columns(low, &turns, true);
+        q.turn_columns(low, &turns, false);
         (low..=high).for_each(|k| *h.at_mut(k, k) += shift);
     }
     Ok(())
