@@ -14,6 +14,7 @@ pub mod float;
 pub mod gemm;
 pub mod index;
 pub mod norm;
+pub mod linalg;
 pub mod parallel;
 pub mod reduce;
 pub mod scan;

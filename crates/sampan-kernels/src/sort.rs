@@ -106,7 +106,7 @@ fn pack_all<T: Element, P: Packed>(x: impl Iterator<Item = T>, flip: bool) -> Ve
     x.enumerate().map(|(i, v)| P::pack(key(v) ^ mask, i)).collect()
 }
 
-const DIGIT: u32 = 11;
+const DIGIT: u32 = 8;
 
 /// Sorts packed pairs that came in order of position and whose keys have `bits` bits.
 fn sort_packed<P: Packed>(pairs: &mut Vec<P>, bits: u32) {

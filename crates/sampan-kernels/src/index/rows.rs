@@ -269,11 +269,14 @@ mod tests {
             }
         }
         let axis = Axis { outer: 1, n, inner: width };
-        for _ in 0..2 {
+        let before = parallel::num_threads();
+        for threads in [1, 4] {
+            parallel::set_num_threads(threads);
             let mut got = vec![0f32; n * width];
             index_add(&mut got, axis, &idx, false, &src, 1.0).unwrap();
             assert_eq!(got, want);
         }
+        parallel::set_num_threads(before);
     }
 
     #[test]

@@ -116,7 +116,8 @@ macro_rules! series {
             let s = (m - 1.0) / (m + 1.0);
             let s2 = s * s;
             let mut sum = 0.0;
-            for k in (1..=$ln_terms).rev() {
+            for k in 0..$ln_terms {
+                let k = $ln_terms - k;
                 sum = (sum + 1.0 / (2 * k + 1) as $t) * s2;
             }
             e as $t * std::$t::consts::LN_2 + 2.0 * (s + s * sum)
@@ -125,17 +126,21 @@ macro_rules! series {
         /// Sine and cosine of a whole turn times `u`, `u` in [0, 1].
         #[inline(always)]
         fn $turn(u: $t) -> ($t, $t) {
-            let q = (u * 4.0 + 0.5) as i32;
-            let x = (u * 4.0 - q as $t) * std::$t::consts::FRAC_PI_2;
+            // Adding 1.5·2^mantissa rounds to a whole number, which then stands in the lowest bits.
+            const ROUND: $t = 1.5 * (1u64 << $mant) as $t;
+            let rounded = u * 4.0 + ROUND;
+            let q = rounded.to_bits();
+            let x = (u * 4.0 - (rounded - ROUND)) * std::$t::consts::FRAC_PI_2;
             let x2 = x * x;
             let (mut sin, mut cos) = (0.0, 0.0);
-            for k in (1..=$trig_terms).rev() {
+            for k in 0..$trig_terms {
+                let k = $trig_terms - k;
                 sin = (sin + 1.0) * x2 * (-1.0 / ((2 * k) * (2 * k + 1)) as $t);
                 cos = (cos + 1.0) * x2 * (-1.0 / ((2 * k - 1) * (2 * k)) as $t);
             }
             let (sin, cos) = (x + x * sin, 1.0 + cos);
             let (s, c) = if q & 1 == 0 { (sin, cos) } else { (cos, sin) };
-            (if q & 2 == 0 { s } else { -s }, if (q + 1) & 2 == 0 { c } else { -c })
+            (if q & 2 == 0 { s } else { -s }, if q.wrapping_add(1) & 2 == 0 { c } else { -c })
         }
     };
 }
@@ -152,7 +157,11 @@ fn below<T: Element>(lo: f64, hi: f64) -> f64 {
     };
     let hi = T::from_f64(hi).to_f64();
     if hi == 0.0 {
-        return -f64::MIN_POSITIVE;
+        return match T::DTYPE {
+            DType::Float64 => -f64::MIN_POSITIVE,
+            DType::Float16 => -2f64.powi(-14),
+            _ => -f32::MIN_POSITIVE as f64,
+        };
     }
     // At a power of two this steps by a full ulp where half of one would do; still inside [lo, hi).
     let step = 2f64.powi(hi.abs().log2().floor() as i32 - mantissa);
@@ -368,7 +377,7 @@ mod tests {
             let (l, h) = (T::from_f64(lo), T::from_f64(hi));
             assert!(x.iter().all(|v| *v >= l && *v < h), "{} {lo} {hi}", T::DTYPE);
         }
-        for (lo, hi) in [(0.0, 1.0), (-1.0, 0.0), (0.5, 1.0), (-4.0, -2.0), (0.0, 3.0)] {
+        for (lo, hi) in [(0.0, 1.0), (-1.0, 0.0), (-1000.0, 0.0), (0.5, 1.0), (-4.0, -2.0), (0.0, 3.0)] {
             check::<f32>(lo, hi);
             check::<f64>(lo, hi);
             check::<crate::f16>(lo, hi);

@@ -67,6 +67,21 @@ fn take<T: Element>(x: &[T], axis: Axis, k: usize, indices: &[i64], values: &mut
     }
     assert_eq!(values.len(), indices.len());
     let inner = axis.inner;
+    if inner == 1 {
+        const CHUNK: usize = 1 << 14;
+        return parallel::for_each_chunk_mut(values, CHUNK, 4, |c, mut piece| {
+            let mut at = c * CHUNK;
+            // A piece may hold the end of one line and the start of the next.
+            while !piece.is_empty() {
+                let (line, left) = (at / k, k - at % k);
+                let (now, later) = piece.split_at_mut(left.min(piece.len()));
+                let x = &x[line * axis.n..(line + 1) * axis.n];
+                now.iter_mut().zip(&indices[at..]).for_each(|(v, &p)| *v = x[p as usize]);
+                at += now.len();
+                piece = later;
+            }
+        });
+    }
     parallel::for_each_chunk_mut(values, inner * k, 2, |o, slab| {
         let x = &x[o * axis.n * inner..(o + 1) * axis.n * inner];
         let idx = &indices[o * k * inner..(o + 1) * k * inner];
@@ -193,6 +208,19 @@ mod tests {
         let (mut v, mut i) = ([0; 4], [0; 4]);
         topk(&x, axis, 1, true, &mut v, &mut i);
         assert_eq!((v, i), ([3, 30, 6, 60], [0, 0, 1, 0]));
+    }
+
+    #[test]
+    fn many_short_lines() {
+        let axis = Axis { outer: 9000, n: 5, inner: 1 };
+        let mut x = vec![0i32; 45_000];
+        crate::rng::randint(2, 0, &mut x, 0, 1000);
+        let (mut v, mut i) = (vec![0; 45_000], vec![0; 45_000]);
+        sort(&x, axis, true, &mut v, &mut i);
+        for (line, sorted) in x.chunks_mut(5).zip(v.chunks(5)) {
+            line.sort_by(|a, b| b.cmp(a));
+            assert_eq!(line, sorted);
+        }
     }
 
     #[test]
