@@ -106,8 +106,7 @@ impl Buffer {
             None => {
                 let layout = layout(class);
                 // SAFETY: the layout has a non-zero size.
-                NonNull::new(unsafe { alloc_zeroed(layout) })
-                    .unwrap_or_else(|| std::alloc::handle_alloc_error(layout))
+                NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap_or_else(|| std::alloc::handle_alloc_error(layout))
             }
         };
         let now = IN_USE.fetch_add(size, Ordering::Relaxed) + size;
