@@ -4,6 +4,7 @@ mod data;
 mod grad;
 mod inplace;
 mod operators;
+mod update;
 
 pub use data::{Data, DataMut, FromNested};
 
