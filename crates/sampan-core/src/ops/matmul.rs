@@ -215,7 +215,12 @@ fn add_product(input: &Tensor, x: &Tensor, y: &Tensor, beta: f64, alpha: f64) ->
     let scale = |t: &Tensor, by: f64| if by == 1.0 { t.clone() } else { t * by };
     let product = x.try_matmul(y)?;
     let shape = broadcast(input.shape(), product.shape())?;
-    ensure!(shape[..] == *product.shape(), "input of shape {:?} does not broadcast to {:?}", input.shape(), product.shape());
+    ensure!(
+        shape[..] == *product.shape(),
+        "input of shape {:?} does not broadcast to {:?}",
+        input.shape(),
+        product.shape()
+    );
     scale(&product, alpha).try_add(scale(input, beta))
 }
 
@@ -317,7 +322,10 @@ fn mm_samples() -> Vec<Sample> {
 }
 
 fn bmm_samples() -> Vec<Sample> {
-    vec![sample![randn([2, 2, 3]), randn([2, 3, 2])], sample![ints([2, 2, 3], -3, 4), ints([2, 3, 1], -3, 4)].no_peer("floats only")]
+    vec![
+        sample![randn([2, 2, 3]), randn([2, 3, 2])],
+        sample![ints([2, 2, 3], -3, 4), ints([2, 3, 1], -3, 4)].no_peer("floats only"),
+    ]
 }
 
 fn mv_samples() -> Vec<Sample> {
