@@ -175,8 +175,7 @@ impl Error {
             match v {
                 Value::Tensor(t) => parts.push(format!("{}={:?} {}", p.name, t.shape(), t.dtype())),
                 Value::Tensors(ts) => {
-                    let each: Vec<_> =
-                        ts.iter().take(8).map(|t| format!("{:?} {}", t.shape(), t.dtype())).collect();
+                    let each: Vec<_> = ts.iter().take(8).map(|t| format!("{:?} {}", t.shape(), t.dtype())).collect();
                     let more = if ts.len() > 8 { ", …" } else { "" };
                     parts.push(format!("{}=({}{more})", p.name, each.join(", ")));
                 }

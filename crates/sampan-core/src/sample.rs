@@ -75,7 +75,8 @@ fn mix(mut z: u64) -> u64 {
 /// Values around zero, in (-2, 2), none closer to zero than 0.1 (where many functions have a kink); float32.
 pub fn randn(shape: impl AsRef<[usize]>) -> Tensor {
     let t = uniform(shape, -2.0, 2.0);
-    let values: Vec<f32> = t.to_vec::<f32>().into_iter().map(|v| if v.abs() < 0.1 { v + v.signum() * 0.1 } else { v }).collect();
+    let values: Vec<f32> =
+        t.to_vec::<f32>().into_iter().map(|v| if v.abs() < 0.1 { v + v.signum() * 0.1 } else { v }).collect();
     Tensor::from_vec(values, t.shape())
 }
 

@@ -285,9 +285,8 @@ pub trait Arg<'a>: Sized {
     fn read(v: &'a Value) -> Option<Self>;
     /// Reads it, or says which argument is wrong.
     fn get(v: &'a Value, name: &str) -> Result<Self> {
-        Self::read(v).ok_or_else(|| {
-            Error::dtype(format!("argument `{name}` must be {}, got {}", Self::EXPECTED, v.type_name()))
-        })
+        Self::read(v)
+            .ok_or_else(|| Error::dtype(format!("argument `{name}` must be {}, got {}", Self::EXPECTED, v.type_name())))
     }
 }
 

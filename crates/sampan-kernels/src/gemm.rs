@@ -335,11 +335,11 @@ macro_rules! float_gemm {
                 if p.m <= SMALL && p.n <= SMALL && p.k <= SMALL {
                     return Arch::new().dispatch(Small { p, a, b, c });
                 }
-                if !threads {
-                    // SAFETY: promised by the caller.
-                    return unsafe { blas(p, a, b, c, gemm::Parallelism::None) };
-                }
                 if p.m.min(p.n) > 1 && p.k > 2 {
+                    if !threads {
+                        // SAFETY: promised by the caller.
+                        return unsafe { blas(p, a, b, c, gemm::Parallelism::None) };
+                    }
                     // The library hands whole micro-tiles to threads and cuts `k` by size alone, so the bits do not
                     // depend on how many there are.
                     let (a, b, c) = (Shared::new_const(a), Shared::new_const(b), Shared::from_ptr(c));
@@ -349,11 +349,11 @@ macro_rules! float_gemm {
                     });
                 }
                 // Matrix times vector and outer products, which the library does on one thread: cut along the longer
-                // side of the result.
+                // side of the result, on one thread too, for the same bits.
                 let by_rows = p.m >= p.n;
                 let chunk = if by_rows { ROWS } else { COLUMNS };
                 let (a, b, c) = (Shared::new_const(a), Shared::new_const(b), Shared::from_ptr(c));
-                parallel::for_each_range(p.m.max(p.n), chunk, p.m.min(p.n) * p.k, move |r| {
+                let piece = move |r: std::ops::Range<usize>| {
                     let at = r.start as isize;
                     let (da, db, dc) =
                         if by_rows { (at * p.a.0, 0, at * p.c.0) } else { (0, at * p.b.1, at * p.c.1) };
@@ -363,7 +363,9 @@ macro_rules! float_gemm {
                         let (a, b, c) = (a.get().offset(da), b.get().offset(db), c.get().offset(dc));
                         blas(p, a, b, c, gemm::Parallelism::None)
                     }
-                });
+                };
+                let cost = if threads { p.m.min(p.n) * p.k } else { 0 };
+                parallel::for_each_range(p.m.max(p.n), chunk, cost, piece);
             }
         }
     )*};
@@ -471,130 +473,5 @@ macro_rules! int_gemm {
 int_gemm!(u8, i8, i16, i32, i64);
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn values<T: Element>(len: usize, seed: usize) -> Vec<T> {
-        (0..len).map(|i| T::from_i64(((i * 7919 + seed * 104_729) % 17) as i64 - 8)).collect()
-    }
-
-    fn naive<T: Element>(m: usize, n: usize, k: usize, a: &Mat<T>, b: &Mat<T>) -> Vec<f64> {
-        let get = |x: &Mat<T>, i: usize, j: usize| {
-            x.data[(x.offset as isize + i as isize * x.row_stride + j as isize * x.col_stride) as usize].to_f64()
-        };
-        (0..m * n).map(|i| (0..k).map(|l| get(a, i / n, l) * get(b, l, i % n)).sum()).collect()
-    }
-
-    fn check<T: Gemm>(m: usize, n: usize, k: usize) {
-        let (a, b) = (values::<T>(m * k, 1), values::<T>(k * n, 2));
-        let reversed = Mat { data: &b, offset: (k * n).saturating_sub(1), row_stride: -(n as isize), col_stride: -1 };
-        for a in [Mat::rows(&a, k), Mat::rows(&a, m).t()] {
-            for b in [Mat::rows(&b, n), Mat::rows(&b, k).t(), reversed] {
-                let expected = naive(m, n, k, &a, &b);
-                let mut c = values::<T>(m * n, 3);
-                let start = c.clone();
-                matmul(m, n, k, a, b, MatMut::rows(&mut c, n), false);
-                let fit = |v: f64| match T::DTYPE.is_float() {
-                    true => T::from_f64(v),
-                    false => T::from_i64(v as i64),
-                };
-                assert!(c.iter().zip(&expected).all(|(&x, &y)| x == fit(y)), "{} {m} {n} {k}", T::DTYPE);
-                let mut c = vec![T::default(); m * n];
-                (0..m * n).for_each(|i| c[(i % n) * m + i / n] = start[i]);
-                let out = MatMut { data: &mut c, offset: 0, row_stride: 1, col_stride: m as isize };
-                matmul(m, n, k, a, b, out, true);
-                for i in 0..m * n {
-                    assert_eq!(
-                        c[(i % n) * m + i / n],
-                        fit(expected[i] + start[i].to_f64()),
-                        "{} {m} {n} {k}",
-                        T::DTYPE
-                    );
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn products_match_the_definition() {
-        for (m, n, k) in [(1, 1, 1), (3, 5, 2), (16, 16, 16), (7, 1, 9), (1, 7, 30), (1, 1, 100), (33, 65, 17)] {
-            check::<f32>(m, n, k);
-            check::<f64>(m, n, k);
-            check::<i32>(m, n, k);
-            check::<i64>(m, n, k);
-        }
-        check::<f16>(5, 6, 7);
-        check::<bf16>(2, 3, 3);
-        check::<i8>(5, 6, 40);
-        check::<u8>(5, 6, 40);
-        check::<i16>(5, 6, 40);
-        check::<f32>(200, 100, 90);
-        check::<f32>(3000, 1, 90);
-        check::<f32>(300, 500, 2);
-    }
-
-    #[test]
-    fn empty_extents() {
-        let mut c = [1f32; 6];
-        matmul(2, 3, 0, Mat::rows(&[], 0), Mat::rows(&[], 3), MatMut::rows(&mut c, 3), true);
-        assert_eq!(c, [1.0; 6]);
-        matmul(2, 3, 0, Mat::rows(&[], 0), Mat::rows(&[], 3), MatMut::rows(&mut c, 3), false);
-        assert_eq!(c, [0.0; 6]);
-        matmul(0, 3, 2, Mat::rows(&[], 2), Mat::rows(&[0f32; 6], 3), MatMut::rows(&mut [], 3), false);
-    }
-
-    #[test]
-    #[should_panic(expected = "leaves its storage")]
-    fn bounds_are_checked() {
-        matmul(2, 2, 3, Mat::rows(&[0f32; 5], 3), Mat::rows(&[0.; 6], 2), MatMut::rows(&mut [0.; 4], 2), false);
-    }
-
-    #[test]
-    fn batches_broadcast() {
-        for (m, n, k) in [(3, 4, 5), (40, 50, 60), (100, 100, 20)] {
-            let (a, b) = (values::<f32>(2 * m * k, 1), values::<f32>(3 * k * n, 2));
-            let mut c = vec![0.0; 6 * m * n];
-            let batch = Batch {
-                shape: &[2, 3],
-                a_strides: &[(m * k) as isize, 0],
-                b_strides: &[0, (k * n) as isize],
-                c_stride: m * n,
-            };
-            batched_matmul(batch, m, n, k, Mat::rows(&a, k), Mat::rows(&b, n), MatMut::rows(&mut c, n), false);
-            for i in 0..6 {
-                let a = Mat { offset: i / 3 * m * k, ..Mat::rows(&a, k) };
-                let b = Mat { offset: i % 3 * k * n, ..Mat::rows(&b, n) };
-                let expected = naive(m, n, k, &a, &b);
-                assert!(c[i * m * n..].iter().zip(&expected).all(|(&x, &y)| x as f64 == y));
-            }
-        }
-        let (a, b) = (values::<f64>(4 * 3 * 5, 1), values::<f64>(5 * 2, 2));
-        let mut c = vec![0.0; 4 * 3 * 2];
-        let batch = Batch { shape: &[4], a_strides: &[15], b_strides: &[0], c_stride: 6 };
-        batched_matmul(batch, 3, 2, 5, Mat::rows(&a, 5), Mat::rows(&b, 2), MatMut::rows(&mut c, 2), false);
-        assert_eq!(c, naive(12, 2, 5, &Mat::rows(&a, 5), &Mat::rows(&b, 2)));
-    }
-
-    #[test]
-    fn threads_do_not_change_bits() {
-        for (m, n, k) in [(203, 301, 1500), (96, 1000, 700), (1000, 1, 1000), (64, 64, 64), (9, 7, 30_000)] {
-            let noise = |len: usize| (0..len).map(|i| ((i * 7919 % 1013) as f32).sin()).collect::<Vec<_>>();
-            let (a, b) = (noise(m * k), noise(k * n));
-            let product = |threads| {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                let mut c = vec![0f32; m * n];
-                let p =
-                    Product { m, n, k, a: (k as isize, 1), b: (n as isize, 1), c: (n as isize, 1), accumulate: false };
-                let mode = if threads == 1 { gemm::Parallelism::None } else { gemm::Parallelism::Rayon(0) };
-                let (x, y, z) = (Shared::new_const(a.as_ptr()), Shared::new_const(b.as_ptr()), Shared::new(&mut c));
-                // SAFETY: the vectors have exactly the extents of the product.
-                pool.install(|| unsafe { blas(p, x.get(), y.get(), z.get(), mode) });
-                c
-            };
-            let one = product(1);
-            for threads in [2, 3, 5] {
-                assert!(product(threads) == one, "{m} {n} {k} on {threads}");
-            }
-        }
-    }
-}
+#[path = "gemm_tests.rs"]
+mod tests;

@@ -112,6 +112,24 @@ impl PoolShape {
         }
     }
 
+    /// Calls `f` for each row of output of a plane: where it begins, where the rows of input that its windows cover
+    /// begin, how many these are, and how many with padding. Windows are products of ranges, so a kernel may first join
+    /// whole rows of input, and then the columns of the joined row.
+    #[inline(always)]
+    fn each_line(
+        &self,
+        axes: &[Vec<(Range<usize>, usize)>; 3],
+        mut f: impl FnMut(usize, &mut dyn Iterator<Item = usize>, usize, usize),
+    ) {
+        let [_, ih, iw] = self.input;
+        for (i, (d, nd)) in axes[0].iter().enumerate() {
+            for (j, (h, nh)) in axes[1].iter().enumerate() {
+                let mut starts = d.clone().flat_map(|d| h.clone().map(move |h| (d * ih + h) * iw));
+                f((i * self.output[1] + j) * self.output[2], &mut starts, d.len() * h.len(), nd * nh);
+            }
+        }
+    }
+
     /// Calls `f(start, len)` for each row of a window, in order.
     #[inline(always)]
     fn each_row(&self, [d, h, w]: [&Range<usize>; 3], mut f: impl FnMut(usize, usize)) {
@@ -146,7 +164,7 @@ fn by_plane<T: Sync, U: Send>(
 
 /// Is `v` the new maximum over `best`? A NaN beats every number and stays.
 #[inline(always)]
-fn beats<T: Real>(v: T, best: T) -> bool {
+fn beats<T: Element>(v: T, best: T) -> bool {
     v > best || (v.is_nan() && !best.is_nan())
 }
 
@@ -158,14 +176,19 @@ pub fn max_pool<T: Real>(s: &PoolShape, x: &[T], y: &mut [T]) {
         if s.halves() {
             return halve(s, x, y);
         }
-        PoolShape::each_window(&axes, |at, ranges, _| {
-            let mut best = T::down(T::Acc::NEG_INFINITY);
-            s.each_row(ranges, |start, len| {
-                for &v in &x[start..start + len] {
-                    best = if beats(v, best) { v } else { best };
-                }
-            });
-            y[at] = best;
+        let low = T::Acc::NEG_INFINITY;
+        let max = |best: &mut T::Acc, v: T::Acc| *best = if beats(v, *best) { v } else { *best };
+        let mut line = vec![low; s.input[2]];
+        s.each_line(&axes, |row, starts, _, _| {
+            line.fill(low);
+            for start in starts {
+                line.iter_mut().zip(&x[start..]).for_each(|(best, v)| max(best, v.up()));
+            }
+            for (y, (w, _)) in y[row..].iter_mut().zip(&axes[2]) {
+                let mut best = low;
+                line[w.clone()].iter().for_each(|&v| max(&mut best, v));
+                *y = T::down(best);
+            }
         });
     });
 }
@@ -312,10 +335,6 @@ impl Divisor {
     }
 }
 
-fn volume(ranges: [&Range<usize>; 3]) -> usize {
-    ranges.iter().map(|r| r.len()).product()
-}
-
 /// Average of each window; a window without elements gives 0.
 pub fn avg_pool<T: Real>(s: &PoolShape, divisor: Divisor, x: &[T], y: &mut [T]) {
     s.check(x.len(), y.len());
@@ -333,12 +352,19 @@ pub fn avg_pool<T: Real>(s: &PoolShape, divisor: Divisor, x: &[T], y: &mut [T]) 
             }
             return;
         }
-        PoolShape::each_window(&axes, |at, ranges, window| {
-            let mut sum = T::Acc::ZERO;
-            s.each_row(ranges, |start, len| x[start..start + len].iter().for_each(|v| sum += v.up()));
-            let inside = volume(ranges);
-            let over = T::Acc::from_f64(divisor.get(inside, window));
-            y[at] = T::down(if inside == 0 { T::Acc::ZERO } else { sum / over });
+        let mut line = vec![T::Acc::ZERO; s.input[2]];
+        s.each_line(&axes, |row, starts, inside, window| {
+            line.fill(T::Acc::ZERO);
+            for start in starts {
+                line.iter_mut().zip(&x[start..]).for_each(|(sum, v)| *sum += v.up());
+            }
+            for (y, (w, n)) in y[row..].iter_mut().zip(&axes[2]) {
+                let mut sum = T::Acc::ZERO;
+                line[w.clone()].iter().for_each(|&v| sum += v);
+                let inside = inside * w.len();
+                let over = T::Acc::from_f64(divisor.get(inside, window * n));
+                *y = T::down(if inside == 0 { T::Acc::ZERO } else { sum / over });
+            }
         });
     });
 }
@@ -346,26 +372,20 @@ pub fn avg_pool<T: Real>(s: &PoolShape, divisor: Divisor, x: &[T], y: &mut [T]) 
 /// The gradient of [`avg_pool`].
 pub fn avg_pool_backward<T: Real>(s: &PoolShape, divisor: Divisor, dy: &[T], dx: &mut [T]) {
     s.check(dx.len(), dy.len());
-    scatter(s, dy, dx, |at, dy: &[T], inside, window| dy[at].up() / T::Acc::from_f64(divisor.get(inside, window)));
-}
-
-/// Adds `value(at, plane of dy, inside, window)` to all elements of each window, on zeros.
-fn scatter<T: Real>(
-    s: &PoolShape,
-    dy: &[T],
-    dx: &mut [T],
-    value: impl Fn(usize, &[T], usize, usize) -> T::Acc + Sync + Send,
-) {
     let axes = s.axes();
     let cost = s.cost() * s.y_plane() / s.x_plane().max(1) + 1;
     by_plane(dy, s.y_plane(), dx, s.x_plane(), cost, |dy, dx| {
         // Sums of half types are kept wide until the plane is done.
         let mut wide = vec![T::Acc::ZERO; dx.len()];
-        PoolShape::each_window(&axes, |at, ranges, window| {
-            let inside = volume(ranges);
-            if inside > 0 {
-                let v = value(at, dy, inside, window);
-                s.each_row(ranges, |start, len| wide[start..start + len].iter_mut().for_each(|o| *o += v));
+        let mut line = vec![T::Acc::ZERO; s.input[2]];
+        s.each_line(&axes, |row, starts, inside, window| {
+            line.fill(T::Acc::ZERO);
+            for (dy, (w, n)) in dy[row..].iter().zip(&axes[2]) {
+                let v = dy.up() / T::Acc::from_f64(divisor.get(inside * w.len(), window * n));
+                line[w.clone()].iter_mut().for_each(|o| *o += v);
+            }
+            for start in starts {
+                wide[start..].iter_mut().zip(&line).for_each(|(o, v)| *o += *v);
             }
         });
         dx.iter_mut().zip(&wide).for_each(|(o, v)| *o = T::down(*v));

@@ -77,7 +77,11 @@ fn setter(p: &Param) -> (TokenStream, TokenStream) {
 }
 
 fn default_value(default: &Expr) -> TokenStream {
-    if quote!(#default).to_string() == "None" { quote!(crate::Value::None) } else { quote!(crate::Value::from(#default)) }
+    if quote!(#default).to_string() == "None" {
+        quote!(crate::Value::None)
+    } else {
+        quote!(crate::Value::from(#default))
+    }
 }
 
 fn doc_text(attrs: &[Attribute]) -> String {
@@ -289,7 +293,8 @@ fn typed_api(op: &OpFn, name: &Ident, static_name: &Ident, docs: &[Attribute]) -
             }
         }
     };
-    let inplace = if op.attr.inplace && method { inplace_api(op, &plain, &sig, &names, !opts.is_empty()) } else { quote!() };
+    let inplace =
+        if op.attr.inplace && method { inplace_api(op, &plain, &sig, &names, !opts.is_empty()) } else { quote!() };
     if method {
         quote! { #extra impl crate::Tensor { #functions #inplace } }
     } else {

@@ -33,8 +33,5 @@ pub fn op(attr: TokenStream, item: TokenStream) -> TokenStream {
         Ok(f) => f,
         Err(e) => return e.to_compile_error().into(),
     };
-    parse::OpFn::new(attr, function)
-        .map(|op| emit::emit(&op))
-        .unwrap_or_else(|e| e.to_compile_error())
-        .into()
+    parse::OpFn::new(attr, function).map(|op| emit::emit(&op)).unwrap_or_else(|e| e.to_compile_error()).into()
 }

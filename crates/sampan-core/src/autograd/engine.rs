@@ -160,7 +160,8 @@ impl Walk {
         let wanted = self.wanted.as_ref().expect("called with given inputs");
         let mut seen = HashSet::new();
         let mut nodes: Vec<Arc<Node>> = Vec::new();
-        let mut stack: Vec<Arc<Node>> = outputs.iter().filter_map(|t| t.history().map(|h| h.node.get().clone())).collect();
+        let mut stack: Vec<Arc<Node>> =
+            outputs.iter().filter_map(|t| t.history().map(|h| h.node.get().clone())).collect();
         while let Some(node) = stack.pop() {
             if !seen.insert(Arc::as_ptr(&node)) {
                 continue;
@@ -179,7 +180,8 @@ impl Walk {
                 if self.blocked.contains(&p) {
                     return false;
                 }
-                wanted.contains_key(&p) || matches!(e, Edge::Node(n, _) if self.relevant.contains(&Arc::as_ptr(n.get())))
+                wanted.contains_key(&p)
+                    || matches!(e, Edge::Node(n, _) if self.relevant.contains(&Arc::as_ptr(n.get())))
             });
             if leads {
                 self.relevant.insert(Arc::as_ptr(node));

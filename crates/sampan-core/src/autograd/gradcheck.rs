@@ -38,11 +38,7 @@ fn floats(outputs: Vec<Tensor>) -> Vec<Tensor> {
 /// let x = Tensor::new([0.3f64, 1.2]);
 /// gradcheck(|x| Ok(vec![x[0].tanh()]), &[x], GradCheck::default()).unwrap();
 /// ```
-pub fn gradcheck(
-    f: impl Fn(&[Tensor]) -> Result<Vec<Tensor>>,
-    inputs: &[Tensor],
-    how: GradCheck,
-) -> Result<()> {
+pub fn gradcheck(f: impl Fn(&[Tensor]) -> Result<Vec<Tensor>>, inputs: &[Tensor], how: GradCheck) -> Result<()> {
     if let Some(t) = inputs.iter().find(|t| t.dtype() != DType::Float64) {
         return Err(Error::dtype(format!("gradcheck needs float64 inputs, got {}", t.dtype())).in_op("gradcheck"));
     }
@@ -59,9 +55,8 @@ pub fn gradcheck(
 
     let number = |inputs: &[Tensor]| -> Result<f64> {
         let outputs = floats(crate::no_grad(|| f(inputs))?);
-        let dot = |(t, w): (&Tensor, &Tensor)| -> f64 {
-            t.to_f64_vec().iter().zip(w.to_f64_vec()).map(|(a, b)| a * b).sum()
-        };
+        let dot =
+            |(t, w): (&Tensor, &Tensor)| -> f64 { t.to_f64_vec().iter().zip(w.to_f64_vec()).map(|(a, b)| a * b).sum() };
         Ok(outputs.iter().zip(&all_weights).map(dot).sum())
     };
     for (n, input) in inputs.iter().enumerate() {
@@ -95,11 +90,7 @@ pub fn gradcheck(
 }
 
 /// Checks second-order gradients: those of the gradient of `f`, with respect to its inputs and to the incoming gradient.
-pub fn gradgradcheck(
-    f: impl Fn(&[Tensor]) -> Result<Vec<Tensor>>,
-    inputs: &[Tensor],
-    how: GradCheck,
-) -> Result<()> {
+pub fn gradgradcheck(f: impl Fn(&[Tensor]) -> Result<Vec<Tensor>>, inputs: &[Tensor], how: GradCheck) -> Result<()> {
     let outputs = floats(crate::no_grad(|| f(inputs))?);
     let count = inputs.len();
     let mut all = inputs.to_vec();
@@ -108,8 +99,10 @@ pub fn gradgradcheck(
         crate::enable_grad(|| {
             let (inputs, weights) = all.split_at(count);
             // In the numeric evaluations the inputs are plain data; the inner gradient needs variables.
-            let inputs: Vec<Tensor> =
-                inputs.iter().map(|t| if t.requires_grad() { t.clone() } else { t.detach().requires_grad_() }).collect();
+            let inputs: Vec<Tensor> = inputs
+                .iter()
+                .map(|t| if t.requires_grad() { t.clone() } else { t.detach().requires_grad_() })
+                .collect();
             let outputs = floats(f(&inputs)?);
             let (outputs, weights): (Vec<_>, Vec<_>) = outputs
                 .into_iter()

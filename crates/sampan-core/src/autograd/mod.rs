@@ -8,5 +8,5 @@ mod node;
 pub use engine::{GradOptions, backward, grad};
 pub use gradcheck::{GradCheck, gradcheck, gradgradcheck};
 pub use mode::{enable_grad, grad_enabled, no_grad, set_grad_enabled};
-pub use node::{Grad, GradFn, Grads, Node};
 pub(crate) use node::History;
+pub use node::{Grad, GradFn, Grads, Node};

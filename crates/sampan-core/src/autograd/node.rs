@@ -151,9 +151,11 @@ impl Node {
         outputs
             .into_iter()
             .enumerate()
-            .map(|(index, t)| {
-                if t.dtype().is_float() { t.with_history(History { node: node.clone(), index }) } else { t }
-            })
+            .map(
+                |(index, t)| {
+                    if t.dtype().is_float() { t.with_history(History { node: node.clone(), index }) } else { t }
+                },
+            )
             .collect()
     }
 

@@ -88,7 +88,9 @@ fn reshape_target(from: &[usize], to: &[i64]) -> Result<Shape> {
             }
             0 if i < from.len() => from[i],
             0 if numel == 0 => 0,
-            0 => bail!("extent 0 at position {i} keeps the input's extent there, but the input has rank {}", from.len()),
+            0 => {
+                bail!("extent 0 at position {i} keeps the input's extent there, but the input has rank {}", from.len())
+            }
             n if n < 0 => bail!("a shape cannot hold {n}: {to:?}"),
             n => n as usize,
         });

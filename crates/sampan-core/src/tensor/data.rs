@@ -88,8 +88,11 @@ impl Tensor {
         let layout = Layout::contiguous(shape);
         if layout.numel() != values.len() {
             let (have, want) = (values.len(), layout.numel());
-            return Err(Error::invalid(format!("{have} values do not fill shape {:?}, which has {want}", layout.shape))
-                .in_op("to_tensor"));
+            return Err(Error::invalid(format!(
+                "{have} values do not fill shape {:?}, which has {want}",
+                layout.shape
+            ))
+            .in_op("to_tensor"));
         }
         Ok(Tensor::from_parts(Storage::from_buffer(Buffer::from_slice(values)), layout, T::DTYPE, false))
     }
@@ -164,9 +167,12 @@ impl Tensor {
     /// The one value of a tensor with one element, or an error if it has another number of them.
     pub fn try_item(&self) -> Result<Scalar> {
         if self.numel() != 1 {
-            return Err(Error::invalid(format!("only a tensor with one element is a number, this one has {}", self.numel()))
-                .received(self.describe())
-                .in_op("item"));
+            return Err(Error::invalid(format!(
+                "only a tensor with one element is a number, this one has {}",
+                self.numel()
+            ))
+            .received(self.describe())
+            .in_op("item"));
         }
         if self.device() != Device::Cpu {
             return Err(Error::invalid("a meta tensor holds no values").in_op("item"));

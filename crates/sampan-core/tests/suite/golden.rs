@@ -1,10 +1,10 @@
 //! Values and gradients of every op against the real peer's, recorded by `scripts/golden.py`.
 
+use safetensors::SafeTensors;
 use sampan_core::dispatch::dispatch;
 use sampan_core::op;
 use sampan_core::sample::cast_floats;
 use sampan_core::{DType, GradOptions, Tensor, grad, random};
-use safetensors::SafeTensors;
 
 /// The weights that turn an output into a number, as in the script.
 fn weights(t: &Tensor) -> Tensor {
@@ -13,7 +13,8 @@ fn weights(t: &Tensor) -> Tensor {
 }
 
 fn compare(what: &str, ours: &Tensor, peer: &safetensors::tensor::TensorView, tol: f64, failures: &mut Vec<String>) {
-    let values: Vec<f64> = peer.data().chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap()) as f64).collect();
+    let values: Vec<f64> =
+        peer.data().chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap()) as f64).collect();
     if ours.shape() != peer.shape() {
         failures.push(format!("{what}: shape {:?} against the peer's {:?}", ours.shape(), peer.shape()));
         return;

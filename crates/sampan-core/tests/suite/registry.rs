@@ -34,7 +34,10 @@ fn for_all(check: impl Fn(&'static OpDef, &Sample) -> Result<()>) {
             Ok(Ok(())) => {}
             Ok(Err(e)) => failures.push(format!("{} sample {i}: {e}", op.name)),
             Err(panic) => {
-                let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
+                let text = panic
+                    .downcast_ref::<String>()
+                    .cloned()
+                    .or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
                 failures.push(format!("{} sample {i}: panicked: {}", op.name, text.unwrap_or_default()));
             }
         }
@@ -124,13 +127,21 @@ fn strided_inputs_give_the_same() {
 /// The float tensors among the arguments, and a way to call the op with others in their place.
 fn as_function(op: &'static OpDef, args: &Args) -> (Vec<Tensor>, impl Fn(&[Tensor]) -> Result<Vec<Tensor>>) {
     let mut inputs = Vec::new();
-    args.iter().for_each(|v| v.for_each_tensor(&mut |t| if t.dtype().is_float() { inputs.push(t.clone()) }));
+    args.iter().for_each(|v| {
+        v.for_each_tensor(&mut |t| {
+            if t.dtype().is_float() {
+                inputs.push(t.clone())
+            }
+        })
+    });
     let args = args.clone();
     let f = move |inputs: &[Tensor]| {
         let mut args = args.clone();
         let mut next = inputs.iter();
         args.iter_mut().try_for_each(|v| {
-            v.map_tensors(&mut |t| Ok(if t.dtype().is_float() { next.next().expect("as many").clone() } else { t.clone() }))
+            v.map_tensors(&mut |t| {
+                Ok(if t.dtype().is_float() { next.next().expect("as many").clone() } else { t.clone() })
+            })
         })?;
         call(op, args)
     };
@@ -202,7 +213,8 @@ fn in_place_is_out_of_place() {
         let args = sample.bind(op)?;
         let expected = call(op, args.clone())?;
         let mut own = args;
-        own.iter_mut().try_for_each(|v| v.map_tensors(&mut |t| Ok(Tensor::from_bytes(&t.to_bytes(), t.dtype(), t.shape())?)))?;
+        own.iter_mut()
+            .try_for_each(|v| v.map_tensors(&mut |t| Ok(Tensor::from_bytes(&t.to_bytes(), t.dtype(), t.shape())?)))?;
         let Value::Tensor(target) = &own[0] else { return Err(fail("the first argument is no tensor".into())) };
         let target = target.clone();
         if expected[0].shape() != target.shape() {
