@@ -2,6 +2,7 @@
 
 pub mod arithmetic;
 pub mod creation;
+pub mod einsum;
 pub mod elementwise;
 pub mod gather;
 pub mod masking;
