@@ -3,9 +3,12 @@
 pub mod arithmetic;
 pub mod creation;
 pub mod elementwise;
+pub mod joining;
 pub mod math;
 pub mod matmul;
+pub mod padding;
 pub mod random;
+pub mod rearrange;
 pub mod reduction;
 pub mod shape;
 pub mod slicing;
