@@ -4,10 +4,13 @@ pub mod arithmetic;
 pub mod creation;
 pub mod einsum;
 pub mod elementwise;
+pub mod gather;
+pub mod masking;
 pub mod math;
 pub mod matmul;
 pub mod random;
 pub mod reduction;
+pub mod scatter;
 pub mod shape;
 pub mod slicing;
 
