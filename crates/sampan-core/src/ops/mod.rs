@@ -1,14 +1,17 @@
 //! The ops, by family. Each file holds registry entries; everything else is read from those.
 
 pub mod arithmetic;
+pub mod conv;
 pub mod creation;
 pub mod elementwise;
 pub mod math;
 pub mod matmul;
+pub mod pooling;
 pub mod random;
 pub mod reduction;
 pub mod shape;
 pub mod slicing;
+pub(crate) mod windows;
 
 /// What an op's file starts with.
 pub(crate) mod prelude {
