@@ -57,6 +57,7 @@ fn public(p: &Param) -> (TokenStream, TokenStream) {
             (quote!(impl Into<#ty>), quote!(crate::Value::optional(#name.into())))
         }
         "Option<&Tensor>" => (quote!(Option<&crate::Tensor>), quote!(crate::Value::optional(#name.cloned()))),
+        "Option<Operand>" => (quote!(impl Into<crate::Value>), quote!(#name.into())),
         "Option<&str>" => (quote!(Option<&str>), quote!(crate::Value::optional(#name))),
         "Option<&[i64]>" => (quote!(Option<&[i64]>), quote!(crate::Value::optional(#name))),
         "Option<&[f64]>" => (quote!(Option<&[f64]>), quote!(crate::Value::optional(#name))),

@@ -3,12 +3,16 @@
 pub mod arithmetic;
 pub mod conv;
 pub mod creation;
+pub mod einsum;
 pub mod elementwise;
+pub mod gather;
+pub mod masking;
 pub mod math;
 pub mod matmul;
 pub mod pooling;
 pub mod random;
 pub mod reduction;
+pub mod scatter;
 pub mod shape;
 pub mod slicing;
 pub(crate) mod windows;
