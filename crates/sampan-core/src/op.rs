@@ -121,6 +121,19 @@ pub trait OutputSet: Sized {
 #[derive(Clone, Debug)]
 pub struct Varying(pub Vec<Tensor>);
 
+/// The first tensor, which is the result proper: `x.max_pool2d(2).relu()`.
+impl std::ops::Deref for Varying {
+    type Target = Tensor;
+    fn deref(&self) -> &Tensor {
+        &self.0[0]
+    }
+}
+impl From<Varying> for Tensor {
+    fn from(mut v: Varying) -> Tensor {
+        v.0.swap_remove(0)
+    }
+}
+
 impl OutputSet for Tensor {
     const RETURNS: Returns = Returns::One;
     #[inline]
