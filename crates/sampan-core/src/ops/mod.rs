@@ -7,8 +7,10 @@ pub mod math;
 pub mod matmul;
 pub mod random;
 pub mod reduction;
+pub mod scan;
 pub mod shape;
 pub mod slicing;
+pub mod sorting;
 
 /// What an op's file starts with.
 pub(crate) mod prelude {
