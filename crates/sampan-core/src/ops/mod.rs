@@ -19,6 +19,10 @@ pub mod scatter;
 pub mod shape;
 pub mod slicing;
 pub(crate) mod windows;
+pub mod scan;
+pub mod shape;
+pub mod slicing;
+pub mod sorting;
 
 /// What an op's file starts with.
 pub(crate) mod prelude {
