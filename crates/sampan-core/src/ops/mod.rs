@@ -20,8 +20,6 @@ pub mod shape;
 pub mod slicing;
 pub(crate) mod windows;
 pub mod scan;
-pub mod shape;
-pub mod slicing;
 pub mod sorting;
 
 /// What an op's file starts with.
