@@ -139,13 +139,18 @@ fn call(op: &'static OpDef, args: &[Value]) -> Result<Outputs> {
             l.enter(op, args);
         }
     }
-    let body = match op.reference {
-        Some(reference) if COMPOSITES.get() => reference,
-        _ => op.run,
+    let composite = op.reference.filter(|_| COMPOSITES.get());
+    let outputs = match composite {
+        Some(body) => body(&cx)?,
+        // A primitive states its own gradient; what it calls on the way is not recorded.
+        None if op.primitive => autograd::no_grad(|| (op.run)(&cx))?,
+        None => (op.run)(&cx)?,
     };
-    // A primitive states its own gradient; what it calls on the way is not recorded.
-    let outputs = if op.primitive { autograd::no_grad(|| body(&cx))? } else { body(&cx)? };
-    if op.primitive && track && !cx.recorded.get() && !COMPOSITES.get() && outputs.iter().any(|t| t.dtype().is_float())
+    if op.primitive
+        && track
+        && !cx.recorded.get()
+        && composite.is_none()
+        && outputs.iter().any(|t| t.dtype().is_float())
     {
         return Err(Error::new(
             crate::error::Kind::Unimplemented,
@@ -175,8 +180,7 @@ impl Error {
             match v {
                 Value::Tensor(t) => parts.push(format!("{}={:?} {}", p.name, t.shape(), t.dtype())),
                 Value::Tensors(ts) => {
-                    let each: Vec<_> =
-                        ts.iter().take(8).map(|t| format!("{:?} {}", t.shape(), t.dtype())).collect();
+                    let each: Vec<_> = ts.iter().take(8).map(|t| format!("{:?} {}", t.shape(), t.dtype())).collect();
                     let more = if ts.len() > 8 { ", …" } else { "" };
                     parts.push(format!("{}=({}{more})", p.name, each.join(", ")));
                 }

@@ -105,6 +105,8 @@ struct Walk {
     order: Vec<Place>,
     /// With given inputs: the nodes that lead to one of them.
     relevant: HashSet<*const Node>,
+    /// With given inputs: the lowest number of a node one of them came from; 0 if one is a leaf.
+    oldest_wanted: u64,
     blocked: HashSet<Place>,
     retain: bool,
     create: bool,
@@ -123,6 +125,12 @@ impl Walk {
             wanted: inputs.map(|ts| ts.iter().map(|t| (place(t), None)).collect()),
             order: inputs.unwrap_or_default().iter().map(place).collect(),
             relevant: HashSet::new(),
+            oldest_wanted: inputs
+                .unwrap_or_default()
+                .iter()
+                .map(|t| t.history().map_or(0, |h| h.node.get().seq))
+                .min()
+                .unwrap_or(0),
             blocked: options.no_grad_vars.iter().map(place).collect(),
             retain: options.retain_graph.unwrap_or(options.create_graph),
             create: options.create_graph,
@@ -158,15 +166,20 @@ impl Walk {
     /// Marks every node on a way from the outputs to a wanted place.
     fn find_relevant(&mut self, outputs: &[Tensor]) {
         let wanted = self.wanted.as_ref().expect("called with given inputs");
+        // A node older than every wanted output cannot lead to one, so the search ends there unless a leaf is wanted.
+        let oldest = self.oldest_wanted;
         let mut seen = HashSet::new();
         let mut nodes: Vec<Arc<Node>> = Vec::new();
-        let mut stack: Vec<Arc<Node>> = outputs.iter().filter_map(|t| t.history().map(|h| h.node.get().clone())).collect();
+        let mut stack: Vec<Arc<Node>> =
+            outputs.iter().filter_map(|t| t.history().map(|h| h.node.get().clone())).collect();
         while let Some(node) = stack.pop() {
             if !seen.insert(Arc::as_ptr(&node)) {
                 continue;
             }
             for e in &node.edges {
-                if let Edge::Node(n, _) = e {
+                if let Edge::Node(n, _) = e
+                    && n.get().seq >= oldest
+                {
                     stack.push(n.get().clone());
                 }
             }
@@ -179,7 +192,8 @@ impl Walk {
                 if self.blocked.contains(&p) {
                     return false;
                 }
-                wanted.contains_key(&p) || matches!(e, Edge::Node(n, _) if self.relevant.contains(&Arc::as_ptr(n.get())))
+                wanted.contains_key(&p)
+                    || matches!(e, Edge::Node(n, _) if self.relevant.contains(&Arc::as_ptr(n.get())))
             });
             if leads {
                 self.relevant.insert(Arc::as_ptr(node));

@@ -1,14 +1,20 @@
 //! The ops, by family. Each file holds registry entries; everything else is read from those.
 
+pub mod activation;
 pub mod arithmetic;
 pub mod creation;
+pub mod cross_entropy;
+pub mod dropout;
 pub mod elementwise;
+pub mod loss;
 pub mod math;
 pub mod matmul;
+pub mod normalization;
 pub mod random;
 pub mod reduction;
 pub mod shape;
 pub mod slicing;
+pub mod softmax;
 
 /// What an op's file starts with.
 pub(crate) mod prelude {
