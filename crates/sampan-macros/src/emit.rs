@@ -59,6 +59,7 @@ fn public(p: &Param) -> (TokenStream, TokenStream) {
             (quote!(impl Into<#ty>), quote!(crate::Value::optional(#name.into())))
         }
         "Option<&Tensor>" => (quote!(Option<&crate::Tensor>), quote!(crate::Value::optional(#name.cloned()))),
+        "Option<Operand>" => (quote!(impl Into<crate::Value>), quote!(#name.into())),
         "Option<&str>" => (quote!(Option<&str>), quote!(crate::Value::optional(#name))),
         "Option<&[i64]>" => (quote!(Option<&[i64]>), quote!(crate::Value::optional(#name))),
         "Option<&[f64]>" => (quote!(Option<&[f64]>), quote!(crate::Value::optional(#name))),
@@ -278,13 +279,13 @@ fn typed_api(op: &OpFn, name: &Ident, static_name: &Ident, docs: &[Attribute]) -
         quote! {
             #(#docs)*
             #[track_caller]
-            pub fn #name(#receiver #(#sig),*) -> #ret {
-                crate::error::unwrap(#this #try_with(#(#names,)* Default::default()))
+            pub fn #name(#receiver #(#sig),*) -> <#ret as crate::op::OutputSet>::Plain {
+                crate::error::unwrap(#this #try_name(#(#names),*))
             }
             #[doc = #try_doc]
             #[track_caller]
-            pub fn #try_name(#receiver #(#sig),*) -> crate::Result<#ret> {
-                #this #try_with(#(#names,)* Default::default())
+            pub fn #try_name(#receiver #(#sig),*) -> crate::Result<<#ret as crate::op::OutputSet>::Plain> {
+                #this #try_with(#(#names,)* Default::default()).map(crate::op::OutputSet::plain)
             }
             #[doc = #with_doc]
             #[track_caller]

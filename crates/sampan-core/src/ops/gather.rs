@@ -1,0 +1,561 @@
+//! Reading elements by their positions. Each primitive has its transpose beside it (`un…`), which adds gradients back
+//! to where the values came from; the two are each other's gradient.
+
+use super::prelude::*;
+use sampan_kernels::index::{self, BadIndex};
+use sampan_kernels::sort::Axis;
+
+/// An index tensor as contiguous int64, or an error for other dtypes.
+pub(crate) fn as_indices(t: &Tensor, name: &str) -> Result<Tensor> {
+    if !t.dtype().is_int() {
+        return Err(Error::dtype(format!("`{name}` must hold integers, got {}", t.dtype()))
+            .hint(format!("{name}.cast(\"int64\"); a boolean mask goes into masked_select or x[mask]")));
+    }
+    t.detach().try_cast(DType::Int64)?.try_contiguous()
+}
+
+/// The error of an index outside its axis.
+pub(crate) fn outside(axis: usize, e: BadIndex) -> Error {
+    Error::range(format!(
+        "index {} at position {} is out of range for axis {axis} of extent {}",
+        e.value, e.position, e.limit
+    ))
+}
+
+/// Extents before, at and after an axis.
+pub(crate) fn split_at(shape: &[usize], axis: usize) -> Axis {
+    Axis { outer: shape[..axis].iter().product(), n: shape[axis], inner: shape[axis + 1..].iter().product() }
+}
+
+/// The shape with another extent at an axis.
+fn with_extent(shape: &[usize], axis: usize, n: usize) -> Shape {
+    let mut out = Shape::from_slice(shape);
+    out[axis] = n;
+    out
+}
+
+/// Rows of `x` along `axis`, one for each entry of the 1-D `index`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[1i64, 2, 3], [4, 5, 6]]);
+/// assert_eq!(x.index_select(&Tensor::new([2i64, 0]), 1).to_vec::<i64>(), [3, 1, 6, 4]);
+/// ```
+#[op(samples = index_select_samples)]
+fn index_select(cx: &Cx, x: &Tensor, index: &Tensor, #[default(0)] axis: i64) -> Result<Tensor> {
+    ensure!(x.ndim() > 0, "x must have at least one axis to select along");
+    ensure!(index.ndim() <= 1, "index must be 1-D, got shape {:?}", index.shape());
+    let axis = resolve_axis(axis, x.ndim())?;
+    let idx = as_indices(index, "index")?;
+    let out = cx.out(with_extent(x.shape(), axis, idx.numel()), x.dtype())?;
+    cx.cpu(|| {
+        let x = x.contiguous();
+        let idx = idx.data::<i64>();
+        match_dtype!(x.dtype(), T => {
+            let (x, along) = (x.data::<T>(), split_at(x.shape(), axis));
+            index::index_select(x.slice(), along, idx.slice(), true, out.data_mut::<T>().slice())
+        })
+        .map_err(|e| outside(axis, e))
+    })?;
+    let n = x.shape()[axis] as i64;
+    cx.grad(out, &[index], move |g| Ok([Some(g.grad().unselect(g.saved(0), axis as i64, n)), None]))
+}
+
+/// Zeros with `n` rows along `axis`, to which the rows of `x` are added at `index`: the transpose of `index_select`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([1i64, 2, 3]);
+/// assert_eq!(x.unselect(&Tensor::new([1i64, 1, 0]), 0, 4).to_vec::<i64>(), [3, 3, 0, 0]);
+/// ```
+#[op(samples = unselect_samples, peer = "none: internal gradient of index_select")]
+fn unselect(cx: &Cx, x: &Tensor, index: &Tensor, axis: i64, n: i64) -> Result<Tensor> {
+    let axis = resolve_axis(axis, x.ndim())?;
+    let idx = as_indices(index, "index")?;
+    ensure!(n >= 0 && x.ndim() > 0 && x.shape()[axis] == idx.numel(), "x must have one row for each index");
+    let out = cx.zeros(with_extent(x.shape(), axis, n as usize), x.dtype())?;
+    cx.cpu(|| {
+        let x = x.contiguous();
+        let idx = idx.data::<i64>();
+        match_dtype!(x.dtype(), T => {
+            let x = x.data::<T>();
+            index::index_add(out.data_mut::<T>().slice(), split_at(out.shape(), axis), idx.slice(), true, x.slice(), 1.0)
+        })
+        .map_err(|e| outside(axis, e))
+    })?;
+    cx.grad(out, &[index], move |g| Ok([Some(g.grad().index_select(g.saved(0), axis as i64)), None]))
+}
+
+/// Rows of `x` along `axis` (the first by default) at `index`, which is 1-D; a 0-d index takes the axis away.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[1i64, 2], [3, 4], [5, 6]]);
+/// assert_eq!(x.gather(&Tensor::new([2i64, 0]), None).to_vec::<i64>(), [5, 6, 1, 2]);
+/// ```
+#[op(samples = gather_samples, onnx = "Gather")]
+fn gather(x: &Tensor, index: &Tensor, #[default(None)] axis: Option<i64>) -> Result<Tensor> {
+    ensure!(x.ndim() > 0, "x must have at least one axis to gather along");
+    let axis = resolve_axis(axis.unwrap_or(0), x.ndim())?;
+    let column = index.ndim() == 2 && index.shape()[1] == 1;
+    ensure!(index.ndim() <= 1 || column, "index must be 0-D, 1-D or [N, 1], got shape {:?}", index.shape());
+    let out = x.try_index_select(&index.try_reshape_to([index.numel()].as_slice())?, axis as i64)?;
+    if index.ndim() == 0 { out.try_squeeze(axis as i64) } else { Ok(out) }
+}
+
+/// Slices of `x` at index tuples: the last axis of `index` runs over the first axes of `x`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[1i64, 2], [3, 4]]);
+/// assert_eq!(x.gather_nd(&Tensor::new([[1i64, 0], [0, 1]])).to_vec::<i64>(), [3, 2]);
+/// assert_eq!(x.gather_nd(&Tensor::new([[1i64]])).to_vec::<i64>(), [3, 4]);
+/// ```
+#[op(samples = gather_nd_samples, onnx = "GatherND")]
+fn gather_nd(x: &Tensor, index: &Tensor) -> Result<Tensor> {
+    let (rows, inner) = flat_rows(x.shape(), index)?;
+    let lead = &index.shape()[..index.ndim() - 1];
+    let n = x.numel().checked_div(inner.iter().product()).unwrap_or(0);
+    let n = if inner.contains(&0) { x.shape()[..x.ndim() - inner.len()].iter().product() } else { n };
+    let width: usize = inner.iter().product();
+    let flat = x.try_reshape_to([n, width].as_slice())?;
+    flat.try_index_select(&rows, 0)?.try_reshape_to([lead, inner].concat())
+}
+
+/// Index tuples over the first axes of `shape` as row numbers, and the extents of a row.
+pub(crate) fn flat_rows<'s>(shape: &'s [usize], index: &Tensor) -> Result<(Tensor, &'s [usize])> {
+    ensure!(index.ndim() > 0, "index must have at least one axis, along which the tuples lie");
+    let depth = index.shape()[index.ndim() - 1];
+    ensure!(depth <= shape.len(), "index tuples have {depth} entries, more than the {} axes of x", shape.len());
+    let idx = as_indices(index, "index")?;
+    let count: usize = index.shape()[..index.ndim() - 1].iter().product();
+    let rows = Tensor::uninit([count], DType::Int64, index.device());
+    if index.device() == Device::Cpu {
+        let flat = index::flatten_nd(idx.data::<i64>().slice(), shape, depth, count, true)
+            .map_err(|e| outside(e.position % depth.max(1), e))?;
+        rows.data_mut::<i64>().slice().copy_from_slice(&flat);
+    }
+    Ok((rows, &shape[depth..]))
+}
+
+/// The index shape under broadcasting with `arr` along all axes but one, and `arr`'s.
+pub(crate) fn along_shapes(arr: &[usize], indices: &[usize], axis: usize) -> Result<(Shape, Shape)> {
+    let common = broadcast(&with_extent(arr, axis, 1), &with_extent(indices, axis, 1))?;
+    Ok((with_extent(&common, axis, arr[axis]), with_extent(&common, axis, indices[axis])))
+}
+
+/// Checks an index that is not broadcast: along all axes but one it stays within `arr`.
+pub(crate) fn check_along(arr: &[usize], indices: &[usize], axis: usize) -> Result<()> {
+    for (a, (&n, &i)) in arr.iter().zip(indices).enumerate() {
+        ensure!(a == axis || i <= n, "indices have extent {i} on axis {a}, where arr has only {n}");
+    }
+    Ok(())
+}
+
+/// The elements of `arr` at `indices` along `axis`: `out[i][j] = arr[i][indices[i][j]]` for `axis` 1. With `broadcast`
+/// the other axes of both are matched by broadcasting; without, `indices` may be shorter there.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[1i64, 2, 3], [4, 5, 6]]);
+/// assert_eq!(x.take_along_axis(&Tensor::new([[2i64], [-3]]), 1).to_vec::<i64>(), [3, 4]);
+/// ```
+#[op(samples = take_along_axis_samples, onnx = "GatherElements", also("take_along_dim"), alias(x = arr, input = arr, index = indices))]
+fn take_along_axis(arr: &Tensor, indices: &Tensor, axis: i64, #[opt(true)] broadcast: bool) -> Result<Tensor> {
+    ensure!(
+        arr.ndim() == indices.ndim(),
+        "arr has rank {}, indices have rank {}; they must be equal",
+        arr.ndim(),
+        indices.ndim()
+    );
+    let axis = resolve_axis(axis, arr.ndim())?;
+    if arr.ndim() == 0 {
+        return arr.try_reshape_to([1])?.try_take_along(&indices.try_reshape_to([1])?, 0)?.try_squeeze(0);
+    }
+    if !broadcast {
+        return arr.try_take_along(indices, axis as i64);
+    }
+    let (a, i) = along_shapes(arr.shape(), indices.shape(), axis)?;
+    arr.try_expand(&a)?.try_take_along(&indices.try_expand(&i)?, axis as i64)
+}
+
+/// `take_along_axis` without broadcasting.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[1i64, 2, 3], [4, 5, 6]]);
+/// assert_eq!(x.take_along(&Tensor::new([[2i64, 1]]), 1).to_vec::<i64>(), [3, 2]);
+/// ```
+#[op(samples = take_along_samples, peer = "lambda x, i, axis: paddle.take_along_axis(x, i, axis, False)")]
+fn take_along(cx: &Cx, x: &Tensor, indices: &Tensor, axis: i64) -> Result<Tensor> {
+    ensure!(x.ndim() == indices.ndim() && x.ndim() > 0, "x and indices must have the same rank, at least 1");
+    let axis = resolve_axis(axis, x.ndim())?;
+    let idx = as_indices(indices, "indices")?;
+    check_along(x.shape(), idx.shape(), axis)?;
+    let out = cx.out(idx.shape(), x.dtype())?;
+    cx.cpu(|| {
+        let x = x.contiguous();
+        let (data, shape) = (idx.data::<i64>(), idx.shape());
+        match_dtype!(x.dtype(), T => {
+            let values = x.data::<T>();
+            let mut out = out.data_mut::<T>();
+            index::take_along_axis(values.slice(), x.shape(), axis, data.slice(), shape, true, out.slice())
+        })
+        .map_err(|e| outside(axis, e))
+    })?;
+    let shape = x.shape_vec();
+    cx.grad(out, &[indices], move |g| Ok([Some(g.grad().untake_along(g.saved(0), axis as i64, &shape)), None]))
+}
+
+/// Zeros of `shape`, to which `x` is added at `indices` along `axis`: the transpose of `take_along`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[1i64, 2, 3]]);
+/// assert_eq!(x.untake_along(&Tensor::new([[1i64, 1, 0]]), 1, [1, 4]).to_vec::<i64>(), [3, 3, 0, 0]);
+/// ```
+#[op(samples = untake_along_samples, peer = "none: internal gradient of take_along_axis")]
+fn untake_along(cx: &Cx, x: &Tensor, indices: &Tensor, axis: i64, shape: &[i64]) -> Result<Tensor> {
+    let shape = super::shape::checked_shape(shape)?;
+    let axis = resolve_axis(axis, shape.len())?;
+    ensure!(x.shape() == indices.shape() && x.ndim() == shape.len(), "x and indices must have one shape");
+    let idx = as_indices(indices, "indices")?;
+    check_along(&shape, idx.shape(), axis)?;
+    let out = cx.zeros(&shape, x.dtype())?;
+    cx.cpu(|| {
+        let x = x.contiguous();
+        let data = idx.data::<i64>();
+        match_dtype!(x.dtype(), T => {
+            let values = x.data::<T>();
+            index::put_along_axis(
+                out.data_mut::<T>().slice(), &shape, axis, data.slice(), idx.shape(), true, values.slice(),
+                index::Reduce::Add, true,
+            )
+        })
+        .map_err(|e| outside(axis, e))
+    })?;
+    cx.grad(out, &[indices], move |g| Ok([Some(g.grad().take_along(g.saved(0), axis as i64)), None]))
+}
+
+/// For each row of `x`, its elements at the columns in the same row of `index`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[1i64, 2, 3], [4, 5, 6]]);
+/// assert_eq!(x.index_sample(&Tensor::new([[0i64, 2], [1, 1]])).to_vec::<i64>(), [1, 3, 5, 5]);
+/// ```
+#[op(samples = index_sample_samples)]
+fn index_sample(x: &Tensor, index: &Tensor) -> Result<Tensor> {
+    ensure!(x.ndim() == 2 && index.ndim() == 2, "x and index must be 2-D");
+    ensure!(x.shape()[0] == index.shape()[0], "x has {} rows, index has {}", x.shape()[0], index.shape()[0]);
+    x.try_take_along(index, 1)
+}
+
+/// Elements of `x` as if it were flat, in the shape of `index`. An index outside is an error with `mode` "raise"; it is
+/// taken modulo the size with "wrap" and moved to the nearest end with "clip".
+///
+/// ```
+/// # use sampan_core::{ops::gather::TakeOpts, Tensor};
+/// let x = Tensor::new([[1i64, 2], [3, 4]]);
+/// assert_eq!(x.take(&Tensor::new([3i64, -4])).to_vec::<i64>(), [4, 1]);
+/// assert_eq!(x.take_with(&Tensor::new([9i64, -1]), TakeOpts::new().mode("clip")).to_vec::<i64>(), [4, 1]);
+/// ```
+#[op(samples = take_samples)]
+fn take(x: &Tensor, index: &Tensor, #[opt("raise")] mode: &str) -> Result<Tensor> {
+    ensure!(matches!(mode, "raise" | "wrap" | "clip"), "mode must be raise, wrap or clip, got {mode:?}");
+    let n = x.numel() as i64;
+    ensure!(n > 0 || index.numel() == 0, "x has no elements to take");
+    let idx = as_indices(index, "index")?;
+    let rows = Tensor::uninit([idx.numel()], DType::Int64, idx.device());
+    if idx.device() == Device::Cpu {
+        let from = idx.data::<i64>();
+        for (r, &i) in rows.data_mut::<i64>().slice().iter_mut().zip(from.slice()) {
+            *r = match mode {
+                "wrap" => i.rem_euclid(n),
+                "clip" => i.clamp(0, n - 1),
+                _ => i,
+            };
+        }
+    }
+    x.try_reshape_to([n])?.try_index_select(&rows, 0)?.try_reshape_to(index.shape())
+}
+
+/// Rows of `weight` for the ids in `x`. The row `padding_idx` reads as zeros and gets no gradient; rows longer than
+/// `max_norm` in the norm `norm_type` are shortened in place; `scale_grad_by_freq` divides each row's gradient by how
+/// often it was read. `sparse` is accepted; gradients are dense, but only rows in use are computed.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let weight = Tensor::new([[0.0f32, 1.0], [2.0, 3.0]]);
+/// assert_eq!(Tensor::new([1i64, 0]).embedding(&weight, None).to_vec::<f32>(), [2.0, 3.0, 0.0, 1.0]);
+/// ```
+#[op(module = "nn.functional", samples = embedding_samples)]
+fn embedding(
+    x: &Tensor,
+    weight: &Tensor,
+    #[default(None)] padding_idx: Option<i64>,
+    #[opt(None)] max_norm: Option<f64>,
+    #[opt(2.0)] norm_type: f64,
+    #[opt(false)] sparse: bool,
+    #[opt(false)] scale_grad_by_freq: bool,
+) -> Result<Tensor> {
+    let _ = sparse;
+    ensure!(weight.ndim() == 2, "weight must be 2-D [num_embeddings, embedding_dim], got {:?}", weight.shape());
+    let rows = weight.shape()[0] as i64;
+    let padding = match padding_idx {
+        Some(p) if p < -rows || p >= rows => {
+            return Err(Error::range(format!("padding_idx must lie in [{}, {rows}), got {p}", -rows)));
+        }
+        Some(p) => p.rem_euclid(rows.max(1)),
+        None => -1,
+    };
+    if let Some(limit) = max_norm {
+        ensure!(limit > 0.0, "max_norm must be positive, got {limit}");
+        renorm_rows(weight, &as_indices(x, "x")?, limit, norm_type)?;
+    }
+    x.try_embedding_rows(weight, padding, scale_grad_by_freq)
+}
+
+/// Shortens the rows in use to a norm, in place and unrecorded.
+fn renorm_rows(weight: &Tensor, ids: &Tensor, limit: f64, p: f64) -> Result<()> {
+    if weight.device() != Device::Cpu || ids.device() != Device::Cpu {
+        return Ok(());
+    }
+    let (rows, width) = (weight.shape()[0], weight.shape()[1]);
+    let ids = ids.to_vec::<i64>();
+    index::check(&ids, rows, false).map_err(|e| outside(0, e))?;
+    let mut values = weight.detach().try_clone_data()?.try_to_f64_rows()?;
+    let mut changed = false;
+    let mut seen = vec![false; rows];
+    for id in ids {
+        if std::mem::replace(&mut seen[id as usize], true) {
+            continue;
+        }
+        let row = &mut values[id as usize * width..][..width];
+        let norm = match p {
+            f64::INFINITY => row.iter().fold(0.0, |m: f64, v| m.max(v.abs())),
+            _ => row.iter().map(|v| v.abs().powf(p)).sum::<f64>().powf(1.0 / p),
+        };
+        if norm > limit {
+            changed = true;
+            row.iter_mut().for_each(|v| *v *= limit / (norm + 1e-7));
+        }
+    }
+    if changed {
+        weight.try_set_value(&Tensor::from_vec(values, weight.shape()).try_cast(weight.dtype())?)?;
+    }
+    Ok(())
+}
+
+impl Tensor {
+    fn try_to_f64_rows(&self) -> Result<Vec<f64>> {
+        self.try_cast(DType::Float64)?.try_to_vec::<f64>()
+    }
+}
+
+/// The lookup of `embedding`: `padding` is a row or -1.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let weight = Tensor::new([[0.0f32, 1.0], [2.0, 3.0]]);
+/// assert_eq!(Tensor::new([1i64]).embedding_rows(&weight, 1, false).to_vec::<f32>(), [0.0, 0.0]);
+/// ```
+#[op(samples = embedding_rows_samples, peer = "none: internal form of embedding")]
+fn embedding_rows(cx: &Cx, x: &Tensor, weight: &Tensor, padding: i64, by_freq: bool) -> Result<Tensor> {
+    let ids = as_indices(x, "x")?;
+    let (rows, width) = (weight.shape()[0], weight.shape()[1]);
+    let mut shape = x.shape_vec();
+    shape.push(width);
+    let out = cx.out(&shape, weight.dtype())?;
+    cx.cpu(|| {
+        let w = weight.contiguous();
+        let ids = ids.data::<i64>();
+        // Rows without columns tell the kernel nothing about their number.
+        index::check(ids.slice(), rows, false)
+            .and_then(|_| {
+                match_dtype!(w.dtype(), T => {
+                    let w = w.data::<T>();
+                    let mut out = out.data_mut::<T>();
+                    if width == 0 { Ok(()) } else {
+                        index::embedding(w.slice(), width, ids.slice(), Some(padding), out.slice())
+                    }
+                })
+            })
+            .map_err(|e| outside(0, e).hint("ids must lie in [0, num_embeddings)"))
+    })?;
+    cx.grad(out, &[x], move |g| {
+        let (ids, mut d) = (g.saved(0), g.grad());
+        if by_freq {
+            d = d * frequency(ids, rows)?.reciprocal().cast(g.grad().dtype());
+        }
+        Ok([None, Some(d.unembed(ids, rows as i64, padding))])
+    })
+}
+
+/// How often each id occurs, in the shape of the ids with one more axis.
+fn frequency(ids: &Tensor, rows: usize) -> Result<Tensor> {
+    let flat = ids.try_reshape_to([ids.numel()].as_slice())?;
+    let ones = Tensor::full_like_scalar(&Tensor::uninit(flat.shape(), DType::Float32, ids.device()), 1.0);
+    let counts = ones.try_unselect(&flat, 0, rows as i64)?.try_index_select(&flat, 0)?;
+    let mut shape = ids.shape_vec();
+    shape.push(1);
+    counts.try_reshape_to(shape)
+}
+
+/// Zeros with `n` rows, to which the rows of `x` are added at `ids`, none at `padding`: the gradient of `embedding`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let g = Tensor::new([[1.0f32], [2.0], [3.0]]);
+/// assert_eq!(g.unembed(&Tensor::new([1i64, 1, 0]), 3, 0).to_vec::<f32>(), [0.0, 3.0, 0.0]);
+/// ```
+#[op(samples = unembed_samples, peer = "none: internal gradient of embedding")]
+fn unembed(cx: &Cx, x: &Tensor, ids: &Tensor, n: i64, padding: i64) -> Result<Tensor> {
+    let idx = as_indices(ids, "ids")?;
+    let width = *x.shape().last().ok_or_else(|| Error::invalid("x must have a last axis, the row"))?;
+    ensure!(n >= 0 && x.ndim() == ids.ndim() + 1, "x must have one row for each id");
+    let out = cx.zeros([n as usize, width], x.dtype())?;
+    cx.cpu(|| {
+        if width == 0 {
+            return Ok(());
+        }
+        let x = x.contiguous();
+        let idx = idx.data::<i64>();
+        match_dtype!(x.dtype(), T => {
+            let x = x.data::<T>();
+            index::embedding_grad(out.data_mut::<T>().slice(), width, idx.slice(), Some(padding), x.slice())
+        })
+        .map_err(|e| outside(0, e))
+    })?;
+    cx.grad(out, &[ids], move |g| Ok([Some(g.saved(0).embedding_rows(&g.grad(), padding, false)), None]))
+}
+
+/// One row for each id in `x`, one at the id and zero elsewhere. Without `num_classes` it is the largest id plus one.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1i64, 0]).one_hot(3).to_vec::<f32>(), [0.0, 1.0, 0.0, 1.0, 0.0, 0.0]);
+/// ```
+#[op(non_diff, module = "nn.functional", samples = one_hot_samples)]
+fn one_hot(cx: &Cx, x: &Tensor, #[default(-1)] num_classes: i64) -> Result<Tensor> {
+    let idx = as_indices(x, "x")?;
+    ensure!(num_classes >= -1, "num_classes must be positive, or -1 to find it, got {num_classes}");
+    let classes = if num_classes == -1 {
+        cx.needs_values()?;
+        let largest = idx.data::<i64>().slice().iter().max().copied();
+        largest.map_or(0, |m| m.max(-1) + 1)
+    } else {
+        num_classes
+    };
+    let mut shape = x.shape_vec();
+    shape.push(classes as usize);
+    let out = cx.out(&shape, default_dtype())?;
+    cx.cpu(|| {
+        match_dtype!(out.dtype(), T in float => {
+            index::one_hot(idx.data::<i64>().slice(), classes as usize, out.data_mut::<T>().slice())
+        }, else => Ok(()))
+        .map_err(|e| {
+            Error::range(format!(
+                "label {} at position {} must lie in [0, {classes}), the number of classes",
+                e.value, e.position
+            ))
+        })
+    })?;
+    Ok(out)
+}
+
+fn index_select_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([3, 4]), values([2i64, 0, 2], [3])],
+        sample![randn([2, 3, 2]), values([2i32, 0, 1, 1], [4]), 1],
+        sample![randn([3]), values([0i64, -1], [2]), -1],
+        sample![randn([3, 2]), values(Vec::<i64>::new(), [0])],
+    ]
+}
+fn unselect_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([3, 2]), values([2i64, 0, 2], [3]), 0, 4],
+        sample![randn([2, 3]), values([1i64, 0, 1], [3]), 1, 2],
+        sample![randn([0, 2]), values(Vec::<i64>::new(), [0]), 0, 3],
+    ]
+}
+fn gather_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([3, 4]), values([2i64, 0], [2])],
+        sample![randn([3, 4]), values([3i64, 0, 3], [3]), 1],
+        sample![randn([3, 4]), values([1i64], []), 1],
+        sample![randn([3, 2]), values([1i32, 1], [2, 1]), 0],
+    ]
+}
+fn gather_nd_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3, 2]), values([1i64, 2, 0, 0, 1, 2], [3, 2])],
+        sample![randn([2, 3]), values([1i64, 0, 1], [3, 1])],
+        sample![randn([2, 3]), values([1i64, 2, 0, 0], [2, 1, 2])],
+        sample![randn([3]), values(Vec::<i64>::new(), [2, 0])].no_peer("Paddle's result for empty tuples has no gradient"),
+    ]
+}
+fn take_along_axis_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3]), values([2i64, 0, 1, 1, 2, 2], [2, 3]), 1],
+        sample![randn([2, 3]), values([1i64], [1, 1]), 1],
+        sample![randn([1, 3]), values([2i64, 0, 1, 1], [2, 2]), -1],
+        sample![randn([2, 3, 2]), values([1i32, 0], [1, 1, 2]), 0],
+        sample![randn([2, 3]), values([2i64, 0], [1, 2]), 1; broadcast = false],
+        sample![randn([]), values([0i64], []), 0].no_peer("Paddle refuses 0-d"),
+    ]
+}
+fn take_along_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3]), values([2i64, 0], [1, 2]), 1],
+        sample![randn([3, 2]), values([2i64, 0, 2, 1], [2, 2]), 0],
+        sample![randn([2, 0]), values(Vec::<i64>::new(), [2, 0]), 1],
+    ]
+}
+fn untake_along_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([1, 2]), values([2i64, 0], [1, 2]), 1, [2, 3]],
+        sample![randn([2, 2]), values([2i64, 0, 2, 1], [2, 2]), 0, [3, 2]],
+    ]
+}
+fn index_sample_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 3]), values([2i64, 0, 1, 1], [2, 2])], sample![randn([2, 3]), values(Vec::<i32>::new(), [2, 0])]
+        .no_peer("Paddle refuses an empty index")]
+}
+fn take_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3]), values([5i64, -1, 0, 0], [2, 2])],
+        sample![randn([2, 3]), values([8i64, -7], [2]); mode = "wrap"],
+        sample![randn([2, 3]), values([8i64, -7], [2]); mode = "clip"],
+        sample![randn([]), values([0i64], [])],
+    ]
+}
+fn embedding_samples() -> Vec<Sample> {
+    vec![
+        sample![values([1i64, 0, 1, 3], [2, 2]), randn([4, 3])],
+        sample![values([1i32, 0, 1], [3]), randn([4, 2]), 1],
+        sample![values([1i64, 0, 1], [3]), randn([4, 2]), -1; sparse = true],
+        sample![values([2i64], []), randn([4, 2])],
+        sample![values([1i64, 0, 1], [3]), randn([4, 2]); scale_grad_by_freq = true]
+            .no_grad("the gradient is scaled on purpose")
+            .no_peer("Paddle scales on the GPU only"),
+        sample![values([1i64, 0, 1], [3]), positive([4, 2]); max_norm = 0.5, norm_type = 1.0]
+            .no_grad("rows are shortened in place"),
+    ]
+}
+fn embedding_rows_samples() -> Vec<Sample> {
+    vec![
+        sample![values([1i64, 0, 1, 3], [2, 2]), randn([4, 3]), 1, false],
+        sample![values(Vec::<i64>::new(), [0]), randn([4, 3]), -1, false],
+    ]
+}
+fn unembed_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 2, 3]), values([1i64, 0, 1, 3], [2, 2]), 5, 0], sample![randn([2]), values([1i64], []), 3, -1]]
+}
+fn one_hot_samples() -> Vec<Sample> {
+    vec![
+        sample![values([1i64, 0, 2], [3]), 4],
+        sample![values([1i32, 0, 2, 2], [2, 2])],
+        sample![values([1i64], []), 3],
+    ]
+}

@@ -1,0 +1,243 @@
+//! Choosing by truth values.
+
+use super::elementwise::{Ready, sum_to};
+use super::prelude::*;
+use sampan_kernels::elementwise::map3;
+use sampan_kernels::index;
+
+/// A condition as truth values.
+pub(crate) fn as_mask(t: &Tensor, name: &str) -> Result<Tensor> {
+    if t.dtype() != DType::Bool {
+        return Err(Error::dtype(format!("`{name}` must be bool, got {}", t.dtype()))
+            .hint(format!("{name}.cast(\"bool\") or a comparison")));
+    }
+    Ok(t.detach())
+}
+
+/// The elements of `x` where `condition` holds and of `y` elsewhere, all broadcast together; with the condition alone,
+/// the positions where it holds, one tensor for each axis.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([1.0f32, -2.0]);
+/// let y = Tensor::new([true, false]).where_cond(&x, 0.0);
+/// assert_eq!(y.to_vec::<f32>(), [1.0, 0.0]);
+/// ```
+#[op(samples = where_samples, peer = "paddle.where")]
+fn r#where(
+    condition: &Tensor,
+    #[default(None)] x: Option<Operand>,
+    #[default(None)] y: Option<Operand>,
+) -> Result<Varying> {
+    match (x, y) {
+        (Some(x), Some(y)) => Ok(Varying(vec![condition.try_where_cond(x, y)?])),
+        (None, None) => condition.try_nonzero(true),
+        _ => bail!("give both x and y, or neither for the positions where the condition holds"),
+    }
+}
+
+fn operand_dtype(x: &Operand, y: &Operand) -> DType {
+    match (x, y) {
+        (Operand::Tensor(x), y) => promote_operand(x, y),
+        (x, Operand::Tensor(y)) => promote_operand(y, x),
+        (Operand::Scalar(a), Operand::Scalar(b)) => match (a, b) {
+            (Scalar::Float(_), _) | (_, Scalar::Float(_)) => default_dtype(),
+            (Scalar::Bool(_), Scalar::Bool(_)) => DType::Bool,
+            _ => DType::Int64,
+        },
+    }
+}
+
+/// `where` with both choices given: a tensor or a number each.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let c = Tensor::new([[true], [false]]);
+/// assert_eq!(c.where_cond(&Tensor::new([1i64, 2]), 0).to_vec::<i64>(), [1, 2, 0, 0]);
+/// ```
+#[op(samples = where_cond_samples, onnx = "Where", peer = "paddle.where")]
+fn where_cond(cx: &Cx, condition: &Tensor, x: Operand, y: Operand) -> Result<Tensor> {
+    let mask = as_mask(condition, "condition")?;
+    let dtype = operand_dtype(&x, &y);
+    let mut shape = condition.shape_vec();
+    for operand in [&x, &y] {
+        if let Operand::Tensor(t) = operand {
+            shape = broadcast(&shape, t.shape())?;
+        }
+    }
+    let out = cx.out(&shape, dtype)?;
+    cx.cpu(|| {
+        let c = Ready::tensor(&mask, DType::Bool, &shape)?;
+        let (a, b) = (Ready::new(&x, dtype, &shape)?, Ready::new(&y, dtype, &shape)?);
+        match_dtype!(dtype, T => {
+            c.with::<Bool, _>(|c| a.with::<T, _>(|a| b.with::<T, _>(|b| {
+                map3(|c: Bool, a: T, b: T| if c.get() { a } else { b }, c, a, b, out.data_mut::<T>().slice())
+            })))
+        });
+        Ok(())
+    })?;
+    let (xs, ys) = (x.tensor().map(Tensor::shape_vec), y.tensor().map(Tensor::shape_vec));
+    cx.grad(out, &[condition], move |g| {
+        let (c, d) = (g.saved(0), g.grad());
+        let mut grads = vec![None];
+        if let Some(xs) = &xs {
+            grads.push(g.if_needed(1, || sum_to(&c.where_cond(&d, 0.0), xs)));
+        }
+        if let Some(ys) = &ys {
+            grads.push(g.if_needed(grads.len(), || sum_to(&c.where_cond(0.0, &d), ys)));
+        }
+        Ok(grads)
+    })
+}
+
+/// A number brought to a dtype, so that it cannot widen a tensor of that dtype.
+pub(crate) fn scalar_as(s: Scalar, dtype: DType) -> Scalar {
+    match dtype {
+        DType::Bool => Scalar::Bool(s.to_f64() != 0.0),
+        d if d.is_int() => Scalar::Int(s.to_i64()),
+        _ => Scalar::Float(s.to_f64()),
+    }
+}
+
+/// `value` where `mask` is true, `x` elsewhere. The value is a number or a tensor that broadcasts, usually 0-d.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([1.0f32, 2.0, 3.0]);
+/// assert_eq!(x.masked_fill(&Tensor::new([true, false, true]), 0.0).to_vec::<f32>(), [0.0, 2.0, 0.0]);
+/// ```
+#[op(inplace, samples = masked_fill_samples)]
+fn masked_fill(x: &Tensor, mask: &Tensor, value: Operand) -> Result<Tensor> {
+    as_mask(mask, "mask")?;
+    let value = match value {
+        Operand::Scalar(s) => Operand::Scalar(scalar_as(s, x.dtype())),
+        Operand::Tensor(t) => Operand::Tensor(t.try_cast(x.dtype())?),
+    };
+    mask.try_where_cond(value, x)
+}
+
+/// Positions of the elements that are not zero, one row each.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[0.0f32, 2.0], [3.0, 0.0]]);
+/// assert_eq!(x.argwhere().to_vec::<i64>(), [0, 1, 1, 0]);
+/// ```
+#[op(non_diff, samples = positions_samples, onnx = "NonZero")]
+fn argwhere(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    cx.needs_values()?;
+    let x = x.contiguous();
+    let flat = match_dtype!(x.dtype(), T => index::nonzero(x.data::<T>().slice(), x.shape()));
+    let count = match x.ndim() {
+        0 => (x.to_f64() != 0.0) as usize,
+        rank => flat.len() / rank,
+    };
+    Tensor::try_from_slice(&flat, [count, x.ndim()])
+}
+
+/// Positions of the elements that are not zero: one row each, or with `as_tuple` one tensor for each axis.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([0.0f32, 2.0, 3.0]);
+/// assert_eq!(x.nonzero(false).0[0].shape(), [2, 1]);
+/// assert_eq!(x.nonzero(true).0[0].to_vec::<i64>(), [1, 2]);
+/// ```
+#[op(non_diff, samples = nonzero_samples)]
+fn nonzero(x: &Tensor, #[default(false)] as_tuple: bool) -> Result<Varying> {
+    let rows = x.try_argwhere()?;
+    if !as_tuple {
+        return Ok(Varying(vec![rows]));
+    }
+    (0..x.ndim()).map(|a| rows.try_select(1, a)?.try_contiguous()).collect::<Result<_>>().map(Varying)
+}
+
+/// The elements of `x` where `mask` is true, in order, both broadcast together.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[1i64, 2], [3, 4]]);
+/// assert_eq!(x.masked_select(&Tensor::new([true, false])).to_vec::<i64>(), [1, 3]);
+/// ```
+#[op(samples = masked_select_samples)]
+fn masked_select(x: &Tensor, mask: &Tensor) -> Result<Tensor> {
+    let mask = as_mask(mask, "mask")?;
+    let shape = broadcast(x.shape(), mask.shape())?;
+    let n = shape.iter().product::<usize>();
+    let places = mask.try_expand(&shape)?.try_reshape_to([n].as_slice())?.try_argwhere()?;
+    let count = places.shape()[0];
+    let flat = x.try_expand(&shape)?.try_reshape_to([n].as_slice())?;
+    flat.try_index_select(&places.try_reshape_to([count].as_slice())?, 0)
+}
+
+/// Rows picked from several tensors: row `i` of the result is row `i` of `inputs[index[i]]`.
+///
+/// ```
+/// # use sampan_core::{ops::masking::multiplex, Tensor};
+/// let (a, b) = (Tensor::new([[1i64, 2], [3, 4]]), Tensor::new([[5i64, 6], [7, 8]]));
+/// assert_eq!(multiplex(&[a, b], &Tensor::new([[1i64], [0]])).to_vec::<i64>(), [5, 6, 3, 4]);
+/// ```
+#[op(samples = multiplex_samples)]
+fn multiplex(inputs: &[Tensor], index: &Tensor) -> Result<Tensor> {
+    let first = inputs.first().ok_or_else(|| Error::invalid("inputs must hold at least one tensor"))?;
+    ensure!(first.ndim() > 0, "inputs must have rows");
+    ensure!(inputs.iter().all(|t| t.shape() == first.shape()), "inputs must all have the shape {:?}", first.shape());
+    let rows = index.numel();
+    ensure!(rows <= first.shape()[0], "index has {rows} entries, the inputs have {} rows", first.shape()[0]);
+    let index = super::gather::as_indices(index, "index")?.try_reshape_to([rows].as_slice())?;
+    let mut column = Shape::from_elem(1, first.ndim());
+    column[0] = rows;
+    let mut out = first.try_narrow(0, 0, rows)?;
+    let picks = index.try_one_hot(inputs.len() as i64)?.try_cast(DType::Bool)?;
+    for (i, t) in inputs.iter().enumerate().skip(1) {
+        let mask = picks.try_select(1, i)?.try_reshape_to(&column)?;
+        out = mask.try_where_cond(t.try_narrow(0, 0, rows)?, out)?;
+    }
+    Ok(out)
+}
+
+fn where_samples() -> Vec<Sample> {
+    vec![
+        sample![bools([2, 3]), randn([2, 3]), randn([2, 3])],
+        sample![bools([2, 3]), randn([3]), 0.5],
+        sample![values([Bool(1), Bool(0), Bool(1)], [3])],
+    ]
+}
+fn where_cond_samples() -> Vec<Sample> {
+    vec![
+        sample![bools([2, 3]), randn([2, 3]), uniform([2, 3], -1.0, 1.0)],
+        sample![bools([2, 1]), randn([3]), randn([1, 3])],
+        sample![bools([2, 3]), randn([]), 2.0],
+        sample![bools([3]), 1.0, 2.0],
+        sample![bools([]), 3, ints([2], 0, 5)],
+        sample![bools([0, 3]), randn([3]), 1.0],
+    ]
+}
+fn masked_fill_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3]), bools([2, 3]), 1.5],
+        sample![randn([2, 3]), bools([3]), randn([])],
+        sample![randn([3]), bools([2, 3]), 0.0],
+        sample![ints([2, 3], 0, 5), bools([2, 1]), 7],
+        sample![randn([]), bools([]), 1.0],
+    ]
+}
+fn positions_samples() -> Vec<Sample> {
+    vec![sample![values([0.0f32, 1.0, 2.0, 0.0, 0.0, -1.0], [2, 3])], sample![bools([2, 2, 2])], sample![ints([4], 0, 2)]]
+}
+fn nonzero_samples() -> Vec<Sample> {
+    vec![sample![bools([2, 3])], sample![bools([2, 3]), true], sample![ints([4], 0, 2), true]]
+}
+fn masked_select_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3]), bools([2, 3])],
+        sample![randn([2, 3]), bools([3])],
+        sample![randn([3]), bools([2, 1])],
+    ]
+}
+fn multiplex_samples() -> Vec<Sample> {
+    vec![
+        sample![vec![randn([3, 2]), uniform([3, 2], 0.0, 1.0), positive([3, 2])], values([2i32, 0, 1], [3, 1])],
+        sample![vec![randn([2]), positive([2])], values([1i32, 0], [2, 1])].no_peer("Paddle wants 2-D inputs"),
+    ]
+}
