@@ -111,6 +111,10 @@ pub enum Amp {
 pub trait OutputSet: Sized {
     /// Which kind of result this is.
     const RETURNS: Returns;
+    /// What the form without options returns.
+    type Plain;
+    /// The result of the form without options.
+    fn plain(self) -> Self::Plain;
     /// As a flat list.
     fn into_outputs(self) -> Outputs;
     /// Back from a flat list.
@@ -136,6 +140,10 @@ impl From<Varying> for Tensor {
 
 impl OutputSet for Tensor {
     const RETURNS: Returns = Returns::One;
+    type Plain = Self;
+    fn plain(self) -> Self {
+        self
+    }
     #[inline]
     fn into_outputs(self) -> Outputs {
         smallvec::smallvec![self]
@@ -147,6 +155,10 @@ impl OutputSet for Tensor {
 }
 impl OutputSet for Vec<Tensor> {
     const RETURNS: Returns = Returns::List;
+    type Plain = Self;
+    fn plain(self) -> Self {
+        self
+    }
     fn into_outputs(self) -> Outputs {
         self.into()
     }
@@ -156,6 +168,11 @@ impl OutputSet for Vec<Tensor> {
 }
 impl OutputSet for Varying {
     const RETURNS: Returns = Returns::Varying;
+    type Plain = Tensor;
+    /// With every option at its default there is one tensor.
+    fn plain(self) -> Tensor {
+        Tensor::from_outputs(self.0.into_iter().take(1).collect())
+    }
     fn into_outputs(self) -> Outputs {
         self.0.into()
     }
@@ -167,6 +184,10 @@ macro_rules! output_tuple {
     ($n:literal: $($v:ident $t:ident),*) => {
         impl OutputSet for ($($t,)*) {
             const RETURNS: Returns = Returns::Tuple($n);
+            type Plain = Self;
+            fn plain(self) -> Self {
+                self
+            }
             fn into_outputs(self) -> Outputs {
                 let ($($v,)*) = self;
                 smallvec::smallvec![$($v),*]

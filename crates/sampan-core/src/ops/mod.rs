@@ -7,15 +7,20 @@ pub mod einsum;
 pub mod elementwise;
 pub mod gather;
 pub mod masking;
+pub mod joining;
 pub mod math;
 pub mod matmul;
+pub mod padding;
 pub mod pooling;
 pub mod random;
+pub mod rearrange;
 pub mod reduction;
 pub mod scatter;
 pub mod shape;
 pub mod slicing;
 pub(crate) mod windows;
+pub mod scan;
+pub mod sorting;
 
 /// What an op's file starts with.
 pub(crate) mod prelude {
