@@ -7,6 +7,7 @@ pub mod einsum;
 pub mod elementwise;
 pub mod gather;
 pub mod masking;
+pub mod histogram;
 pub mod joining;
 pub mod math;
 pub mod matmul;
