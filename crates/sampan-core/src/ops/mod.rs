@@ -1,5 +1,6 @@
 //! The ops, by family. Each file holds registry entries; everything else is read from those.
 
+pub mod activation;
 pub mod arithmetic;
 pub mod conv;
 pub mod creation;
@@ -13,6 +14,10 @@ pub mod math;
 pub mod matmul;
 pub mod padding;
 pub mod pooling;
+pub mod cross_entropy;
+pub mod dropout;
+pub mod loss;
+pub mod normalization;
 pub mod random;
 pub mod rearrange;
 pub mod reduction;
@@ -22,6 +27,7 @@ pub mod slicing;
 pub(crate) mod windows;
 pub mod scan;
 pub mod sorting;
+pub mod softmax;
 
 /// What an op's file starts with.
 pub(crate) mod prelude {
