@@ -2,9 +2,12 @@
 
 pub mod arithmetic;
 pub mod creation;
+pub mod decompositions;
 pub mod einsum;
 pub mod elementwise;
 pub mod gather;
+pub mod linalg;
+pub mod lu;
 pub mod masking;
 pub mod math;
 pub mod matmul;
