@@ -3,6 +3,7 @@
 //! of threads.
 
 pub mod arg;
+pub mod arrange;
 pub mod buffer;
 pub mod conv;
 mod conv_direct;

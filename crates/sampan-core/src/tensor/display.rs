@@ -151,22 +151,25 @@ impl<T: Element, F: Fn(isize) -> T> Page<'_, F> {
             count += 1;
         };
         text.push('[');
-        for (k, &i) in shown.iter().enumerate() {
+        for k in 0..=shown.len() {
             if dots == Some(k) {
                 separate(text);
                 text.push_str("...");
             }
-            separate(text);
-            self.write(text, axis + 1, at + i as isize * self.strides[axis]);
+            if let Some(&i) = shown.get(k) {
+                separate(text);
+                self.write(text, axis + 1, at + i as isize * self.strides[axis]);
+            }
         }
         text.push(']');
     }
 
     fn padded(&self, v: T) -> String {
         let item = number(v, self.options);
+        let negative = v.to_f64() < 0.0;
         if self.width <= item.len() {
             item
-        } else if self.signed && !(v.to_f64() < 0.0) {
+        } else if self.signed && !negative {
             format!(" {item:<w$}", w = self.width - 1)
         } else {
             format!("{item:<w$}", w = self.width)
