@@ -33,4 +33,5 @@ pub use error::{Error, Result};
 pub use sampan_kernels::{Bool, DType, Element, bf16, f16};
 pub use shape::{Layout, Shape};
 pub use tensor::Tensor;
+pub use tensor::indexing::{Index, IntoIndices};
 pub use value::{Axes, Ints, Operand, Scalar, Value};

@@ -4,6 +4,7 @@ pub mod arithmetic;
 pub mod creation;
 pub mod elementwise;
 pub mod gather;
+pub mod indexing;
 pub mod masking;
 pub mod math;
 pub mod matmul;

@@ -2,6 +2,7 @@
 
 mod data;
 mod grad;
+pub mod indexing;
 mod inplace;
 mod operators;
 
