@@ -120,10 +120,10 @@ def record(only):
             continue
         notes[key] = dtype
         for i, o in enumerate(outs):
-            golden[f"{key}/out{i}"] = np.ascontiguousarray(o.detach().numpy().astype("float32"))
+            golden[f"{key}/out{i}"] = np.array(o.detach().numpy(), "float32", order="C")
         for i, g in enumerate(grads):
             if g is not None:
-                golden[f"{key}/grad{i}"] = np.ascontiguousarray(g.numpy().astype("float32"))
+                golden[f"{key}/grad{i}"] = np.array(g.numpy(), "float32", order="C")
     return golden, notes, bad
 
 

@@ -144,14 +144,13 @@ fn call(op: &'static OpDef, args: &[Value]) -> Result<Outputs> {
             l.enter(op, args);
         }
     }
-    let body = match op.reference {
-        Some(reference) if COMPOSITES.get() => reference,
-        _ => op.run,
+    let (body, primitive) = match op.reference {
+        Some(reference) if COMPOSITES.get() => (reference, false),
+        _ => (op.run, op.primitive),
     };
     // A primitive states its own gradient; what it calls on the way is not recorded.
-    let outputs = if op.primitive { autograd::no_grad(|| body(&cx))? } else { body(&cx)? };
-    if op.primitive && track && !cx.recorded.get() && !COMPOSITES.get() && outputs.iter().any(|t| t.dtype().is_float())
-    {
+    let outputs = if primitive { autograd::no_grad(|| body(&cx))? } else { body(&cx)? };
+    if primitive && track && !cx.recorded.get() && outputs.iter().any(|t| t.dtype().is_float()) {
         return Err(Error::new(
             crate::error::Kind::Unimplemented,
             "has no gradient for these arguments, and one was asked for",

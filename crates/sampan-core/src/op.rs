@@ -111,6 +111,10 @@ pub enum Amp {
 pub trait OutputSet: Sized {
     /// Which kind of result this is.
     const RETURNS: Returns;
+    /// What the form without options returns.
+    type Plain;
+    /// The result of the form without options.
+    fn plain(self) -> Self::Plain;
     /// As a flat list.
     fn into_outputs(self) -> Outputs;
     /// Back from a flat list.
@@ -121,8 +125,25 @@ pub trait OutputSet: Sized {
 #[derive(Clone, Debug)]
 pub struct Varying(pub Vec<Tensor>);
 
+/// The first tensor, which is the result proper: `x.max_pool2d(2).relu()`.
+impl std::ops::Deref for Varying {
+    type Target = Tensor;
+    fn deref(&self) -> &Tensor {
+        &self.0[0]
+    }
+}
+impl From<Varying> for Tensor {
+    fn from(mut v: Varying) -> Tensor {
+        v.0.swap_remove(0)
+    }
+}
+
 impl OutputSet for Tensor {
     const RETURNS: Returns = Returns::One;
+    type Plain = Self;
+    fn plain(self) -> Self {
+        self
+    }
     #[inline]
     fn into_outputs(self) -> Outputs {
         smallvec::smallvec![self]
@@ -134,6 +155,10 @@ impl OutputSet for Tensor {
 }
 impl OutputSet for Vec<Tensor> {
     const RETURNS: Returns = Returns::List;
+    type Plain = Self;
+    fn plain(self) -> Self {
+        self
+    }
     fn into_outputs(self) -> Outputs {
         self.into()
     }
@@ -143,6 +168,11 @@ impl OutputSet for Vec<Tensor> {
 }
 impl OutputSet for Varying {
     const RETURNS: Returns = Returns::Varying;
+    type Plain = Tensor;
+    /// With every option at its default there is one tensor.
+    fn plain(self) -> Tensor {
+        Tensor::from_outputs(self.0.into_iter().take(1).collect())
+    }
     fn into_outputs(self) -> Outputs {
         self.0.into()
     }
@@ -154,6 +184,10 @@ macro_rules! output_tuple {
     ($n:literal: $($v:ident $t:ident),*) => {
         impl OutputSet for ($($t,)*) {
             const RETURNS: Returns = Returns::Tuple($n);
+            type Plain = Self;
+            fn plain(self) -> Self {
+                self
+            }
             fn into_outputs(self) -> Outputs {
                 let ($($v,)*) = self;
                 smallvec::smallvec![$($v),*]

@@ -227,6 +227,7 @@ from! {
     &[f64] => Value, |v| Value::Floats(v.to_vec());
     Ints => Value, |v| Value::Ints(v.0);
     Axes => Value, |v| v.0.map_or(Value::None, Value::Ints);
+    Option<Scalar> => Value, |v| v.map_or(Value::None, Value::from);
     Scalar => Value, |v| match v {
         Scalar::Bool(b) => Value::Bool(b),
         Scalar::Int(i) => Value::Int(i),

@@ -519,6 +519,17 @@ pub fn conv_backward_data<T: Conv>(s: &ConvShape, w: &[T], dy: &[T], dx: &mut [T
     T::backward_data(s, w, dy, dx);
 }
 
+/// Adds `bias[channel]` to the result of [`conv_backward_data`].
+pub fn add_bias<T: Conv>(s: &ConvShape, bias: &[T], dx: &mut [T]) {
+    assert!(bias.len() == s.in_channels && dx.len() == s.x_len(), "conv: one bias per channel");
+    if !dx.is_empty() {
+        parallel::for_each_chunk_mut(dx, s.x_plane(), 1, |i, plane| {
+            let b = bias[i % s.in_channels].up();
+            plane.iter_mut().for_each(|v| *v = T::down(v.up() + b));
+        });
+    }
+}
+
 /// The gradient by `w` of [`conv_forward`].
 pub fn conv_backward_weight<T: Conv>(s: &ConvShape, x: &[T], dy: &[T], dw: &mut [T]) {
     check(s, x.len(), dw.len(), dy.len());

@@ -3,6 +3,7 @@
 //! of threads.
 
 pub mod arg;
+pub mod arrange;
 pub mod buffer;
 pub mod conv;
 mod conv_direct;
@@ -16,6 +17,7 @@ pub mod index;
 pub mod linalg;
 pub mod nest;
 pub mod norm;
+pub mod optim;
 pub mod parallel;
 pub mod pool;
 pub mod reduce;

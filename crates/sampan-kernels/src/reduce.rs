@@ -162,8 +162,22 @@ struct Kernel<'k, A> {
     columns: &'k (dyn Fn(&mut [A], &[A]) + Sync),
 }
 
+/// Which outputs a slice of elements belongs to: element `j` to output `first + j · step`, the step being 0 or 1.
+#[derive(Clone, Copy)]
+struct Place {
+    first: usize,
+    step: usize,
+}
+
+impl Place {
+    /// What `values`, one for each output, hold for `n` elements: one value for all, or one each.
+    fn of<A>(self, values: &[A], n: usize) -> &[A] {
+        &values[self.first..][..if self.step == 0 { 1 } else { n }]
+    }
+}
+
 /// How elements become accumulators; `None` where they are the same type and untouched.
-type Load<'l, T, A> = Option<&'l (dyn Fn(&[T], &mut [A]) + Sync)>;
+type Load<'l, T, A> = Option<&'l (dyn Fn(Place, &[T], &mut [A]) + Sync)>;
 
 fn reduce<T: Element, A: Element>(
     src: View<'_, T>,
@@ -260,6 +274,7 @@ impl<T: Element, A: Element> Job<'_, T, A> {
             let limit = if self.columns { WIDTH } else { 1 };
             let (mut raw, mut wide, mut part) = ([T::zeroed(); WIDTH], [A::zeroed(); WIDTH], [A::zeroed(); WIDTH]);
             while let Some((run, [at])) = walk.next_run(limit) {
+                let place = Place { first: i * chunk + done, step: self.columns as usize };
                 let out = &mut out[done..done + run];
                 done += run;
                 if self.columns {
@@ -272,20 +287,27 @@ impl<T: Element, A: Element> Job<'_, T, A> {
                             let Some((_, [at])) = rows.next_run(1) else { break };
                             // SAFETY: `run` checked the bounds of the whole view, and this axis has step 1.
                             let row = unsafe { self.data.get_unchecked(at as usize..at as usize + run) };
-                            (self.kernel.columns)(&mut part[..run], self.loaded(row, &mut wide));
+                            (self.kernel.columns)(&mut part[..run], self.loaded(place, row, &mut wide));
                         }
                         (self.kernel.columns)(out, &part[..run]);
                         left -= left.min(RUN);
                     }
                 } else {
-                    out[0] = self.row(at, &range, &mut raw, &mut wide);
+                    out[0] = self.row(place, at, &range, &mut raw, &mut wide);
                 }
             }
         });
     }
 
     /// One output: all positions `range` of the reduced space from `at` on.
-    fn row(&self, at: isize, range: &std::ops::Range<usize>, raw: &mut [T; WIDTH], wide: &mut [A; WIDTH]) -> A {
+    fn row(
+        &self,
+        place: Place,
+        at: isize,
+        range: &std::ops::Range<usize>,
+        raw: &mut [T; WIDTH],
+        wide: &mut [A; WIDTH],
+    ) -> A {
         let stride = self.red.inner_stride(0);
         let direct = stride == 1 && self.load.is_none();
         let mut runs = self.red.walk([at as usize], range.start, range.end);
@@ -311,23 +333,23 @@ impl<T: Element, A: Element> Job<'_, T, A> {
                 from += take;
                 fill += take;
                 if fill == WIDTH {
-                    add(self.loaded(raw, wide));
+                    add(self.loaded(place, raw, wide));
                     fill = 0;
                 }
             }
         }
         if fill > 0 {
-            add(self.loaded(&raw[..fill], wide));
+            add(self.loaded(place, &raw[..fill], wide));
         }
         total
     }
 
-    fn loaded<'s>(&self, x: &'s [T], wide: &'s mut [A; WIDTH]) -> &'s [A] {
+    fn loaded<'s>(&self, place: Place, x: &'s [T], wide: &'s mut [A; WIDTH]) -> &'s [A] {
         match self.load {
             None => bytemuck::cast_slice(x),
             Some(load) => {
                 let wide = &mut wide[..x.len()];
-                load(x, wide);
+                load(place, x, wide);
                 wide
             }
         }
@@ -348,7 +370,7 @@ fn number<T: Number>(
         finish(dst);
     } else {
         let mut wide = vec![T::Acc::zeroed(); dst.len()];
-        reduce(src, reduced, &mut wide, Some(&T::load), fold);
+        reduce(src, reduced, &mut wide, Some(&|_, x, y| T::load(x, y)), fold);
         finish(&mut wide);
         T::store(&wide, dst);
     }
@@ -391,7 +413,7 @@ pub fn sum_map<A: Element, B: Number<Acc = B>>(
     dst: &mut [B],
     load: &(dyn Fn(&[A], &mut [B]) + Sync),
 ) {
-    reduce(src, reduced, dst, Some(load), Sum(std::marker::PhantomData));
+    reduce(src, reduced, dst, Some(&|_, x, y| load(x, y)), Sum(std::marker::PhantomData));
 }
 
 /// Sum in another type: bool and small integers into `i64`, for example.
@@ -401,7 +423,7 @@ pub fn sum_as<A: Element, B: Number<Acc = B>>(src: View<'_, A>, reduced: &[bool]
 
 /// Product in another type.
 pub fn prod_as<A: Element, B: Number<Acc = B>>(src: View<'_, A>, reduced: &[bool], dst: &mut [B]) {
-    reduce(src, reduced, dst, Some(&cast_slice), Prod(std::marker::PhantomData));
+    reduce(src, reduced, dst, Some(&|_, x, y| cast_slice(x, y)), Prod(std::marker::PhantomData));
 }
 
 /// How many elements are not zero.
@@ -426,7 +448,7 @@ where
     });
 }
 
-fn truth(x: &[Bool], y: &mut [u8]) {
+fn truth(_: Place, x: &[Bool], y: &mut [u8]) {
     for (y, &x) in y.iter_mut().zip(x) {
         *y = x.get() as u8;
     }
@@ -455,41 +477,66 @@ pub fn logsumexp<T: RealElement + Number<Acc = <T as RealElement>::Wide>>(
 {
     let mut peak = vec![T::zeroed(); dst.len()];
     max(src, reduced, &mut peak);
-    // Σ e^(x − peak): a shift that varies over the kept axes, so the differences are made first.
-    let strides: Vec<isize> = {
-        let mut step = 1;
-        let mut strides = vec![0; reduced.len()];
-        for i in (0..reduced.len()).rev().filter(|&i| !reduced[i]) {
-            strides[i] = step;
-            step *= src.shape[i] as isize;
-        }
-        strides
-    };
-    let shift = View { data: &peak, shape: src.shape, strides: &strides, offset: 0 };
-    let mut terms = vec![T::Wide::ZERO; src.len()];
-    crate::elementwise::drive2(src, shift, &mut terms, &|x, m, y| {
-        let mut wide = [T::Wide::ZERO; BLOCK];
-        for ((x, m), y) in x.chunks(BLOCK).zip(m.chunks(BLOCK)).zip(y.chunks_mut(BLOCK)) {
-            T::widen_slice(x, y);
-            T::widen_slice(m, &mut wide[..m.len()]);
-            exp_shifted(y, &wide[..m.len()]);
-        }
-    });
+    let peak: Vec<T::Wide> = peak.into_iter().map(RealElement::wide).collect();
     let mut total = vec![T::Wide::ZERO; dst.len()];
-    let contiguous = crate::view::contiguous_strides(src.shape);
-    sum(View::contiguous(&terms, src.shape, &contiguous), reduced, &mut total);
-    for ((d, m), s) in dst.iter_mut().zip(&peak).zip(&total) {
-        let m = m.wide();
+    let load = |place: Place, x: &[T], y: &mut [T::Wide]| {
+        T::widen_slice(x, y);
+        exp_shifted(y, place.of(&peak, x.len()));
+    };
+    reduce(src, reduced, &mut total, Some(&load), Sum(std::marker::PhantomData));
+    for ((d, &m), s) in dst.iter_mut().zip(&peak).zip(&total) {
         *d = T::narrow(if m.is_inf() { m } else { m + s.ln() });
     }
 }
 
-simd_fn! {
-    fn exp_shifted[T: Real](x: &'a mut [T], shift: &'a [T]) {
-        for (x, &m) in x.iter_mut().zip(shift) {
-            *x = (*x - m).exp();
-        }
+/// Sum of squared distances from the mean over the flagged axes, divided by `freedom`.
+pub fn variance<T: RealElement + Number<Acc = <T as RealElement>::Wide>>(
+    src: View<'_, T>,
+    reduced: &[bool],
+    freedom: f64,
+    dst: &mut [T],
+) where
+    T::Wide: Number<Acc = T::Wide>,
+{
+    let n: usize = src.shape.iter().zip(reduced).filter(|&(_, &r)| r).map(|(&n, _)| n).product();
+    let (mut mean, mut total) = (vec![T::Wide::ZERO; dst.len()], vec![T::Wide::ZERO; dst.len()]);
+    let widen = |_: Place, x: &[T], y: &mut [T::Wide]| T::widen_slice(x, y);
+    let load: Load<'_, T, T::Wide> = if T::HALF { Some(&widen) } else { None };
+    reduce(src, reduced, &mut mean, load, Sum(std::marker::PhantomData));
+    mean.iter_mut().for_each(|m| *m = T::Wide::of(Element::to_f64(*m) / n as f64));
+    let load = |place: Place, x: &[T], y: &mut [T::Wide]| {
+        T::widen_slice(x, y);
+        square_shifted(y, place.of(&mean, x.len()));
+    };
+    reduce(src, reduced, &mut total, Some(&load), Sum(std::marker::PhantomData));
+    for (d, s) in dst.iter_mut().zip(&total) {
+        *d = T::from_f64(Element::to_f64(*s) / freedom);
     }
+}
+
+/// Applies a function of an element and a shift, which is one for all elements or one for each.
+macro_rules! shifted {
+    ($($name:ident, |$x:ident, $m:ident| $e:expr;)*) => {$(
+        simd_fn! {
+            fn $name[T: Real](x: &'a mut [T], shift: &'a [T]) {
+                if let &[$m] = shift {
+                    for x in x {
+                        let $x = *x;
+                        *x = $e;
+                    }
+                } else {
+                    for (x, &$m) in x.iter_mut().zip(shift) {
+                        let $x = *x;
+                        *x = $e;
+                    }
+                }
+            }
+        }
+    )*};
+}
+shifted! {
+    exp_shifted, |x, m| (x - m).exp();
+    square_shifted, |x, m| (x - m).square();
 }
 
 #[cfg(test)]
@@ -553,6 +600,12 @@ mod tests {
             logsumexp(v, &reduced, &mut y);
             for (y, g) in y.iter().zip(&groups) {
                 let want = g.iter().map(|&x| (x as f64).exp()).sum::<f64>().ln();
+                assert!((*y as f64 - want).abs() < 2e-6 * want.abs().max(1.0));
+            }
+            variance(v, &reduced, 2.0, &mut y);
+            for (y, g) in y.iter().zip(&groups) {
+                let mean = g.iter().map(|&x| x as f64).sum::<f64>() / g.len() as f64;
+                let want = g.iter().map(|&x| (x as f64 - mean).powi(2)).sum::<f64>() / 2.0;
                 assert!((*y as f64 - want).abs() < 2e-6 * want.abs().max(1.0));
             }
             let mut n = vec![0i64; groups.len()];

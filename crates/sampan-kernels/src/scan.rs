@@ -89,6 +89,21 @@ pub fn logcumsumexp<T: RealElement>(src: &[T], dst: &mut [T], n: usize, inner: u
     scan(src, dst, (n, inner), load, join, |(m, s)| T::narrow(if m.is_inf() { m } else { m + s.ln() }));
 }
 
+/// `dst[k] = a[k] · dst[k − 1] + b[k]`, from zero.
+pub fn linear_recurrence<T: RealElement>(a: &[T], b: &[T], dst: &mut [T], n: usize, inner: usize) {
+    assert!(a.len() == dst.len() && b.len() == dst.len(), "scan: slices of different lengths");
+    for_each_outer(dst, n, inner, |o, out| {
+        let part = o * n * inner..(o + 1) * n * inner;
+        let mut last = vec![T::Wide::ZERO; inner];
+        for ((a, b), y) in a[part.clone()].chunks(inner).zip(b[part].chunks(inner)).zip(out.chunks_mut(inner)) {
+            for (((s, a), b), y) in last.iter_mut().zip(a).zip(b).zip(y) {
+                *s = a.wide() * *s + b.wide();
+                *y = T::narrow(*s);
+            }
+        }
+    });
+}
+
 /// Running maximum and where it was met last; NaN, once met, stays.
 pub fn cummax<T: Number>(src: &[T], values: &mut [T], indices: &mut [i64], n: usize, inner: usize) {
     extreme(src, values, indices, n, inner, |x, best| x >= best);
@@ -155,6 +170,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn recurrences() {
+        let (a, b) = ([0.5f32, 2.0, 3.0, 0.0], [1.0f32, 1.0, 1.0, 5.0]);
+        let mut y = [0.0; 4];
+        linear_recurrence(&a, &b, &mut y, 4, 1);
+        assert_eq!(y, [1.0, 3.0, 10.0, 5.0]);
+        linear_recurrence(&a, &b, &mut y, 2, 2);
+        assert_eq!(y, [1.0, 1.0, 4.0, 5.0]);
     }
 
     #[test]

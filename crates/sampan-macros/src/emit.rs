@@ -53,7 +53,9 @@ fn public(p: &Param) -> (TokenStream, TokenStream) {
         "&[i64]" => (quote!(impl Into<crate::Ints>), quote!(crate::Value::from(#name.into()))),
         "&[f64]" => (quote!(impl AsRef<[f64]>), quote!(crate::Value::Floats(#name.as_ref().to_vec()))),
         "&Value" => (quote!(impl Into<crate::Value>), quote!(#name.into())),
-        "Option<i64>" | "Option<f64>" | "Option<bool>" | "Option<DType>" | "Option<Scalar>" => {
+        // A number of any type, or `None`.
+        "Option<Scalar>" => (quote!(impl Into<crate::Value>), quote!(#name.into())),
+        "Option<i64>" | "Option<f64>" | "Option<bool>" | "Option<DType>" => {
             (quote!(impl Into<#ty>), quote!(crate::Value::optional(#name.into())))
         }
         "Option<&Tensor>" => (quote!(Option<&crate::Tensor>), quote!(crate::Value::optional(#name.cloned()))),
@@ -178,7 +180,7 @@ fn registry_entry(op: &OpFn, text: &str, doc: &str, body: &Ident, static_name: &
         syn::ReturnType::Type(_, ty) => quote!(#ty),
         syn::ReturnType::Default => quote!(()),
     };
-    let (primitive, non_diff, inplace) = (op.primitive, a.non_diff, a.inplace);
+    let (primitive, non_diff, inplace) = (op.primitive, a.non_diff, a.inplace || text.ends_with('_'));
     quote! {
         #[doc(hidden)]
         pub static #static_name: crate::op::OpDef = crate::op::OpDef {
@@ -242,6 +244,9 @@ fn typed_api(op: &OpFn, name: &Ident, static_name: &Ident, docs: &[Attribute]) -
         })
         .collect();
 
+    if plain.ends_with('_') {
+        return inplace_only_api(name, static_name, docs, &sig, &names, &args);
+    }
     let try_name = format_ident!("try_{plain}");
     let dispatch = quote!(
         crate::dispatch::dispatch(&#static_name, smallvec::smallvec![#(#args),*])
@@ -274,13 +279,13 @@ fn typed_api(op: &OpFn, name: &Ident, static_name: &Ident, docs: &[Attribute]) -
         quote! {
             #(#docs)*
             #[track_caller]
-            pub fn #name(#receiver #(#sig),*) -> #ret {
-                crate::error::unwrap(#this #try_with(#(#names,)* Default::default()))
+            pub fn #name(#receiver #(#sig),*) -> <#ret as crate::op::OutputSet>::Plain {
+                crate::error::unwrap(#this #try_name(#(#names),*))
             }
             #[doc = #try_doc]
             #[track_caller]
-            pub fn #try_name(#receiver #(#sig),*) -> crate::Result<#ret> {
-                #this #try_with(#(#names,)* Default::default())
+            pub fn #try_name(#receiver #(#sig),*) -> crate::Result<<#ret as crate::op::OutputSet>::Plain> {
+                #this #try_with(#(#names,)* Default::default()).map(crate::op::OutputSet::plain)
             }
             #[doc = #with_doc]
             #[track_caller]
@@ -320,6 +325,35 @@ fn inplace_api(op: &OpFn, plain: &str, sig: &[TokenStream], names: &[&Ident], _o
         pub fn #try_name(&mut self, #(#sig),*) -> crate::Result<()> {
             let out = self.#out(#(#names),*)?;
             self.take_inplace(out, concat!(#plain, "_"))
+        }
+    }
+}
+
+/// An op whose name ends in `_` has no other form: its body computes values, which are written into the first argument.
+fn inplace_only_api(
+    name: &Ident,
+    static_name: &Ident,
+    docs: &[Attribute],
+    sig: &[TokenStream],
+    names: &[&Ident],
+    args: &[TokenStream],
+) -> TokenStream {
+    let try_name = format_ident!("try_{name}");
+    let try_doc = format!("Like [`{name}`](Self::{name}), returning the error instead of panicking.");
+    quote! {
+        impl crate::Tensor {
+            #(#docs)*
+            #[track_caller]
+            pub fn #name(&mut self, #(#sig),*) -> &mut Self {
+                crate::error::unwrap(self.#try_name(#(#names),*));
+                self
+            }
+            #[doc = #try_doc]
+            #[track_caller]
+            pub fn #try_name(&mut self, #(#sig),*) -> crate::Result<()> {
+                *self = crate::dispatch::dispatch_inplace(&#static_name, smallvec::smallvec![#(#args),*])?;
+                Ok(())
+            }
         }
     }
 }

@@ -18,6 +18,7 @@
 //! kernel replaces), `tol = 1e-3` (relative error against the peer in float32).
 
 mod emit;
+mod layer;
 mod parse;
 
 use proc_macro::TokenStream;
@@ -34,4 +35,11 @@ pub fn op(attr: TokenStream, item: TokenStream) -> TokenStream {
         Err(e) => return e.to_compile_error().into(),
     };
     parse::OpFn::new(attr, function).map(|op| emit::emit(&op)).unwrap_or_else(|e| e.to_compile_error()).into()
+}
+
+/// Makes a struct's fields known as the members of a layer. See `sampan_nn::Layer`.
+#[proc_macro_derive(Layer, attributes(layer))]
+pub fn derive_layer(item: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(item as syn::DeriveInput);
+    layer::derive(input).unwrap_or_else(|e| e.to_compile_error()).into()
 }

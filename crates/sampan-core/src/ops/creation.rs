@@ -1,11 +1,35 @@
 //! Tensors from nothing: constants, ranges, copies.
 
 use super::prelude::*;
+use super::shape::checked_shape;
+use sampan_kernels::arrange;
 
 impl Tensor {
     /// Zeros of a shape and dtype.
     pub fn zeros(shape: impl AsRef<[usize]>, dtype: DType) -> Tensor {
         Tensor::zeroed(shape, dtype, Device::Cpu)
+    }
+
+    /// Ones of a shape and dtype.
+    ///
+    /// ```
+    /// # use sampan_core::{DType, Tensor};
+    /// assert_eq!(Tensor::ones([2], DType::Float32).to_vec::<f32>(), [1.0, 1.0]);
+    /// ```
+    pub fn ones(shape: impl AsRef<[usize]>, dtype: DType) -> Tensor {
+        Tensor::full(shape, 1, dtype)
+    }
+
+    /// One number everywhere, in a shape and dtype.
+    ///
+    /// ```
+    /// # use sampan_core::{DType, Tensor};
+    /// assert_eq!(Tensor::full([2], 7, DType::Int64).to_vec::<i64>(), [7, 7]);
+    /// ```
+    pub fn full(shape: impl AsRef<[usize]>, value: impl Into<Scalar>, dtype: DType) -> Tensor {
+        let out = Tensor::uninit(shape, dtype, Device::Cpu);
+        fill(&out, value.into());
+        out
     }
 
     /// A tensor of shapes and dtypes only, on which ops infer and compute nothing.
@@ -19,4 +43,356 @@ impl Tensor {
         t.set_stop_gradient(self.stop_gradient());
         t
     }
+}
+
+macro_rules! from_data {
+    ($($t:ty),*) => {$(
+        impl From<$t> for Tensor {
+            fn from(value: $t) -> Tensor {
+                Tensor::new(value)
+            }
+        }
+        impl From<Vec<$t>> for Tensor {
+            fn from(values: Vec<$t>) -> Tensor {
+                Tensor::new(values)
+            }
+        }
+        impl From<&[$t]> for Tensor {
+            fn from(values: &[$t]) -> Tensor {
+                Tensor::new(values)
+            }
+        }
+    )*};
+}
+from_data!(u8, i8, i16, i32, i64, f32, f64);
+
+fn fill(out: &Tensor, value: Scalar) {
+    match_dtype!(out.dtype(), T => arrange::fill(out.data_mut::<T>().slice(), value.to::<T>()));
+}
+
+fn filled(cx: &Cx, shape: &[usize], value: Scalar, dtype: DType) -> Result<Tensor> {
+    if value == Scalar::Int(0) {
+        return cx.zeros(shape, dtype);
+    }
+    let out = cx.out(shape, dtype)?;
+    cx.cpu(|| {
+        fill(&out, value);
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// The number in an operand; a tensor must hold one element.
+fn number(y: &Operand) -> Result<Scalar> {
+    match y {
+        Operand::Scalar(s) => Ok(*s),
+        Operand::Tensor(t) => t.try_item(),
+    }
+}
+
+/// Zeros of a shape, in the default float unless a dtype is given.
+///
+/// ```
+/// # use sampan_core::ops::creation::zeros;
+/// assert_eq!(zeros([2, 3]).to_vec::<f32>(), [0.0; 6]);
+/// ```
+#[op(non_diff, samples = shape_samples, also("Tensor.new_zeros"))]
+fn zeros(cx: &Cx, shape: &[i64], #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
+    filled(cx, &checked_shape(shape)?, Scalar::Int(0), dtype.unwrap_or_else(default_dtype))
+}
+
+/// Ones of a shape, in the default float unless a dtype is given.
+///
+/// ```
+/// # use sampan_core::ops::creation::ones;
+/// assert_eq!(ones([2]).to_vec::<f32>(), [1.0, 1.0]);
+/// ```
+#[op(non_diff, samples = shape_samples)]
+fn ones(cx: &Cx, shape: &[i64], #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
+    filled(cx, &checked_shape(shape)?, Scalar::Int(1), dtype.unwrap_or_else(default_dtype))
+}
+
+/// One number in every element. Without a dtype, truth values give `bool` and numbers the default float.
+///
+/// ```
+/// # use sampan_core::ops::creation::full;
+/// assert_eq!(full([2], 2.5).to_vec::<f32>(), [2.5, 2.5]);
+/// ```
+#[op(non_diff, samples = full_samples)]
+fn full(cx: &Cx, shape: &[i64], fill_value: Operand, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
+    let shape = checked_shape(shape)?;
+    let value = number(&fill_value)?;
+    let dtype = dtype.unwrap_or_else(|| match (&fill_value, value) {
+        (Operand::Tensor(t), _) => t.dtype(),
+        (_, Scalar::Bool(_)) => DType::Bool,
+        _ => default_dtype(),
+    });
+    filled(cx, &shape, value, dtype)
+}
+
+/// A tensor whose values are unspecified until they are written.
+///
+/// ```
+/// # use sampan_core::ops::creation::empty;
+/// assert_eq!(empty([2, 3]).shape(), [2, 3]);
+/// ```
+#[op(non_diff, samples = shape_samples, peer = "none: unspecified values")]
+fn empty(cx: &Cx, shape: &[i64], #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
+    cx.out(&checked_shape(shape)?, dtype.unwrap_or_else(default_dtype))
+}
+
+/// Zeros in the shape (and, unless one is given, the dtype) of `x`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([3i64, 4]).zeros_like().to_vec::<i64>(), [0, 0]);
+/// ```
+#[op(non_diff, samples = like_samples)]
+fn zeros_like(cx: &Cx, x: &Tensor, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
+    filled(cx, x.shape(), Scalar::Int(0), dtype.unwrap_or(x.dtype()))
+}
+
+/// Ones in the shape (and, unless one is given, the dtype) of `x`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([3i64, 4]).ones_like().to_vec::<i64>(), [1, 1]);
+/// ```
+#[op(non_diff, samples = like_samples)]
+fn ones_like(cx: &Cx, x: &Tensor, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
+    filled(cx, x.shape(), Scalar::Int(1), dtype.unwrap_or(x.dtype()))
+}
+
+/// One number in the shape (and, unless one is given, the dtype) of `x`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([3i64, 4]).full_like(9).to_vec::<i64>(), [9, 9]);
+/// ```
+#[op(non_diff, samples = full_like_samples)]
+fn full_like(cx: &Cx, x: &Tensor, fill_value: Operand, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
+    filled(cx, x.shape(), number(&fill_value)?, dtype.unwrap_or(x.dtype()))
+}
+
+/// Unspecified values in the shape (and, unless one is given, the dtype) of `x`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([3i64, 4]).empty_like().shape(), [2]);
+/// ```
+#[op(non_diff, samples = like_samples, peer = "none: unspecified values")]
+fn empty_like(cx: &Cx, x: &Tensor, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
+    cx.out(x.shape(), dtype.unwrap_or(x.dtype()))
+}
+
+/// The numbers from `start` up to, not including, `end` in steps of `step`; with `end` left out, from 0 up to `start`.
+/// Integers give int64, otherwise the default float, unless a dtype is given.
+///
+/// ```
+/// # use sampan_core::ops::creation::arange;
+/// assert_eq!(arange(3, None, 1).to_vec::<i64>(), [0, 1, 2]);
+/// assert_eq!(arange(5, 0, -2).to_vec::<i64>(), [5, 3, 1]);
+/// ```
+#[op(non_diff, samples = arange_samples)]
+fn arange(
+    cx: &Cx,
+    #[default(0)] start: Scalar,
+    #[default(None)] end: Option<Scalar>,
+    #[default(1)] step: Scalar,
+    #[opt(None)] dtype: Option<DType>,
+) -> Result<Tensor> {
+    let (start, end) = end.map_or((Scalar::Int(0), start), |end| (start, end));
+    let whole = [start, end, step].iter().all(|v| !matches!(v, Scalar::Float(_)));
+    let dtype = dtype.unwrap_or_else(|| if whole { DType::Int64 } else { default_dtype() });
+    let (a, b, s) = (start.to_f64(), end.to_f64(), step.to_f64());
+    ensure!(a.is_finite() && b.is_finite() && s.is_finite(), "the bounds and the step must be finite, got {a}, {b}, {s}");
+    ensure!(s != 0.0, "step cannot be 0");
+    // Whole numbers are counted exactly; an f64 would round beyond 2⁵³.
+    let len = if whole {
+        let (a, b, s) = (start.to_i64() as i128, end.to_i64() as i128, step.to_i64() as i128);
+        let span = if s > 0 { b - a } else { a - b };
+        if span <= 0 { 0.0 } else { ((span + s.abs() - 1) / s.abs()) as f64 }
+    } else {
+        ((b - a) / s).ceil().max(0.0)
+    };
+    ensure!(len < (1u64 << 48) as f64, "{len} elements are too many for this machine");
+    let out = cx.out([len as usize], dtype)?;
+    cx.cpu(|| {
+        match_dtype!(dtype, T => {
+            let mut data = out.data_mut::<T>();
+            if whole {
+                let (a, s) = (start.to_i64(), step.to_i64());
+                arrange::fill_with(data.slice(), |i| T::from_i64(a.wrapping_add(s.wrapping_mul(i as i64))));
+            } else {
+                arrange::fill_with(data.slice(), |i| T::from_f64(a + s * i as f64));
+            }
+        });
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// `num` numbers from `start` to `stop`, both included, evenly spaced.
+///
+/// ```
+/// # use sampan_core::ops::creation::linspace;
+/// assert_eq!(linspace(0, 1, 5).to_vec::<f32>(), [0.0, 0.25, 0.5, 0.75, 1.0]);
+/// ```
+#[op(non_diff, samples = linspace_samples)]
+fn linspace(cx: &Cx, start: Operand, stop: Operand, num: i64, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
+    spaced(cx, &start, &stop, num, dtype, |v| v)
+}
+
+/// `num` powers of `base`, their exponents evenly spaced from `start` to `stop`, both included.
+///
+/// ```
+/// # use sampan_core::ops::creation::logspace;
+/// assert_eq!(logspace(0, 2, 3, 10).to_vec::<f32>(), [1.0, 10.0, 100.0]);
+/// ```
+#[op(non_diff, samples = logspace_samples)]
+fn logspace(
+    cx: &Cx,
+    start: Operand,
+    stop: Operand,
+    num: i64,
+    #[default(10.0)] base: Operand,
+    #[opt(None)] dtype: Option<DType>,
+) -> Result<Tensor> {
+    let base = number(&base)?.to_f64();
+    spaced(cx, &start, &stop, num, dtype, move |v| base.powf(v))
+}
+
+fn spaced(
+    cx: &Cx,
+    start: &Operand,
+    stop: &Operand,
+    num: i64,
+    dtype: Option<DType>,
+    f: impl Fn(f64) -> f64 + Sync + Send + Copy,
+) -> Result<Tensor> {
+    ensure!(num >= 0, "num cannot be negative, got {num}");
+    let dtype = dtype.unwrap_or_else(default_dtype);
+    let out = cx.out([num as usize], dtype)?;
+    cx.cpu(|| {
+        let (a, b) = (number(start)?.to_f64(), number(stop)?.to_f64());
+        let step = if num > 1 { (b - a) / (num - 1) as f64 } else { 0.0 };
+        // From both ends, so that the last number is `stop` itself.
+        let at = move |i: i64| if i < num / 2 || num == 1 { a + step * i as f64 } else { b - step * (num - 1 - i) as f64 };
+        match_dtype!(dtype, T => arrange::fill_with(out.data_mut::<T>().slice(), |i| T::from_f64(f(at(i as i64)))));
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// A matrix with ones on the diagonal; square unless `num_columns` is given.
+///
+/// ```
+/// # use sampan_core::ops::creation::eye;
+/// assert_eq!(eye(2, None).to_vec::<f32>(), [1.0, 0.0, 0.0, 1.0]);
+/// ```
+#[op(non_diff, samples = eye_samples)]
+fn eye(
+    cx: &Cx,
+    num_rows: i64,
+    #[default(None)] num_columns: Option<i64>,
+    #[opt(None)] dtype: Option<DType>,
+) -> Result<Tensor> {
+    let shape = checked_shape(&[num_rows, num_columns.unwrap_or(num_rows)])?;
+    let dtype = dtype.unwrap_or_else(default_dtype);
+    let out = cx.zeros(&shape, dtype)?;
+    cx.cpu(|| {
+        match_dtype!(dtype, T => {
+            out.data_mut::<T>().slice().iter_mut().step_by(shape[1] + 1).take(shape[1]).for_each(|v| *v = T::from_i64(1));
+        });
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// A copy in memory of its own, through which gradients flow. (A Rust `clone()` is another handle on the same tensor.)
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([1i64, 2]);
+/// assert!(!x.assign().shares_memory(&x));
+/// ```
+#[op(samples = real_line, also("clone"), onnx = "Identity")]
+fn assign(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    cx.grad(x.try_clone_data()?, &[], |g| Ok(g.grad()))
+}
+
+/// Sets every element to one number.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1i64, 2]).fill_(7).to_vec::<i64>(), [7, 7]);
+/// ```
+#[op(samples = fill_samples, peer = "lambda x, value: x.clone().fill_(value)")]
+fn fill_(cx: &Cx, x: &Tensor, value: Operand) -> Result<Tensor> {
+    let out = filled(cx, x.shape(), number(&value)?, x.dtype())?;
+    let has_value_tensor = value.tensor().is_some();
+    cx.grad(out, &[], move |g| {
+        let mut grads = vec![Some(g.grad().zeros_like())];
+        if has_value_tensor {
+            grads.push(None);
+        }
+        Ok(grads)
+    })
+}
+
+/// Sets every element to zero.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1i64, 2]).zero_().to_vec::<i64>(), [0, 0]);
+/// ```
+#[op(samples = real_line, peer = "lambda x: x.clone().zero_()")]
+fn zero_(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    let out = cx.zeros(x.shape(), x.dtype())?;
+    cx.grad(out, &[], |g| Ok(g.grad().zeros_like()))
+}
+
+fn shape_samples() -> Vec<Sample> {
+    vec![sample![[2, 3]], sample![[2]; dtype = DType::Int64], sample![Vec::<i64>::new()], sample![[0, 2]]]
+}
+fn full_samples() -> Vec<Sample> {
+    vec![
+        sample![[2, 3], 1.5],
+        sample![[2], 3],
+        sample![[2], true],
+        sample![Vec::<i64>::new(), 7; dtype = DType::Int32],
+        sample![[0], 1.0],
+    ]
+}
+fn like_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 3])], sample![ints([2], 0, 5); dtype = DType::Float32], sample![randn([])]]
+}
+fn full_like_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 3]), 1.5], sample![ints([2], 0, 5), 2.5], sample![randn([]), 3; dtype = DType::Int32]]
+}
+fn arange_samples() -> Vec<Sample> {
+    vec![
+        sample![5],
+        sample![5, 0, -2],
+        sample![0.5, 3.0, 0.4],
+        sample![3, 0],
+        sample![1, 4; dtype = DType::Float32],
+    ]
+}
+fn linspace_samples() -> Vec<Sample> {
+    vec![
+        sample![0, 1, 5],
+        sample![5.0, -3.0, 4],
+        sample![2, 9, 1],
+        sample![0, 7, 3; dtype = DType::Int32],
+    ]
+}
+fn logspace_samples() -> Vec<Sample> {
+    vec![sample![0, 2, 3], sample![1.0, 2.0, 4, 2.0], sample![2, 9, 1]]
+}
+fn eye_samples() -> Vec<Sample> {
+    vec![sample![3], sample![2, 4], sample![4, 2; dtype = DType::Int64]]
+}
+fn fill_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 3]), 1.5], sample![ints([3], 0, 5), 2], sample![randn([]), 0.5]]
 }

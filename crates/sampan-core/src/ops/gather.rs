@@ -492,7 +492,8 @@ fn gather_nd_samples() -> Vec<Sample> {
         sample![randn([2, 3, 2]), values([1i64, 2, 0, 0, 1, 2], [3, 2])],
         sample![randn([2, 3]), values([1i64, 0, 1], [3, 1])],
         sample![randn([2, 3]), values([1i64, 2, 0, 0], [2, 1, 2])],
-        sample![randn([3]), values(Vec::<i64>::new(), [2, 0])].no_peer("Paddle's result for empty tuples has no gradient"),
+        sample![randn([3]), values(Vec::<i64>::new(), [2, 0])]
+            .no_peer("Paddle's result for empty tuples has no gradient"),
     ]
 }
 fn take_along_axis_samples() -> Vec<Sample> {
@@ -519,8 +520,10 @@ fn untake_along_samples() -> Vec<Sample> {
     ]
 }
 fn index_sample_samples() -> Vec<Sample> {
-    vec![sample![randn([2, 3]), values([2i64, 0, 1, 1], [2, 2])], sample![randn([2, 3]), values(Vec::<i32>::new(), [2, 0])]
-        .no_peer("Paddle refuses an empty index")]
+    vec![
+        sample![randn([2, 3]), values([2i64, 0, 1, 1], [2, 2])],
+        sample![randn([2, 3]), values(Vec::<i32>::new(), [2, 0])].no_peer("Paddle refuses an empty index"),
+    ]
 }
 fn take_samples() -> Vec<Sample> {
     vec![
@@ -550,7 +553,10 @@ fn embedding_rows_samples() -> Vec<Sample> {
     ]
 }
 fn unembed_samples() -> Vec<Sample> {
-    vec![sample![randn([2, 2, 3]), values([1i64, 0, 1, 3], [2, 2]), 5, 0], sample![randn([2]), values([1i64], []), 3, -1]]
+    vec![
+        sample![randn([2, 2, 3]), values([1i64, 0, 1, 3], [2, 2]), 5, 0],
+        sample![randn([2]), values([1i64], []), 3, -1],
+    ]
 }
 fn one_hot_samples() -> Vec<Sample> {
     vec![

@@ -2,7 +2,8 @@
 
 use super::elementwise::sum_to;
 use super::prelude::*;
-use sampan_kernels::gemm::{Batch, Gemm, Mat, MatMut, batched_matmul};
+use sampan_kernels::View;
+use sampan_kernels::gemm::{Batch, Gemm, Mat, MatMut, batched_matmul, matmul as matmul_kernel};
 
 /// The matrix product, with vectors and batches as in NumPy; either operand may be taken transposed.
 ///
@@ -89,6 +90,218 @@ fn product<T: Gemm>(x: &Tensor, y: &Tensor, out: &Tensor, batch: &[usize], m: us
     );
 }
 
+/// The product of two matrices; more axes are batches, as in `matmul`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[1i64, 2], [3, 4]]);
+/// assert_eq!(x.mm(&x).to_vec::<i64>(), [7, 10, 15, 22]);
+/// ```
+#[op(samples = mm_samples, amp = "white")]
+fn mm(input: &Tensor, mat2: &Tensor) -> Result<Tensor> {
+    ensure!(input.ndim() >= 2 && mat2.ndim() >= 2, "both operands must be matrices");
+    input.try_matmul(mat2)
+}
+
+/// The products of two batches of matrices, `[b, m, k]` and `[b, k, n]`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[[1i64, 2]], [[3, 4]]]);
+/// assert_eq!(x.bmm(&Tensor::new([[[1i64], [1]], [[2], [2]]])).to_vec::<i64>(), [3, 14]);
+/// ```
+#[op(samples = bmm_samples, amp = "white", alias(mat2 = y))]
+fn bmm(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    ensure!(x.ndim() == 3 && y.ndim() == 3, "both operands must have three axes: [batch, rows, columns]");
+    ensure!(x.dim(0) == y.dim(0), "x holds {} matrices, y holds {}", x.dim(0), y.dim(0));
+    x.try_matmul(y)
+}
+
+/// A matrix times a vector.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).mv(&Tensor::new([1i64, 1])).to_vec::<i64>(), [3, 7]);
+/// ```
+#[op(samples = mv_samples, amp = "white")]
+fn mv(x: &Tensor, vec: &Tensor) -> Result<Tensor> {
+    ensure!(x.ndim() == 2 && vec.ndim() == 1, "takes a matrix and a vector");
+    x.try_matmul(vec)
+}
+
+/// The sum of the products of two vectors; of each pair of rows where both have two axes.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1.0f32, 2.0]).dot(&Tensor::new([3.0f32, 4.0])).to_f64(), 11.0);
+/// ```
+#[op(samples = dot_samples, amp = "white", alias(tensor = y))]
+fn dot(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    ensure!(x.shape() == y.shape(), "x and y must have the same shape");
+    ensure!(matches!(x.ndim(), 1 | 2), "takes vectors or batches of vectors, of one or two axes");
+    Ok(x.unsqueeze(-2).matmul(&y.unsqueeze(-1)).squeeze([-2, -1]))
+}
+
+/// The sum of products over the last axes: `out[…, *] = Σ x[…, k] y[*, k]`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[1i64, 2], [3, 4]]);
+/// assert_eq!(x.inner(&Tensor::new([1i64, 10])).to_vec::<i64>(), [21, 43]);
+/// ```
+#[op(samples = inner_samples, amp = "white")]
+fn inner(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    if x.ndim() == 0 || y.ndim() == 0 {
+        return x.try_multiply(y);
+    }
+    let (k, ky) = (x.dim(-1), y.dim(-1));
+    ensure!(k == ky, "the last axes must agree, x has {k} and y has {ky}");
+    let rows = |t: &Tensor| t.reshape_to([t.shape()[..t.ndim() - 1].iter().product(), k]);
+    let shape = [&x.shape()[..x.ndim() - 1], &y.shape()[..y.ndim() - 1]].concat();
+    Ok(rows(x).matrix_product(&rows(y).transpose_last()).reshape_to(shape))
+}
+
+/// Every product of an element of `x` with one of `y`, both flattened.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1i64, 2]).outer(&Tensor::new([3i64, 4])).to_vec::<i64>(), [3, 4, 6, 8]);
+/// ```
+#[op(samples = outer_samples, alias(vec2 = y))]
+fn outer(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    Ok(x.reshape_to([x.numel(), 1]) * y.reshape_to([1, y.numel()]))
+}
+
+/// The sum of the products along `axis`, with broadcasting.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]);
+/// assert_eq!(x.vecdot(&x, -1).to_vec::<f32>(), [5.0, 25.0]);
+/// ```
+#[op(module = "linalg", samples = vecdot_samples, also("vecdot"))]
+fn vecdot(x: &Tensor, y: &Tensor, #[default(-1)] axis: i64) -> Result<Tensor> {
+    Ok((x * y).sum(axis))
+}
+
+/// `beta * input + alpha * (x @ y)`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]);
+/// assert_eq!(x.addmm(&x, &x).to_vec::<f32>(), [8.0, 12.0, 18.0, 26.0]);
+/// ```
+#[op(inplace, samples = addmm_samples, amp = "white", alias(mat1 = x, mat2 = y))]
+fn addmm(input: &Tensor, x: &Tensor, y: &Tensor, #[opt(1.0)] beta: f64, #[opt(1.0)] alpha: f64) -> Result<Tensor> {
+    ensure!(x.ndim() == 2 && y.ndim() == 2, "x and y must be matrices");
+    add_product(input, x, y, beta, alpha)
+}
+
+/// `beta * input + alpha * bmm(x, y)`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[[1.0f32, 2.0], [3.0, 4.0]]]);
+/// assert_eq!(x.baddbmm(&x, &x).to_vec::<f32>(), [8.0, 12.0, 18.0, 26.0]);
+/// ```
+#[op(inplace, samples = baddbmm_samples, amp = "white", alias(batch1 = x, batch2 = y))]
+fn baddbmm(input: &Tensor, x: &Tensor, y: &Tensor, #[opt(1.0)] beta: f64, #[opt(1.0)] alpha: f64) -> Result<Tensor> {
+    ensure!(x.ndim() == 3 && y.ndim() == 3, "x and y must have three axes: [batch, rows, columns]");
+    ensure!(x.dim(0) == y.dim(0), "x holds {} matrices, y holds {}", x.dim(0), y.dim(0));
+    add_product(input, x, y, beta, alpha)
+}
+
+fn add_product(input: &Tensor, x: &Tensor, y: &Tensor, beta: f64, alpha: f64) -> Result<Tensor> {
+    let scale = |t: &Tensor, by: f64| if by == 1.0 { t.clone() } else { t * by };
+    let product = x.try_matmul(y)?;
+    let shape = broadcast(input.shape(), product.shape())?;
+    ensure!(
+        shape[..] == *product.shape(),
+        "input of shape {:?} does not broadcast to {:?}",
+        input.shape(),
+        product.shape()
+    );
+    scale(&product, alpha).try_add(scale(input, beta))
+}
+
+/// `x @ weight + bias`: the affine map of a fully connected layer. `weight` is `[in_features, out_features]`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let (x, weight) = (Tensor::new([[1.0f32, 2.0]]), Tensor::new([[1.0f32, 0.0, 1.0], [0.0, 1.0, 1.0]]));
+/// assert_eq!(x.linear(&weight, Some(&Tensor::new([0.5f32, 0.5, 0.5]))).to_vec::<f32>(), [1.5, 2.5, 3.5]);
+/// ```
+#[op(module = "nn.functional", samples = linear_samples, amp = "white", reference = linear_composite)]
+fn linear(cx: &Cx, x: &Tensor, weight: &Tensor, #[default(None)] bias: Option<&Tensor>) -> Result<Tensor> {
+    ensure!(x.ndim() >= 1, "x needs at least one axis, of the features");
+    ensure!(weight.ndim() == 2, "weight must be a matrix [in_features, out_features]");
+    let (k, n) = (x.dim(-1), weight.dim(-1));
+    if k != weight.dim(0) {
+        return Err(Error::invalid(format!("x has {k} columns, weight has {} rows", weight.dim(0)))
+            .hint(format!("set in_features={k}")));
+    }
+    let mut dtype = promote_tensors(x, weight);
+    if let Some(b) = bias {
+        ensure!(b.shape() == [n], "bias has shape {:?}, weight has {n} columns", b.shape());
+        dtype = crate::promote::promote(dtype, b.dtype());
+    }
+    if dtype == DType::Bool {
+        return Err(Error::dtype("bool matrices cannot be multiplied").hint("cast to a number first"));
+    }
+    let lead = &x.shape()[..x.ndim() - 1];
+    let m: usize = lead.iter().product();
+    let shape = [lead, &[n]].concat();
+    let out = cx.out(&shape, dtype)?;
+    cx.cpu(|| {
+        let (x, w) = (x.reshape_to([m, k]).try_cast(dtype)?, weight.try_cast(dtype)?);
+        let bias = bias.map(|b| b.try_cast(dtype)).transpose()?.map(|b| b.contiguous());
+        match_dtype!(dtype, T in number => affine::<T>(&x, &w, bias.as_ref(), &out), else => {});
+        Ok(())
+    })?;
+    let biased = bias.is_some();
+    cx.grad(out, &[x, weight], move |g| {
+        let (x, w) = (g.saved(0), g.saved(1));
+        let rows = g.grad().reshape_to([m, n]);
+        let mut grads = vec![
+            g.if_needed(0, || rows.matrix_product(&w.transpose_last()).reshape_to(x.shape())),
+            g.if_needed(1, || x.reshape_to([m, k]).transpose_last().matrix_product(&rows)),
+        ];
+        if biased {
+            grads.push(g.if_needed(2, || rows.sum(0)));
+        }
+        Ok(grads)
+    })
+}
+
+fn linear_composite(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+    let out = x.try_matmul(weight)?;
+    bias.map_or(Ok(out.clone()), |b| out.try_add(b))
+}
+
+/// The product on top of the bias, which every row of the output starts from.
+fn affine<T: Gemm>(x: &Tensor, w: &Tensor, bias: Option<&Tensor>, out: &Tensor) {
+    let (m, k, n) = (x.dim(0), x.dim(1), w.dim(1));
+    let mut data = out.data_mut::<T>();
+    let c = data.slice();
+    if let Some(b) = bias {
+        let b = b.data::<T>();
+        let rows = View { data: b.slice(), shape: &[m, n], strides: &[0, 1], offset: 0 };
+        sampan_kernels::copy::copy_strided(rows, c);
+    }
+    let (xd, wd) = (x.data::<T>(), w.data::<T>());
+    let mat = |t: &Tensor| (t.layout().offset, t.strides()[0], t.strides()[1]);
+    let ((xo, xr, xc), (wo, wr, wc)) = (mat(x), mat(w));
+    matmul_kernel(
+        m,
+        n,
+        k,
+        Mat { data: xd.view().data, offset: xo, row_stride: xr, col_stride: xc },
+        Mat { data: wd.view().data, offset: wo, row_stride: wr, col_stride: wc },
+        MatMut::rows(c, n),
+        bias.is_some(),
+    );
+}
+
 fn matmul_samples() -> Vec<Sample> {
     vec![
         sample![randn([2, 3]), randn([3, 4])],
@@ -102,4 +315,66 @@ fn matmul_samples() -> Vec<Sample> {
 
 fn product_samples() -> Vec<Sample> {
     vec![sample![randn([2, 3]), randn([3, 4])], sample![randn([2, 1, 2, 3]), randn([4, 3, 2])]]
+}
+
+fn mm_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 3]), randn([3, 4])], sample![randn([2, 0]), randn([0, 3])]]
+}
+
+fn bmm_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 2, 3]), randn([2, 3, 2])],
+        sample![ints([2, 2, 3], -3, 4), ints([2, 3, 1], -3, 4)].no_peer("floats only"),
+    ]
+}
+
+fn mv_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 3]), randn([3])], sample![randn([0, 3]), randn([3])]]
+}
+
+fn dot_samples() -> Vec<Sample> {
+    vec![sample![randn([3]), uniform([3], 0.3, 2.0)], sample![randn([2, 3]), uniform([2, 3], 0.3, 2.0)]]
+}
+
+fn inner_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3]), randn([2, 2, 3])],
+        sample![randn([3]), uniform([3], 0.3, 2.0)],
+        sample![randn([2, 3]), randn([])],
+        sample![randn([0, 3]), randn([2, 3])].no_peer("Paddle's reshape fails on it"),
+    ]
+}
+
+fn outer_samples() -> Vec<Sample> {
+    vec![sample![randn([3]), randn([2])], sample![randn([2, 2]), randn([3])], sample![randn([0]), randn([3])]]
+}
+
+fn vecdot_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3]), uniform([2, 3], 0.3, 2.0)],
+        sample![randn([2, 3]), uniform([3, 2, 1], 0.3, 2.0), 0].no_peer("Paddle does not broadcast here"),
+    ]
+}
+
+fn addmm_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 4]), randn([2, 3]), randn([3, 4])],
+        sample![randn([4]), randn([2, 3]), randn([3, 4]); beta = 0.5, alpha = 2.0],
+    ]
+}
+
+fn baddbmm_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 2, 2]), randn([2, 2, 3]), randn([2, 3, 2])],
+        sample![randn([2, 2, 2]), randn([2, 2, 3]), randn([2, 3, 2]); beta = 0.5, alpha = 2.0],
+    ]
+}
+
+fn linear_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3]), randn([3, 4]), randn([4])],
+        sample![randn([2, 2, 3]), randn([3, 2])],
+        sample![randn([3]), randn([3, 2]), randn([2])],
+        sample![randn([0, 3]), randn([3, 2]), randn([2])],
+    ]
 }

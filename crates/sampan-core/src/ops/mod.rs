@@ -1,18 +1,33 @@
 //! The ops, by family. Each file holds registry entries; everything else is read from those.
 
+pub mod activation;
 pub mod arithmetic;
+pub mod conv;
 pub mod creation;
+pub mod einsum;
 pub mod elementwise;
 pub mod gather;
 pub mod indexing;
 pub mod masking;
+pub mod joining;
 pub mod math;
 pub mod matmul;
+pub mod padding;
+pub mod pooling;
+pub mod cross_entropy;
+pub mod dropout;
+pub mod loss;
+pub mod normalization;
 pub mod random;
+pub mod rearrange;
 pub mod reduction;
 pub mod scatter;
 pub mod shape;
 pub mod slicing;
+pub(crate) mod windows;
+pub mod scan;
+pub mod sorting;
+pub mod softmax;
 
 /// What an op's file starts with.
 pub(crate) mod prelude {

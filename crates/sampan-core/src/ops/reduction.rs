@@ -2,6 +2,38 @@
 
 use super::prelude::*;
 use sampan_kernels::reduce;
+use smallvec::SmallVec;
+
+/// Which axes go, and the shapes that result with and without them.
+struct Plan {
+    mask: SmallVec<[bool; 5]>,
+    kept: Shape,
+    out: Shape,
+    /// Elements that meet in one result.
+    count: usize,
+}
+
+impl Plan {
+    fn new(x: &Tensor, axis: &Axes, keepdim: bool) -> Result<Plan> {
+        let mask = axis.mask(x.ndim())?;
+        let kept = Cx::reduced_shape(x.shape(), &mask, true);
+        let out = Cx::reduced_shape(x.shape(), &mask, keepdim);
+        let count = x.shape().iter().zip(&mask).filter(|&(_, &m)| m).map(|(&n, _)| n).product();
+        Ok(Plan { mask, kept, out, count })
+    }
+
+    /// The reduced axes, for another reduction over the same.
+    fn axes(&self) -> Vec<i64> {
+        (0..self.mask.len()).filter(|&i| self.mask[i]).map(|i| i as i64).collect()
+    }
+
+    /// Refuses to pick one of no elements, unless no result asks for it.
+    fn nonempty(&self, x: &Tensor) -> Result<()> {
+        let results: usize = self.out.iter().product();
+        ensure!(self.count > 0 || results == 0, "has no value over an empty axis, x is {:?}", x.shape());
+        Ok(())
+    }
+}
 
 /// The sum over `axis` (all axes by default). bool and int32 add up in int64.
 ///
@@ -24,18 +56,292 @@ fn sum(
     if dtype == DType::Bool {
         return Err(Error::dtype("cannot add up in bool").hint("leave dtype out to add up in int64"));
     }
-    let mask = axis.mask(x.ndim())?;
-    let kept = Cx::reduced_shape(x.shape(), &mask, true);
-    let out = cx.out(Cx::reduced_shape(x.shape(), &mask, keepdim), dtype)?;
+    let plan = Plan::new(x, &axis, keepdim)?;
+    let out = cx.out(&plan.out, dtype)?;
     cx.cpu(|| {
         let x = x.try_cast(dtype)?;
         match_dtype!(dtype, T in number => {
-            reduce::sum(x.data::<T>().view(), &mask, out.data_mut::<T>().slice())
+            reduce::sum(x.data::<T>().view(), &plan.mask, out.data_mut::<T>().slice())
         }, else => {});
         Ok(())
     })?;
-    let shape = x.shape_vec();
-    cx.grad(out, &[], move |g| Ok(g.grad().reshape_to(&kept).expand(&shape)))
+    let (shape, from) = (x.shape_vec(), x.dtype());
+    cx.grad(out, &[], move |g| Ok(g.grad().cast(from).reshape_to(&plan.kept).expand(&shape)))
+}
+
+/// The mean over `axis` (all axes by default), NaN over no elements. Integers and truth values give the default float.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]);
+/// assert_eq!(x.mean(()).to_f64(), 2.5);
+/// assert_eq!(x.mean(1).to_vec::<f32>(), [1.5, 3.5]);
+/// ```
+#[op(samples = mean_samples, onnx = "ReduceMean", amp = "black")]
+fn mean(
+    cx: &Cx,
+    x: &Tensor,
+    #[default(None)] axis: Axes,
+    #[opt(false)] keepdim: bool,
+    #[opt(None)] dtype: Option<DType>,
+) -> Result<Tensor> {
+    let dtype = dtype.unwrap_or(to_float(x.dtype()));
+    if !dtype.is_float() {
+        return Err(Error::dtype(format!("a mean is no {dtype}")).hint("leave dtype out, or pass a float"));
+    }
+    let plan = Plan::new(x, &axis, keepdim)?;
+    let out = cx.out(&plan.out, dtype)?;
+    cx.cpu(|| {
+        let x = x.try_cast(dtype)?;
+        match_dtype!(dtype, T in float => {
+            reduce::mean(x.data::<T>().view(), &plan.mask, out.data_mut::<T>().slice())
+        }, else => {});
+        Ok(())
+    })?;
+    let (shape, from) = (x.shape_vec(), x.dtype());
+    cx.grad(out, &[], move |g| {
+        let share = g.grad().cast(from) / plan.count.max(1) as f64;
+        Ok(share.reshape_to(&plan.kept).expand(&shape))
+    })
+}
+
+/// 1 where two tensors are equal (NaN equals NaN here) and 0 elsewhere, as floats: where a maximum was taken from.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([1.0f32, 2.0]);
+/// assert_eq!(x.tie_mask(&Tensor::new([2.0f32])).to_vec::<f32>(), [0.0, 1.0]);
+/// ```
+#[op(non_diff, samples = tie_samples, peer = "lambda x, y: (x == y).astype(x.dtype)")]
+fn tie_mask(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    cx.binary(x, &y.into(), real_fn!(|x, y| select(x == y || (x != x && y != y), T::ONE, T::ZERO)))
+}
+
+/// Max and min: the kernel, and a gradient that equal extremes share evenly.
+macro_rules! extreme {
+    ($cx:ident, $x:ident, $axis:ident, $keepdim:ident, $kernel:ident, $bools:ident) => {{
+        let plan = Plan::new($x, &$axis, $keepdim)?;
+        plan.nonempty($x)?;
+        let out = $cx.out(&plan.out, $x.dtype())?;
+        $cx.cpu(|| {
+            match_dtype!($x.dtype(), T in number => {
+                reduce::$kernel($x.data::<T>().view(), &plan.mask, out.data_mut::<T>().slice())
+            }, else => reduce::$bools($x.data().view(), &plan.mask, out.data_mut().slice()));
+            Ok(())
+        })?;
+        $cx.grad_from_output(out, &[$x], move |g| {
+            let mask = g.saved(0).tie_mask(&g.output(0).reshape_to(&plan.kept));
+            let ties = mask.sum_with(plan.axes(), SumOpts::new().keepdim(true));
+            Ok(mask * (g.grad().reshape_to(&plan.kept) / ties))
+        })
+    }};
+}
+
+/// The largest over `axis` (all axes by default); NaN where there is one. Equal maxima share the gradient evenly.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[1.0f32, 5.0], [3.0, 4.0]]);
+/// assert_eq!(x.max(()).to_f64(), 5.0);
+/// assert_eq!(x.max(0).to_vec::<f32>(), [3.0, 5.0]);
+/// ```
+#[op(samples = extreme_samples, onnx = "ReduceMax", also("amax"))]
+fn max(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: bool) -> Result<Tensor> {
+    extreme!(cx, x, axis, keepdim, max, any)
+}
+
+/// The smallest over `axis` (all axes by default); NaN where there is one. Equal minima share the gradient evenly.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[1.0f32, 5.0], [3.0, 4.0]]);
+/// assert_eq!(x.min(1).to_vec::<f32>(), [1.0, 3.0]);
+/// ```
+#[op(samples = extreme_samples, onnx = "ReduceMin", also("amin"))]
+fn min(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: bool) -> Result<Tensor> {
+    extreme!(cx, x, axis, keepdim, min, all)
+}
+
+/// The product over `axis` (all axes by default); its gradient is exact at zeros too. bool multiplies in int64.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]).prod(1).to_vec::<f32>(), [2.0, 12.0]);
+/// ```
+#[op(samples = prod_samples, onnx = "ReduceProd", amp = "black")]
+fn prod(
+    cx: &Cx,
+    x: &Tensor,
+    #[default(None)] axis: Axes,
+    #[opt(false)] keepdim: bool,
+    #[opt(None)] dtype: Option<DType>,
+) -> Result<Tensor> {
+    let dtype = dtype.unwrap_or(if x.dtype() == DType::Bool { DType::Int64 } else { x.dtype() });
+    if dtype == DType::Bool {
+        return Err(Error::dtype("cannot multiply in bool").hint("leave dtype out, or use all()"));
+    }
+    let plan = Plan::new(x, &axis, keepdim)?;
+    let out = cx.out(&plan.out, dtype)?;
+    cx.cpu(|| {
+        let x = x.try_cast(dtype)?;
+        match_dtype!(dtype, T in number => {
+            reduce::prod(x.data::<T>().view(), &plan.mask, out.data_mut::<T>().slice())
+        }, else => {});
+        Ok(())
+    })?;
+    cx.grad(out, &[x], move |g| {
+        let (x, g) = (g.saved(0), g.grad());
+        Ok(g.cast(x.dtype()).reshape_to(&plan.kept) * product_of_others(x, &plan))
+    })
+}
+
+/// For each element the product of the others that meet in its result, without division.
+fn product_of_others(x: &Tensor, plan: &Plan) -> Tensor {
+    // The reduced axes become one, at the end.
+    let rank = x.ndim() as i64;
+    let mut perm: Vec<i64> = (0..rank).filter(|&i| !plan.mask[i as usize]).collect();
+    perm.extend(plan.axes());
+    let turned = x.transpose(perm.as_slice());
+    let mut flat: Shape = turned.shape()[..x.ndim() - plan.axes().len()].into();
+    flat.push(plan.count);
+    let lines = turned.reshape_to(&flat);
+    let others = super::scan::product_before(&lines, -1, false) * super::scan::product_before(&lines, -1, true);
+    let mut back = vec![0i64; perm.len()];
+    perm.iter().enumerate().for_each(|(i, &a)| back[a as usize] = i as i64);
+    others.reshape_to(turned.shape()).transpose(back)
+}
+
+macro_rules! truth {
+    ($cx:ident, $x:ident, $axis:ident, $keepdim:ident, $kernel:ident) => {{
+        let plan = Plan::new($x, &$axis, $keepdim)?;
+        let out = $cx.out(&plan.out, DType::Bool)?;
+        $cx.cpu(|| {
+            let x = $x.try_cast(DType::Bool)?;
+            reduce::$kernel(x.data().view(), &plan.mask, out.data_mut().slice());
+            Ok(())
+        })?;
+        Ok(out)
+    }};
+}
+
+/// Is any element over `axis` (all axes by default) true or nonzero?
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[true, false], [false, false]]);
+/// assert_eq!(x.any(1).to_f64_vec(), [1.0, 0.0]);
+/// ```
+#[op(non_diff, samples = truth_samples)]
+fn any(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: bool) -> Result<Tensor> {
+    truth!(cx, x, axis, keepdim, any)
+}
+
+/// Are all elements over `axis` (all axes by default) true or nonzero?
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[true, true], [true, false]]);
+/// assert_eq!(x.all(1).to_f64_vec(), [1.0, 0.0]);
+/// ```
+#[op(non_diff, samples = truth_samples)]
+fn all(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: bool) -> Result<Tensor> {
+    truth!(cx, x, axis, keepdim, all)
+}
+
+/// `ln Σ eˣ` over `axis` (all axes by default), without overflow.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1000.0f32, -5.0]).logsumexp(()).to_f64(), 1000.0);
+/// ```
+#[op(samples = axis_samples, onnx = "ReduceLogSumExp", amp = "black")]
+fn logsumexp(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: bool) -> Result<Tensor> {
+    let dtype = to_float(x.dtype());
+    let plan = Plan::new(x, &axis, keepdim)?;
+    let out = cx.out(&plan.out, dtype)?;
+    cx.cpu(|| {
+        let x = x.try_cast(dtype)?;
+        match_dtype!(dtype, T in float => {
+            reduce::logsumexp(x.data::<T>().view(), &plan.mask, out.data_mut::<T>().slice())
+        }, else => {});
+        Ok(())
+    })?;
+    cx.grad_from_output(out, &[x], move |g| {
+        let shares = (g.saved(0) - g.output(0).reshape_to(&plan.kept)).exp();
+        Ok(shares * g.grad().reshape_to(&plan.kept))
+    })
+}
+
+/// The variance over `axis` (all axes by default): the sum of squared distances from the mean over `n - correction`.
+/// `unbiased` sets the correction to 1 or 0. Integers give the default float.
+///
+/// ```
+/// # use sampan_core::{Tensor, ops::reduction::VarOpts};
+/// let x = Tensor::new([1.0f32, 2.0, 3.0, 4.0]);
+/// assert_eq!(x.var_with((), VarOpts::new().unbiased(false)).to_f64(), 1.25);
+/// ```
+#[op(samples = var_samples, amp = "black")]
+fn var(
+    cx: &Cx,
+    x: &Tensor,
+    #[default(None)] axis: Axes,
+    #[opt(None)] unbiased: Option<bool>,
+    #[opt(false)] keepdim: bool,
+    #[opt(1.0)] correction: f64,
+) -> Result<Tensor> {
+    let correction = unbiased.map_or(correction, |u| u as u8 as f64);
+    let plan = Plan::new(x, &axis, keepdim)?;
+    let out = variance(cx, x, &plan, correction)?;
+    cx.grad(out, &[x], move |g| {
+        let deviation = deviation(g.saved(0), &plan);
+        Ok(deviation * (g.grad().reshape_to(&plan.kept) * (2.0 / freedom(&plan, correction))))
+    })
+}
+
+/// The standard deviation over `axis` (all axes by default): the root of `var`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([[1.0f32, 3.0, 5.0]]).std(1).to_vec::<f32>(), [2.0]);
+/// ```
+#[op(samples = std_samples, amp = "black")]
+fn std(
+    cx: &Cx,
+    x: &Tensor,
+    #[default(None)] axis: Axes,
+    #[opt(true)] unbiased: bool,
+    #[opt(false)] keepdim: bool,
+) -> Result<Tensor> {
+    let correction = unbiased as u8 as f64;
+    let plan = Plan::new(x, &axis, keepdim)?;
+    let out = cx.unary(&variance(cx, x, &plan, correction)?, real_fn!(|x| x.sqrt()))?;
+    cx.grad_from_output(out, &[x], move |g| {
+        let slope = g.grad() / (g.output(0) * freedom(&plan, correction));
+        Ok(deviation(g.saved(0), &plan) * slope.reshape_to(&plan.kept))
+    })
+}
+
+/// What a sum of squares is divided by; zero where the correction leaves nothing.
+fn freedom(plan: &Plan, correction: f64) -> f64 {
+    (plan.count as f64 - correction).max(0.0)
+}
+
+/// The distances from the mean.
+fn deviation(x: &Tensor, plan: &Plan) -> Tensor {
+    x - x.mean_with(plan.axes(), MeanOpts::new().keepdim(true))
+}
+
+fn variance(cx: &Cx, x: &Tensor, plan: &Plan, correction: f64) -> Result<Tensor> {
+    let dtype = to_float(x.dtype());
+    let out = cx.out(&plan.out, dtype)?;
+    cx.cpu(|| {
+        let x = x.try_cast(dtype)?;
+        match_dtype!(dtype, T in float => {
+            reduce::variance(x.data::<T>().view(), &plan.mask, freedom(plan, correction), out.data_mut::<T>().slice())
+        }, else => {});
+        Ok(())
+    })?;
+    Ok(out)
 }
 
 /// Reductions over one axis, several, all; kept and not; with empty and 0-d inputs.
@@ -47,5 +353,57 @@ pub(crate) fn axis_samples() -> Vec<Sample> {
         sample![randn([2, 3]), -1; keepdim = true],
         sample![randn([])],
         sample![randn([0, 3]), 0],
+    ]
+}
+fn mean_samples() -> Vec<Sample> {
+    let mut samples = axis_samples();
+    samples.push(sample![ints([2, 3], 0, 9), 0].no_peer("Paddle drops the fraction of a mean of integers"));
+    samples.push(sample![randn([2, 3]), 0; dtype = DType::Float64]);
+    samples
+}
+fn tie_samples() -> Vec<Sample> {
+    vec![sample![values(vec![1.0f32, 2.0, 2.0, 3.0], [2, 2]), values(vec![2.0f32, 3.0], [2, 1])]]
+}
+fn extreme_samples() -> Vec<Sample> {
+    vec![
+        sample![distinct([2, 3])],
+        sample![distinct([2, 3, 4]), 1],
+        sample![distinct([2, 3, 4]), [0, -1]; keepdim = true],
+        sample![distinct([])],
+        sample![distinct([0, 3]), 1],
+        sample![ints([2, 3], -9, 9), 0],
+        sample![values(vec![1.0f32, 3.0, 3.0, 2.0, 2.0, 2.0], [2, 3]), 1].no_grad("a kink where values are equal"),
+    ]
+}
+fn prod_samples() -> Vec<Sample> {
+    let mut samples = axis_samples();
+    samples.push(sample![values(vec![1.5f32, 0.0, 2.0, 0.0, 0.0, 3.0], [2, 3]), 1]);
+    samples.push(sample![ints([2, 3], 1, 4), 0]);
+    samples
+}
+pub(crate) fn truth_samples() -> Vec<Sample> {
+    vec![
+        sample![bools([2, 3])],
+        sample![bools([2, 3, 4]), [0, -1]; keepdim = true],
+        sample![ints([2, 3], 0, 2), 1],
+        sample![bools([])],
+        sample![bools([0, 3]), 0],
+    ]
+}
+fn var_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3])],
+        sample![randn([2, 3, 4]), 1; unbiased = false],
+        sample![randn([2, 3, 4]), [0, -1]; keepdim = true],
+        sample![randn([5]), 0; correction = 2.0],
+        sample![randn([0, 3]), 1],
+    ]
+}
+fn std_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3])],
+        sample![randn([2, 3, 4]), 1; unbiased = false],
+        sample![randn([2, 3, 4]), [0, -1]; keepdim = true],
+        sample![randn([0, 3]), 1],
     ]
 }

@@ -50,7 +50,7 @@ fn contiguous(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 2, 3, 4]).reshape([2, -1]).shape(), [2, 2]);
 /// ```
-#[op(samples = reshape_samples, onnx = "Reshape")]
+#[op(inplace, samples = reshape_samples, onnx = "Reshape")]
 fn reshape(x: &Tensor, shape: &[i64]) -> Result<Tensor> {
     x.try_reshape_to(reshape_target(x.shape(), shape)?)
 }
@@ -111,7 +111,7 @@ fn reshape_target(from: &[usize], to: &[i64]) -> Result<Shape> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2, 3]]).transpose([1, 0]).shape(), [3, 1]);
 /// ```
-#[op(samples = transpose_samples, onnx = "Transpose")]
+#[op(inplace, samples = transpose_samples, onnx = "Transpose")]
 fn transpose(cx: &Cx, x: &Tensor, perm: &[i64]) -> Result<Tensor> {
     ensure!(perm.len() == x.ndim(), "perm {perm:?} must name all {} axes once", x.ndim());
     let mut order = Shape::new();
@@ -147,7 +147,7 @@ impl Tensor {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).t().to_vec::<i64>(), [1, 3, 2, 4]);
 /// ```
-#[op(samples = t_samples)]
+#[op(inplace, samples = t_samples)]
 fn t(x: &Tensor) -> Result<Tensor> {
     match x.ndim() {
         0 | 1 => Ok(x.clone()),
@@ -162,7 +162,7 @@ fn t(x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64], [2]]).expand([2, 3]).to_vec::<i64>(), [1, 1, 1, 2, 2, 2]);
 /// ```
-#[op(samples = expand_samples, onnx = "Expand")]
+#[op(samples = expand_samples, onnx = "Expand", also("broadcast_to"))]
 fn expand(cx: &Cx, x: &Tensor, shape: &[i64]) -> Result<Tensor> {
     ensure!(shape.len() >= x.ndim(), "shape {shape:?} has fewer axes than x");
     let lead = shape.len() - x.ndim();
@@ -188,7 +188,7 @@ fn expand(cx: &Cx, x: &Tensor, shape: &[i64]) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[[1i64, 2]]]).squeeze(0).shape(), [1, 2]);
 /// ```
-#[op(samples = squeeze_samples, onnx = "Squeeze")]
+#[op(inplace, samples = squeeze_samples, onnx = "Squeeze")]
 fn squeeze(x: &Tensor, #[default(None)] axis: Axes) -> Result<Tensor> {
     let mask = axis.mask(x.ndim())?;
     let shape: Shape = x.shape().iter().zip(&mask).filter(|&(&n, &m)| n != 1 || !m).map(|(&n, _)| n).collect();
@@ -201,7 +201,7 @@ fn squeeze(x: &Tensor, #[default(None)] axis: Axes) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 2]).unsqueeze([0, 2]).shape(), [1, 2, 1]);
 /// ```
-#[op(samples = unsqueeze_samples, onnx = "Unsqueeze")]
+#[op(inplace, samples = unsqueeze_samples, onnx = "Unsqueeze")]
 fn unsqueeze(x: &Tensor, axis: &[i64]) -> Result<Tensor> {
     let mut shape = x.shape_vec();
     for &a in axis {
@@ -251,4 +251,59 @@ fn squeeze_samples() -> Vec<Sample> {
 }
 fn unsqueeze_samples() -> Vec<Sample> {
     vec![sample![randn([2, 3]), [0, 2]], sample![randn([]), 0], sample![randn([0, 3]), -1]]
+}
+
+/// The axes from `start_axis` to `stop_axis` merged into one; a 0-d tensor becomes a vector of one element.
+///
+/// ```
+/// # use sampan_core::{DType, Tensor};
+/// assert_eq!(Tensor::zeros([2, 3, 4], DType::Float32).flatten(1, -1).shape(), [2, 12]);
+/// ```
+#[op(inplace, samples = flatten_samples, alias(start_dim = start_axis, end_dim = stop_axis))]
+fn flatten(x: &Tensor, #[default(0)] start_axis: i64, #[default(-1)] stop_axis: i64) -> Result<Tensor> {
+    let (start, stop) = (resolve_axis(start_axis, x.ndim())?, resolve_axis(stop_axis, x.ndim())?);
+    ensure!(start <= stop, "start_axis {start_axis} lies after stop_axis {stop_axis}");
+    let shape = x.shape();
+    let merged = shape.get(start..=stop).map_or(1, |s| s.iter().product());
+    let tail = shape.get(stop + 1..).unwrap_or_default();
+    x.try_reshape_to([&shape[..start], &[merged], tail].concat())
+}
+
+/// Axes moved to other places; the others keep their order.
+///
+/// ```
+/// # use sampan_core::{DType, Tensor};
+/// assert_eq!(Tensor::zeros([2, 3, 4], DType::Float32).moveaxis(0, 2).shape(), [3, 4, 2]);
+/// ```
+#[op(samples = moveaxis_samples, also("movedim"))]
+fn moveaxis(x: &Tensor, source: &[i64], destination: &[i64]) -> Result<Tensor> {
+    ensure!(source.len() == destination.len(), "source {source:?} and destination {destination:?} differ in length");
+    let rank = x.ndim();
+    let mut perm: Vec<Option<i64>> = vec![None; rank];
+    let mut left: Vec<i64> = (0..rank as i64).collect();
+    for (&s, &d) in source.iter().zip(destination) {
+        let (s, d) = (resolve_axis(s, rank)? as i64, resolve_axis(d, rank)?);
+        if rank == 0 {
+            continue;
+        }
+        ensure!(left.contains(&s), "source {source:?} names axis {s} twice");
+        ensure!(perm[d].is_none(), "destination {destination:?} names axis {d} twice");
+        left.retain(|&a| a != s);
+        perm[d] = Some(s);
+    }
+    let mut left = left.into_iter();
+    x.try_transpose(perm.into_iter().map(|p| p.or_else(|| left.next()).unwrap_or_default()).collect::<Vec<i64>>())
+}
+
+fn flatten_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3, 4])],
+        sample![randn([2, 3, 4]), 1],
+        sample![randn([2, 3, 4]), 0, 1],
+        sample![randn([])],
+        sample![randn([0, 3])],
+    ]
+}
+fn moveaxis_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 3, 4]), 0, -1], sample![randn([2, 3, 4]), [0, 2], [1, 0]], sample![randn([2, 3]), [0], [1]]]
 }

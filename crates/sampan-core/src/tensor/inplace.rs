@@ -12,6 +12,9 @@ impl Tensor {
     /// Replaces this handle's values by those of a computed tensor, keeping its memory. Its history becomes that of the
     /// computed one.
     pub(crate) fn take_inplace(&mut self, out: Tensor, op: &str) -> Result<()> {
+        if out.shares_memory(self) && out.dtype() == self.dtype() && out.numel() == self.numel() {
+            return self.take_shape(out, op);
+        }
         if out.shape() != self.shape() {
             return Err(Error::invalid(format!(
                 "the result has shape {:?}, which does not fit in place into {:?}",
@@ -38,6 +41,24 @@ impl Tensor {
                 extra: OnceLock::new(),
             });
         }
+        Ok(())
+    }
+
+    /// The in-place form of `reshape` and its like: nothing is written, the handle sees its memory under another shape.
+    fn take_shape(&mut self, out: Tensor, op: &str) -> Result<()> {
+        if grad_enabled() && self.requires_grad() && self.is_leaf() {
+            return self.check_inplace(true, op);
+        }
+        self.0 = Arc::new(Inner {
+            storage: self.0.storage.clone(),
+            layout: out.layout().clone(),
+            dtype: self.0.dtype,
+            stop_gradient: AtomicBool::new(self.stop_gradient()),
+            history: out.history().cloned(),
+            made_at: out.0.made_at,
+            is_view: self.0.is_view,
+            extra: OnceLock::new(),
+        });
         Ok(())
     }
 
@@ -108,14 +129,6 @@ impl Tensor {
                 .in_op("set_value"));
         }
         crate::autograd::no_grad(|| self.overwrite(values, false))
-    }
-
-    /// Fills the memory with one number. Not recorded; allowed on parameters inside `no_grad`.
-    pub fn try_fill_(&mut self, value: impl Into<Scalar>) -> Result<()> {
-        self.check_inplace(false, "fill_")?;
-        let value = value.into();
-        let filled = Tensor::full_like_scalar_value(self, value);
-        self.take_inplace(filled, "fill_")
     }
 
     /// A tensor like another one, every element one number.

@@ -1,12 +1,15 @@
 //! The tensor: a counted handle on a layout over shared memory, with its place in the recorded graph.
 
 mod data;
+mod display;
 mod grad;
 pub mod indexing;
 mod inplace;
 mod operators;
+mod update;
 
 pub use data::{Data, DataMut, FromNested};
+pub use display::{PrintOptions, print_options, set_printoptions};
 
 use crate::autograd::History;
 use crate::shape::{Layout, Shape};
@@ -223,11 +226,5 @@ impl Tensor {
     /// The place a user's error should name it by.
     pub(crate) fn describe(&self) -> String {
         format!("{:?} {}", self.shape(), self.dtype())
-    }
-}
-
-impl std::fmt::Debug for Tensor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Tensor(shape={:?}, dtype={})", self.shape(), self.dtype())
     }
 }

@@ -1,4 +1,5 @@
 //! One binary for all integration tests of the core.
 
+mod display;
 mod golden;
 mod registry;

@@ -1,0 +1,109 @@
+//! Filling, joining and masking whole arrays.
+
+use crate::elementwise::CHUNK;
+use crate::{Element, parallel};
+
+/// Every element one value.
+pub fn fill<T: Element>(dst: &mut [T], value: T) {
+    parallel::for_each_chunk_mut(dst, CHUNK, 1, |_, y| y.fill(value));
+}
+
+/// `dst[i] = f(i)`.
+pub fn fill_with<T: Element>(dst: &mut [T], f: impl Fn(usize) -> T + Sync + Send) {
+    parallel::for_each_chunk_mut(dst, CHUNK, 2, |i, y| {
+        y.iter_mut().enumerate().for_each(|(j, v)| *v = f(i * CHUNK + j));
+    });
+}
+
+/// Joins arrays along an axis with `outer` positions before it: row after row, one run of every part.
+pub fn concat<T: Element>(parts: &[&[T]], outer: usize, dst: &mut [T]) {
+    if dst.is_empty() {
+        return;
+    }
+    let widths: Vec<usize> = parts.iter().map(|p| p.len() / outer).collect();
+    let width: usize = widths.iter().sum();
+    assert_eq!(width * outer, dst.len(), "concat: the destination has another size");
+    parallel::for_each_chunk_mut(dst, CHUNK, 1, |i, y| {
+        let (mut row, mut column) = (i * CHUNK / width, i * CHUNK % width);
+        // The part in which this piece begins, and the place in it.
+        let mut part = 0;
+        while column >= widths[part] {
+            column -= widths[part];
+            part += 1;
+        }
+        let mut done = 0;
+        while done < y.len() {
+            let run = (widths[part] - column).min(y.len() - done);
+            let from = row * widths[part] + column;
+            y[done..done + run].copy_from_slice(&parts[part][from..from + run]);
+            done += run;
+            column = 0;
+            part += 1;
+            if part == parts.len() {
+                part = 0;
+                row += 1;
+            }
+        }
+    });
+}
+
+/// Copies matrices of `rows × cols`, keeping one side of a diagonal and zeros beyond it.
+pub fn triangle<T: Element>(src: &[T], dst: &mut [T], rows: usize, cols: usize, diagonal: i64, lower: bool) {
+    assert_eq!(src.len(), dst.len(), "triangle: the destination has another size");
+    if dst.is_empty() {
+        return;
+    }
+    let lines = (CHUNK / cols).max(1);
+    parallel::for_each_chunk_mut(dst, lines * cols, 1, |i, piece| {
+        for (j, y) in piece.chunks_mut(cols).enumerate() {
+            let line = i * lines + j;
+            let x = &src[line * cols..(line + 1) * cols];
+            let at = ((line % rows) as i64).saturating_add(diagonal);
+            let kept = if lower {
+                0..at.saturating_add(1).clamp(0, cols as i64) as usize
+            } else {
+                at.clamp(0, cols as i64) as usize..cols
+            };
+            y[..kept.start].fill(T::zeroed());
+            y[kept.end..].fill(T::zeroed());
+            y[kept.clone()].copy_from_slice(&x[kept]);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joins_rows_of_any_width() {
+        for (outer, widths) in [(3, vec![2, 0, 5]), (1, vec![40_000, 3]), (700, vec![64, 1, 37]), (2, vec![0, 30_001])] {
+            let parts: Vec<Vec<i32>> =
+                widths.iter().enumerate().map(|(p, &w)| (0..(outer * w) as i32).map(|i| i * 10 + p as i32).collect()).collect();
+            let slices: Vec<&[i32]> = parts.iter().map(|p| p.as_slice()).collect();
+            let mut expected = Vec::new();
+            for r in 0..outer {
+                for (p, &w) in parts.iter().zip(&widths) {
+                    expected.extend_from_slice(&p[r * w..(r + 1) * w]);
+                }
+            }
+            let mut y = vec![0; expected.len()];
+            concat(&slices, outer, &mut y);
+            assert_eq!(y, expected);
+        }
+    }
+
+    #[test]
+    fn keeps_triangles() {
+        let x: Vec<i32> = (1..=12).collect();
+        let mut y = vec![0; 12];
+        triangle(&x, &mut y, 2, 3, 0, true);
+        assert_eq!(y, [1, 0, 0, 4, 5, 0, 7, 0, 0, 10, 11, 0]);
+        triangle(&x, &mut y, 2, 3, 1, false);
+        assert_eq!(y, [0, 2, 3, 0, 0, 6, 0, 8, 9, 0, 0, 12]);
+        triangle(&x, &mut y, 2, 3, i64::MAX, true);
+        assert_eq!(y, x);
+        triangle(&x, &mut y, 2, 3, i64::MIN, true);
+        assert_eq!(y, [0; 12]);
+    }
+}
