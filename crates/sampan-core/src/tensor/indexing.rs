@@ -312,7 +312,7 @@ impl Tensor {
     /// Like [`set`](Self::set), returning the error instead of panicking.
     #[track_caller]
     pub fn try_set(&mut self, index: impl IntoIndices, value: impl Into<Operand>) -> Result<()> {
-        self.assign(index.into_indices(), value.into(), false)
+        self.write_index(index.into_indices(), value.into(), false)
     }
 
     /// Adds `value` to the part of the tensor that an index names; where positions repeat, each counts.
@@ -332,17 +332,17 @@ impl Tensor {
     /// Like [`add_at`](Self::add_at), returning the error instead of panicking.
     #[track_caller]
     pub fn try_add_at(&mut self, index: impl IntoIndices, value: impl Into<Operand>) -> Result<()> {
-        self.assign(index.into_indices(), value.into(), true)
+        self.write_index(index.into_indices(), value.into(), true)
     }
 
     /// [`set`](Self::set) or [`add_at`](Self::add_at) with an encoded index: what `x[index] = value` in Python calls.
     #[track_caller]
     pub fn try_setitem_(&mut self, index: &Value, value: impl Into<Operand>, accumulate: bool) -> Result<()> {
-        self.assign(decode(index).map_err(|e| e.in_op("setitem"))?, value.into(), accumulate)
+        self.write_index(decode(index).map_err(|e| e.in_op("setitem"))?, value.into(), accumulate)
     }
 
     #[track_caller]
-    fn assign(&mut self, index: Vec<Index>, value: Operand, accumulate: bool) -> Result<()> {
+    fn write_index(&mut self, index: Vec<Index>, value: Operand, accumulate: bool) -> Result<()> {
         if crate::dispatch::listening() {
             // Whoever watches the calls must see one that says all: the op, and a copy of its result.
             let out = self.try_setitem_with(index, value, SetitemOpts::new().accumulate(accumulate))?;
