@@ -12,6 +12,7 @@ pub mod logic;
 pub mod gather;
 pub mod linalg;
 pub mod lu;
+pub mod indexing;
 pub mod masking;
 pub mod histogram;
 pub mod joining;
