@@ -19,6 +19,7 @@ pub mod joining;
 pub mod math;
 pub mod matmul;
 pub mod padding;
+pub mod piecewise;
 pub mod pooling;
 pub mod cross_entropy;
 pub mod dropout;
