@@ -45,7 +45,7 @@ fn cholesky(cx: &Cx, x: &Tensor, #[opt(false)] upper: bool) -> Result<Tensor> {
 /// assert!((out[0].matmul(&out[1]) - x).to_vec::<f32>().iter().all(|e| e.abs() < 1e-5));
 /// ```
 #[op(module = "linalg", samples = qr_samples, amp = "black")]
-fn qr(cx: &Cx, x: &Tensor, #[opt("reduced")] mode: &str) -> Result<Varying> {
+fn qr(cx: &Cx, x: &Tensor, #[default("reduced")] mode: &str) -> Result<Varying> {
     let (m, n) = check_matrix(x, "x")?;
     let (complete, only_r) = match mode {
         "reduced" => (false, false),
@@ -65,7 +65,7 @@ fn qr(cx: &Cx, x: &Tensor, #[opt("reduced")] mode: &str) -> Result<Varying> {
     })?;
     if only_r {
         return cx.grad(Varying(vec![r]), &[x], move |g| {
-            let qr = g.saved(0).try_qr()?.0;
+            let qr = g.saved(0).try_qr("reduced")?.0;
             let none = &qr[0] * 0.0;
             qr_gradient(&qr[0], &qr[1], &none, &g.grad(), g.saved(0))
         });
