@@ -2,6 +2,7 @@
 
 pub mod activation;
 pub mod arithmetic;
+pub mod closeness;
 pub mod conv;
 pub mod creation;
 pub mod decompositions;
@@ -25,10 +26,13 @@ pub mod cross_entropy;
 pub mod dropout;
 pub mod loss;
 pub mod normalization;
+pub mod pairs;
 pub mod random;
 pub mod rearrange;
 pub mod reduction;
 pub mod rounding;
+pub mod special;
+pub mod trigonometric;
 pub mod scatter;
 pub mod shape;
 pub mod slicing;
