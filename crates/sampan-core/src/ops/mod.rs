@@ -40,6 +40,7 @@ pub(crate) mod windows;
 pub mod scan;
 pub mod sorting;
 pub mod softmax;
+pub mod statistics;
 
 /// What an op's file starts with.
 pub(crate) mod prelude {
