@@ -3,6 +3,7 @@
 pub mod arithmetic;
 pub mod conv;
 pub mod creation;
+pub mod diagonal;
 pub mod einsum;
 pub mod elementwise;
 pub mod gather;
@@ -19,6 +20,7 @@ pub mod scatter;
 pub mod shape;
 pub mod slicing;
 pub(crate) mod windows;
+pub mod regions;
 pub mod scan;
 pub mod sorting;
 
