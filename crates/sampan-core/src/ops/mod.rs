@@ -6,21 +6,23 @@ pub mod creation;
 pub mod einsum;
 pub mod elementwise;
 pub mod gather;
-pub mod masking;
 pub mod joining;
+pub mod masking;
 pub mod math;
 pub mod matmul;
 pub mod padding;
+pub mod pool_core;
+pub mod pool_sizes;
 pub mod pooling;
 pub mod random;
 pub mod rearrange;
 pub mod reduction;
+pub mod scan;
 pub mod scatter;
 pub mod shape;
 pub mod slicing;
-pub(crate) mod windows;
-pub mod scan;
 pub mod sorting;
+pub(crate) mod windows;
 
 /// What an op's file starts with.
 pub(crate) mod prelude {
