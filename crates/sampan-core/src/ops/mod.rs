@@ -1,11 +1,20 @@
 //! The ops, by family. Each file holds registry entries; everything else is read from those.
 
+pub mod activation;
 pub mod arithmetic;
 pub mod conv;
 pub mod creation;
+pub mod decompositions;
 pub mod einsum;
 pub mod elementwise;
+pub mod extremes;
+pub mod logic;
 pub mod gather;
+pub mod linalg;
+pub mod lu;
+pub mod indexing;
+pub mod masking;
+pub mod histogram;
 pub mod joining;
 pub mod masking;
 pub mod math;
@@ -13,16 +22,23 @@ pub mod matmul;
 pub mod padding;
 pub mod pool_core;
 pub mod pool_sizes;
+pub mod piecewise;
 pub mod pooling;
+pub mod cross_entropy;
+pub mod dropout;
+pub mod loss;
+pub mod normalization;
 pub mod random;
 pub mod rearrange;
 pub mod reduction;
 pub mod scan;
+pub mod rounding;
 pub mod scatter;
 pub mod shape;
 pub mod slicing;
 pub mod sorting;
 pub(crate) mod windows;
+pub mod softmax;
 
 /// What an op's file starts with.
 pub(crate) mod prelude {

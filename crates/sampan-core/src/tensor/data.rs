@@ -195,6 +195,17 @@ impl Tensor {
         self.item().to_f64()
     }
 
+    /// All values as integers, row-major: a shape, pads or repeats that were given as a tensor.
+    pub(crate) fn try_to_ints(&self) -> Result<Vec<i64>> {
+        if self.device() == Device::Meta {
+            return Err(Error::invalid("the result's shape depends on the values, which a meta tensor lacks"));
+        }
+        if self.dtype().is_float() {
+            return Err(Error::dtype(format!("these must be integers, got a {} tensor", self.dtype())));
+        }
+        self.detach().try_cast(DType::Int64)?.try_to_vec()
+    }
+
     /// All values as floats, row-major, whatever the dtype.
     pub fn to_f64_vec(&self) -> Vec<f64> {
         match_dtype!(self.dtype(), T => self.to_vec::<T>().into_iter().map(Element::to_f64).collect())
