@@ -20,6 +20,7 @@ pub mod cross_entropy;
 pub mod dropout;
 pub mod loss;
 pub mod normalization;
+pub mod products;
 pub mod random;
 pub mod rearrange;
 pub mod reduction;
