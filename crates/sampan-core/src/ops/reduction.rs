@@ -205,7 +205,8 @@ fn product_of_others(x: &Tensor, plan: &Plan) -> Tensor {
     let mut flat: Shape = turned.shape()[..x.ndim() - plan.axes().len()].into();
     flat.push(plan.count);
     let lines = turned.reshape_to(&flat);
-    let others = super::scan::product_before(&lines, -1, false) * super::scan::product_before(&lines, -1, true);
+    let last = flat.len() - 1;
+    let others = super::scan::product_before(&lines, last, false) * super::scan::product_before(&lines, last, true);
     let mut back = vec![0i64; perm.len()];
     perm.iter().enumerate().for_each(|(i, &a)| back[a as usize] = i as i64);
     others.reshape_to(turned.shape()).transpose(back)
@@ -246,6 +247,82 @@ fn any(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: 
 #[op(non_diff, samples = truth_samples)]
 fn all(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: bool) -> Result<Tensor> {
     truth!(cx, x, axis, keepdim, all)
+}
+
+/// How many elements over `axis` (all axes by default) are true or nonzero.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([[1.0f32, 0.0], [3.0, 4.0]]).count_nonzero(0).to_vec::<i64>(), [2, 1]);
+/// ```
+#[op(non_diff, samples = count_samples)]
+fn count_nonzero(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: bool) -> Result<Tensor> {
+    let plan = Plan::new(x, &axis, keepdim)?;
+    let out = cx.out(&plan.out, DType::Int64)?;
+    cx.cpu(|| {
+        match_dtype!(x.dtype(), T => {
+            reduce::count_nonzero(x.data::<T>().view(), &plan.mask, out.data_mut().slice())
+        });
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// 1 where `x` is a number and 0 where it is NaN, as floats.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([2.0f32, f32::NAN]).number_mask().to_vec::<f32>(), [1.0, 0.0]);
+/// ```
+#[op(non_diff, samples = nan_line, peer = "lambda x: 1 - paddle.isnan(x).astype(x.dtype)")]
+fn number_mask(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    cx.unary(x, real_fn!(|x| select(x == x, T::ONE, T::ZERO)))
+}
+
+/// `x` with a number in place of each NaN, whose gradient is zero there.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([2.0f32, f32::NAN]).fill_nan(7.0).to_vec::<f32>(), [2.0, 7.0]);
+/// ```
+#[op(samples = fill_samples, peer = "lambda x, v: paddle.nan_to_num(x, v)")]
+fn fill_nan(cx: &Cx, x: &Tensor, value: f64) -> Result<Tensor> {
+    let out = cx.unary(x, real_fn!([value: f64] |x| select(x == x, x, T::of(value))))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).number_mask()))
+}
+
+/// The sum over `axis` (all axes by default) of what is not NaN.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1.0f32, f32::NAN, 2.0]).nansum(()).to_f64(), 3.0);
+/// ```
+#[op(samples = nansum_samples, amp = "black")]
+fn nansum(
+    x: &Tensor,
+    #[default(None)] axis: Axes,
+    #[opt(None)] dtype: Option<DType>,
+    #[opt(false)] keepdim: bool,
+) -> Result<Tensor> {
+    let x = if x.dtype().is_float() { x.try_fill_nan(0.0)? } else { x.clone() };
+    let opts = SumOpts::new().keepdim(keepdim);
+    x.try_sum_with(axis, if let Some(d) = dtype { opts.dtype(d) } else { opts })
+}
+
+/// The mean over `axis` (all axes by default) of what is not NaN; NaN where there is nothing else.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1.0f32, f32::NAN, 2.0]).nanmean(()).to_f64(), 1.5);
+/// ```
+#[op(samples = nan_samples, amp = "black")]
+fn nanmean(x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: bool) -> Result<Tensor> {
+    if !x.dtype().is_float() {
+        return x.try_mean_with(axis, MeanOpts::new().keepdim(keepdim));
+    }
+    let opts = || SumOpts::new().keepdim(keepdim);
+    let count = x.try_number_mask()?.try_sum_with(&axis, opts())?;
+    x.try_fill_nan(0.0)?.try_sum_with(&axis, opts())?.try_divide(count)
 }
 
 /// `ln Σ eˣ` over `axis` (all axes by default), without overflow.
@@ -406,4 +483,32 @@ fn std_samples() -> Vec<Sample> {
         sample![randn([2, 3, 4]), [0, -1]; keepdim = true],
         sample![randn([0, 3]), 1],
     ]
+}
+fn count_samples() -> Vec<Sample> {
+    let mut samples = truth_samples();
+    samples.push(sample![values(vec![1.0f32, 0.0, f32::NAN, -2.0], [2, 2]), 0]);
+    samples
+}
+fn nans() -> Tensor {
+    values(vec![1.5f32, f32::NAN, -0.5, 2.0, f32::NAN, f32::NAN], [2, 3])
+}
+fn nan_line() -> Vec<Sample> {
+    vec![sample![nans()], sample![randn([])]]
+}
+fn fill_samples() -> Vec<Sample> {
+    vec![sample![nans(), 3.0].no_grad("differences of NaN"), sample![randn([2]), 0.0]]
+}
+fn nan_samples() -> Vec<Sample> {
+    vec![
+        sample![nans()].no_grad("differences of NaN"),
+        sample![nans(), 0].no_grad("differences of NaN"),
+        sample![randn([2, 3, 2]), [0, -1]; keepdim = true],
+        sample![randn([])],
+    ]
+}
+fn nansum_samples() -> Vec<Sample> {
+    let mut samples = nan_samples();
+    samples.push(sample![ints([2, 3], 0, 9), 1]);
+    samples.push(sample![randn([2, 3]), 1; dtype = DType::Float64]);
+    samples
 }
