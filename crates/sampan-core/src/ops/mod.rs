@@ -31,6 +31,7 @@ pub mod dropout;
 pub mod loss;
 pub mod normalization;
 pub mod pairs;
+pub mod products;
 pub mod random;
 pub mod rearrange;
 pub mod reduction;
