@@ -18,7 +18,6 @@ pub mod indexing;
 pub mod masking;
 pub mod histogram;
 pub mod joining;
-pub mod masking;
 pub mod math;
 pub mod matmul;
 pub mod padding;
@@ -44,9 +43,7 @@ pub mod shape;
 pub mod slicing;
 pub(crate) mod windows;
 pub mod regions;
-pub mod scan;
 pub mod sorting;
-pub(crate) mod windows;
 pub mod softmax;
 pub mod statistics;
 
