@@ -32,6 +32,7 @@ fn add(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// ```
 #[op(inplace, samples = real_pairs, onnx = "Sub", also("sub"))]
 fn subtract(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
+    refuse_bool(x, &y)?;
     let out = cx.binary_number(x, &y, real_fn!(|x, y| x - y), |x, y| x.wrapping_sub(y))?;
     let (xs, ys) = (x.shape_vec(), y_shape(&y));
     cx.grad(out, &[], move |g| Ok(pair_grads(g, &xs, ys.as_deref(), || g.grad(), || -g.grad())))
@@ -45,9 +46,17 @@ fn subtract(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// ```
 #[op(samples = real_pairs, peer = "lambda x, y: y - x")]
 fn rsubtract(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
+    refuse_bool(x, &y)?;
     let out = cx.binary_number(x, &y, real_fn!(|x, y| y - x), |x, y| y.wrapping_sub(x))?;
     let (xs, ys) = (x.shape_vec(), y_shape(&y));
     cx.grad(out, &[], move |g| Ok(pair_grads(g, &xs, ys.as_deref(), || -g.grad(), || g.grad())))
+}
+
+fn refuse_bool(x: &Tensor, y: &Operand) -> Result<()> {
+    if promote_operand(x, y) == DType::Bool {
+        return Err(Error::dtype("truth values cannot be subtracted").hint("use logical_xor, or cast to an integer"));
+    }
+    Ok(())
 }
 
 /// `x * y`, element by element, with broadcasting.
@@ -258,6 +267,58 @@ fn int_pow(base: i64, exponent: i64) -> i64 {
             out
         }
     }
+}
+
+/// `y ** x`: a power with the operands swapped, so that a number may stand on the left.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1.0f32, 3.0]).rpow(2).to_vec::<f32>(), [2.0, 8.0]);
+/// ```
+#[op(samples = left_numbers, peer = "lambda x, y: y ** x")]
+fn rpow(x: &Tensor, y: Operand) -> Result<Tensor> {
+    left(y).try_pow(x)
+}
+
+/// `y % x`: the remainder with the operands swapped, so that a number may stand on the left.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!((7 % Tensor::new([4i64, 5])).to_vec::<i64>(), [3, 2]);
+/// ```
+#[op(samples = left_numbers, peer = "lambda x, y: y % x")]
+fn rremainder(x: &Tensor, y: Operand) -> Result<Tensor> {
+    left(y).try_remainder(x)
+}
+
+/// `y // x`: the quotient rounded down with the operands swapped, so that a number may stand on the left.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([4i64, 2]).rfloor_divide(7).to_vec::<i64>(), [1, 3]);
+/// ```
+#[op(non_diff, samples = left_numbers, peer = "lambda x, y: y // x")]
+fn rfloor_divide(x: &Tensor, y: Operand) -> Result<Tensor> {
+    left(y).try_floor_divide(x)
+}
+
+/// An operand as the left side of an op: a number becomes a tensor without axes, which does not widen the other side.
+fn left(y: Operand) -> Tensor {
+    match y {
+        Operand::Tensor(y) => y,
+        Operand::Scalar(Scalar::Bool(b)) => Tensor::from_vec(vec![Bool::from(b)], []),
+        Operand::Scalar(Scalar::Int(i)) => Tensor::from_vec(vec![i], []),
+        Operand::Scalar(Scalar::Float(f)) => Tensor::from_vec(vec![f], []).cast(default_dtype()),
+    }
+}
+
+fn left_numbers() -> Vec<Sample> {
+    vec![
+        sample![positive([2, 3]), 2.5],
+        sample![ints([4], 1, 5), 3],
+        sample![positive([]), 2.0],
+        sample![positive([0, 3]), 1.5],
+    ]
 }
 
 fn powers() -> Vec<Sample> {

@@ -73,6 +73,16 @@ macro_rules! scalar_left {
             #[track_caller]
             fn div(self, rhs: Tensor) -> Tensor { rhs.rdivide(self) }
         }
+        impl Rem<&Tensor> for $t {
+            type Output = Tensor;
+            #[track_caller]
+            fn rem(self, rhs: &Tensor) -> Tensor { rhs.rremainder(self) }
+        }
+        impl Rem<Tensor> for $t {
+            type Output = Tensor;
+            #[track_caller]
+            fn rem(self, rhs: Tensor) -> Tensor { rhs.rremainder(self) }
+        }
     )*};
 }
 scalar_left!(f32, f64, i32, i64);
