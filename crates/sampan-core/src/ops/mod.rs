@@ -18,6 +18,7 @@ pub mod histogram;
 pub mod joining;
 pub mod math;
 pub mod matmul;
+pub mod norms;
 pub mod padding;
 pub mod piecewise;
 pub mod pooling;
