@@ -20,6 +20,7 @@ pub mod histogram;
 pub mod joining;
 pub mod math;
 pub mod matmul;
+pub mod norms;
 pub mod padding;
 pub mod pool_core;
 pub mod pool_sizes;
