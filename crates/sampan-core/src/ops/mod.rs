@@ -14,6 +14,7 @@ pub mod matmul;
 pub mod padding;
 pub mod pooling;
 pub mod random;
+pub mod random_inplace;
 pub mod rearrange;
 pub mod reduction;
 pub mod scatter;
