@@ -33,6 +33,7 @@ pub mod normalization;
 pub mod pairs;
 pub mod products;
 pub mod random;
+pub mod random_inplace;
 pub mod rearrange;
 pub mod reduction;
 pub mod scan;

@@ -1,5 +1,6 @@
 //! One binary for all integration tests of the core.
 
+mod arrange;
 mod display;
 mod golden;
 mod registry;
