@@ -2,6 +2,7 @@
 
 pub mod activation;
 pub mod arithmetic;
+pub mod attention;
 pub mod conv;
 pub mod creation;
 pub mod decompositions;
@@ -28,6 +29,7 @@ pub mod normalization;
 pub mod products;
 pub mod random;
 pub mod rearrange;
+pub mod rank;
 pub mod reduction;
 pub mod rounding;
 pub mod scatter;
