@@ -22,6 +22,7 @@ pub mod joining;
 pub mod masking;
 pub mod math;
 pub mod matmul;
+pub mod norms;
 pub mod padding;
 pub mod pool_core;
 pub mod pool_sizes;
