@@ -1,7 +1,7 @@
 //! Cholesky, LU, QR, singular values and eigenvalues. Batched; float32 and float64.
 
 use super::linalg::{
-    batch_of, check_matrix, check_square, definite, diagonal_matrix, failed, identity, lower, mask, regular, stack,
+    batch_of, check_matrix, check_square, definite, diagonal_matrix, failed, identity, mask, regular, stack,
 };
 use super::prelude::*;
 use sampan_kernels::linalg as kernel;
@@ -28,7 +28,7 @@ fn cholesky(cx: &Cx, x: &Tensor, #[opt(false)] upper: bool) -> Result<Tensor> {
         let (l, dl) = (turn(g.output(0)), turn(&g.grad()));
         let half = identity(n, l.dtype()) * 0.5;
         let product = l.transpose_last().matrix_product(&dl);
-        let phi = lower(&product, -1) + &product * half;
+        let phi = product.tril(-1) + &product * half;
         let left = l.solve_triangle(&phi, false, true, false);
         let s = l.solve_triangle(&left.transpose_last(), false, true, false);
         Ok((&s + s.transpose_last()) * 0.5)
@@ -41,7 +41,7 @@ fn cholesky(cx: &Cx, x: &Tensor, #[opt(false)] upper: bool) -> Result<Tensor> {
 /// ```
 /// # use sampan_core::Tensor;
 /// let x = Tensor::new([[3.0f32, 1.0], [4.0, 2.0]]);
-/// let out = x.qr();
+/// let out = x.qr("reduced").0;
 /// assert!((out[0].matmul(&out[1]) - x).to_vec::<f32>().iter().all(|e| e.abs() < 1e-5));
 /// ```
 #[op(module = "linalg", samples = qr_samples, amp = "black")]
@@ -90,7 +90,7 @@ fn qr_gradient(q: &Tensor, r: &Tensor, dq: &Tensor, dr: &Tensor, x: &Tensor) -> 
 
 fn tall_qr_gradient(q: &Tensor, r: &Tensor, dq: &Tensor, dr: &Tensor) -> Tensor {
     let inner = r.matrix_product(&dr.transpose_last()) - dq.transpose_last().matrix_product(q);
-    let symmetric = lower(&inner, 0) + lower(&inner, -1).transpose_last();
+    let symmetric = inner.tril(0) + inner.tril(-1).transpose_last();
     let right = dq + q.matrix_product(&symmetric);
     // right · R⁻ᵀ
     r.solve_triangle(&right.transpose_last(), true, false, false).transpose_last()
@@ -375,16 +375,9 @@ fn ormqr(
     Ok(if left { out } else { out.transpose_last() })
 }
 
-/// Two blocks side by side along an axis, by their places in zeros.
+/// Two blocks side by side along an axis.
 pub(crate) fn join(a: &Tensor, b: &Tensor, axis: i64) -> Tensor {
-    let at = (a.ndim() as i64 + axis) as usize;
-    let mut shape = a.shape_vec();
-    shape[at] += b.shape()[at];
-    let mut starts = vec![0i64; a.ndim()];
-    let steps = vec![1i64; a.ndim()];
-    let first = a.unslice(&shape, starts.clone(), steps.clone());
-    starts[at] = a.shape()[at] as i64;
-    first + b.unslice(&shape, starts, steps)
+    super::joining::concat(&[a.clone(), b.clone()], axis)
 }
 
 impl Tensor {

@@ -90,16 +90,11 @@ fn histogram_bin_edges(
     ensure!(min <= max, "max must not be below min, got min={min} and max={max}");
     let out = cx.out([bins + 1], DType::Float32)?;
     cx.cpu(|| {
-        let (mut lo, mut hi) = range(input, min, max)?;
-        let given = min != max;
-        let equal = input.numel() > 0 && hi - lo == 2.0 && {
-            let first = input.try_reshape_to([input.numel()])?.try_select(0, 0)?.to_f64();
-            lo == first - 1.0 && hi == first + 1.0 && input.max(()).to_f64() == first
-        };
+        let from_data = min == max && input.numel() > 0;
+        let (lo, hi) = if from_data { (input.min(()).to_f64(), input.max(()).to_f64()) } else { (min, max) };
+        ensure!(lo.is_finite() && hi.is_finite(), "the range of the data is not finite; pass min and max");
         // Equal data lie in the middle of an interval of width one, as in NumPy.
-        if !given && (equal || input.numel() == 0) {
-            (lo, hi) = (lo + 0.5, hi - 0.5);
-        }
+        let (lo, hi) = if lo == hi { (lo - 0.5, hi + 0.5) } else { (lo, hi) };
         out.data_mut::<f32>().slice().copy_from_slice(&edges(lo, hi, bins).iter().map(|&e| e as f32).collect::<Vec<_>>());
         Ok(())
     })?;

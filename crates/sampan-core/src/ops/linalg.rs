@@ -47,16 +47,6 @@ pub(crate) fn identity(n: usize, dtype: DType) -> Tensor {
     mask(n, n, dtype, |i, j| i == j)
 }
 
-/// What lies on and below the diagonal that starts at column `k`.
-pub(crate) fn lower(x: &Tensor, k: i64) -> Tensor {
-    x * mask(x.dim(-2), x.dim(-1), x.dtype(), |i, j| j <= i + k)
-}
-
-/// What lies on and above the diagonal that starts at column `k`.
-pub(crate) fn upper(x: &Tensor, k: i64) -> Tensor {
-    x * mask(x.dim(-2), x.dim(-1), x.dtype(), |i, j| j >= i + k)
-}
-
 /// Diagonal matrices from vectors.
 pub(crate) fn diagonal_matrix(d: &Tensor) -> Tensor {
     d.unsqueeze(-1) * identity(d.dim(-1), d.dtype())
@@ -193,7 +183,7 @@ fn triangular_solve(
             let (a, b) = if transpose { (out, &dy) } else { (&dy, out) };
             let full = -a.matrix_product(&b.transpose_last());
             let k = unitriangular as i64;
-            sum_to(&if upper { self::upper(&full, k) } else { self::lower(&full, -k) }, x.shape())
+            sum_to(&if upper { full.triu(k) } else { full.tril(-k) }, x.shape())
         });
         Ok([dx, Some(sum_to(&dy, &y_shape))])
     })
@@ -405,13 +395,13 @@ fn triangular_systems() -> Vec<Sample> {
 
 fn factored_systems() -> Vec<Sample> {
     vec![
-        sample![randn([3, 2]), lower(&regular([3, 3]), 0)],
-        sample![randn([2, 2, 1]), upper(&regular([2, 2, 2]), 0); upper = true],
+        sample![randn([3, 2]), regular([3, 3]).tril(0)],
+        sample![randn([2, 2, 1]), regular([2, 2, 2]).triu(0); upper = true],
     ]
 }
 
 fn factors() -> Vec<Sample> {
-    vec![sample![lower(&regular([3, 3]), 0)], sample![upper(&regular([3, 3]), 0); upper = true]]
+    vec![sample![regular([3, 3]).tril(0)], sample![regular([3, 3]).triu(0); upper = true]]
 }
 
 fn powers() -> Vec<Sample> {

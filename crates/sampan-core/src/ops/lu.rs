@@ -1,7 +1,7 @@
 //! LU: the factors, their unpacking, systems solved with them. Batched; float32 and float64.
 
 use super::decompositions::join;
-use super::linalg::{batch_of, check_matrix, check_square, identity, lower, mask, regular, stack, upper};
+use super::linalg::{batch_of, check_matrix, check_square, identity, mask, regular, stack};
 use super::prelude::*;
 use sampan_kernels::linalg as kernel;
 
@@ -10,12 +10,12 @@ use sampan_kernels::linalg as kernel;
 ///
 /// ```
 /// # use sampan_core::Tensor;
-/// let out = Tensor::new([[1.0f32, 2.0], [2.0, 6.0]]).lu();
+/// let out = Tensor::new([[1.0f32, 2.0], [2.0, 6.0]]).lu(true, false).0;
 /// assert_eq!(out[0].to_vec::<f32>(), [2.0, 6.0, 0.5, -1.0]);
 /// assert_eq!(out[1].to_vec::<i32>(), [2, 2]);
 /// ```
 #[op(module = "linalg", samples = lu_samples, amp = "black")]
-fn lu(cx: &Cx, x: &Tensor, #[opt(true)] pivot: bool, #[opt(false)] get_infos: bool) -> Result<Varying> {
+fn lu(cx: &Cx, x: &Tensor, #[default(true)] pivot: bool, #[default(false)] get_infos: bool) -> Result<Varying> {
     let (m, n) = check_matrix(x, "x")?;
     ensure!(pivot, "pivot=False is not supported: without pivots the factors lose all accuracy");
     let k = m.min(n);
@@ -39,10 +39,10 @@ fn lu(cx: &Cx, x: &Tensor, #[opt(true)] pivot: bool, #[opt(false)] get_infos: bo
         let p = permutation(g.output(1), m, lu.dtype())?;
         // The leading k×k block of both factors, and what stands beside or below it.
         let (l1, u1) = (lu.block(k, k), lu.block(k, k));
-        let (dl1, du1) = (lower(&dlu.block(k, k), -1), upper(&dlu.block(k, k), 0));
-        let unit = lower(&l1, -1) + identity(k, lu.dtype());
+        let (dl1, du1) = (dlu.block(k, k).tril(-1), dlu.block(k, k).triu(0));
+        let unit = l1.tril(-1) + identity(k, lu.dtype());
         let mut left = unit.transpose_last().matrix_product(&dl1);
-        let mut right = du1.matrix_product(&upper(&u1, 0).transpose_last());
+        let mut right = du1.matrix_product(&u1.triu(0).transpose_last());
         if n > k {
             let (u2, du2) = (lu.try_narrow(-1, k, n - k)?, dlu.try_narrow(-1, k, n - k)?);
             left = left - du2.matrix_product(&u2.transpose_last());
@@ -51,7 +51,7 @@ fn lu(cx: &Cx, x: &Tensor, #[opt(true)] pivot: bool, #[opt(false)] get_infos: bo
             let (l2, dl2) = (lu.try_narrow(-2, k, m - k)?, dlu.try_narrow(-2, k, m - k)?);
             right = right - l2.transpose_last().matrix_product(&dl2);
         }
-        let inner = lower(&left, -1) + upper(&right, 0);
+        let inner = left.tril(-1) + right.triu(0);
         // L⁻ᵀ · inner · U⁻ᵀ
         let inner = l1.solve_triangle(&inner, false, true, true);
         let inner = u1.solve_triangle(&inner.transpose_last(), true, false, false).transpose_last();
@@ -95,7 +95,7 @@ pub(crate) fn permutation(pivots: &Tensor, m: usize, dtype: DType) -> Result<Ten
 ///
 /// ```
 /// # use sampan_core::Tensor;
-/// let out = Tensor::new([[1.0f32, 2.0], [2.0, 6.0]]).lu();
+/// let out = Tensor::new([[1.0f32, 2.0], [2.0, 6.0]]).lu(true, false).0;
 /// let (p, l, u) = out[0].lu_unpack(&out[1]);
 /// assert_eq!(p.matmul(&l).matmul(&u).to_vec::<f32>(), [1.0, 2.0, 2.0, 6.0]);
 /// ```
@@ -118,15 +118,15 @@ fn lu_unpack(
     if !unpack_ludata {
         return Ok((p, none(), none()));
     }
-    let l = lower(&x.block(m, k), -1) + mask(m, k, x.dtype(), |i, j| i == j);
-    Ok((p, l, upper(&x.block(k, n), 0)))
+    let l = x.block(m, k).tril(-1) + mask(m, k, x.dtype(), |i, j| i == j);
+    Ok((p, l, x.block(k, n).triu(0)))
 }
 
 /// The `X` of `A X = b` (`trans="N"`) or `Aᵀ X = b` (`"T"`), where `lu` and `pivots` are what `lu` gives for `A`.
 ///
 /// ```
 /// # use sampan_core::Tensor;
-/// let out = Tensor::new([[1.0f32, 2.0], [2.0, 6.0]]).lu();
+/// let out = Tensor::new([[1.0f32, 2.0], [2.0, 6.0]]).lu(true, false).0;
 /// assert_eq!(Tensor::new([[3.0f32], [8.0]]).lu_solve(&out[0], &out[1]).to_vec::<f32>(), [1.0, 1.0]);
 /// ```
 #[op(module = "linalg", samples = lu_solve_samples, amp = "black")]

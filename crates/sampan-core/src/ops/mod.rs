@@ -2,9 +2,11 @@
 
 pub mod activation;
 pub mod arithmetic;
+pub mod closeness;
 pub mod conv;
 pub mod creation;
 pub mod decompositions;
+pub mod diagonal;
 pub mod einsum;
 pub mod elementwise;
 pub mod extremes;
@@ -30,17 +32,25 @@ pub mod cross_entropy;
 pub mod dropout;
 pub mod loss;
 pub mod normalization;
+pub mod pairs;
+pub mod products;
 pub mod random;
 pub mod rearrange;
 pub mod reduction;
 pub mod scan;
 pub mod rounding;
+pub mod special;
+pub mod trigonometric;
 pub mod scatter;
 pub mod shape;
 pub mod slicing;
+pub(crate) mod windows;
+pub mod regions;
+pub mod scan;
 pub mod sorting;
 pub(crate) mod windows;
 pub mod softmax;
+pub mod statistics;
 
 /// What an op's file starts with.
 pub(crate) mod prelude {
