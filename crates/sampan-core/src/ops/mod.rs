@@ -19,6 +19,7 @@ pub mod pooling;
 pub mod cross_entropy;
 pub mod dropout;
 pub mod loss;
+pub mod loss_margin;
 pub mod normalization;
 pub mod random;
 pub mod rearrange;

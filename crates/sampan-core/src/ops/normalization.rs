@@ -1,7 +1,7 @@
 //! Normalisation: over rows (layer, group, root mean square) and over channels (batch, instance).
 
 use super::prelude::*;
-use super::reduction::SumOpts;
+use super::reduction::MeanOpts;
 use crate::autograd::vjp;
 use sampan_kernels::elementwise::RealElement;
 use sampan_kernels::norm::{self, Channels, RowNorm};
@@ -43,8 +43,7 @@ const CHANNELS: &[i64] = &[0, 2];
 
 impl Plan {
     fn mean(self, t: &Tensor) -> Tensor {
-        let count: usize = self.axes.iter().map(|&a| t.dim(a)).product();
-        t.sum_with(self.axes, SumOpts::new().keepdim(true)) / count as f64
+        t.mean_with(self.axes, MeanOpts::new().keepdim(true))
     }
 
     /// Mean, variance, one over the deviation and the normalised values, with the statistics' axes kept.
@@ -52,7 +51,7 @@ impl Plan {
         let mean = self.mean(x) * if self.rms { 0.0 } else { 1.0 };
         let centred = x - &mean;
         let var = self.mean(&(&centred * &centred));
-        let rstd = ((&var + self.epsilon).log() * -0.5).exp();
+        let rstd = rstd_of(&var, self.epsilon);
         let normal = centred * &rstd;
         (mean, var, rstd, normal)
     }
@@ -535,7 +534,7 @@ fn channel_norm_by(
 
 /// One over the deviation.
 fn rstd_of(var: &Tensor, epsilon: f64) -> Tensor {
-    ((var + epsilon).log() * -0.5).exp()
+    (var + epsilon).rsqrt()
 }
 
 fn channel_norm_by_composite(
@@ -553,11 +552,7 @@ fn channel_norm_by_composite(
 
 /// `x` as `[batch, channels, rest]`; channels-last data has no rest.
 fn by_channel(x: &Tensor, data_format: &str) -> Result<Tensor> {
-    let last = match data_format {
-        "NC" | "NCL" | "NCHW" | "NCDHW" => false,
-        "NLC" | "NHWC" | "NDHWC" => true,
-        other => bail!("data_format must be one of NC, NCL, NCHW, NCDHW, NLC, NHWC, NDHWC, got \"{other}\""),
-    };
+    let last = super::piecewise::channels_last(data_format)?;
     ensure!(x.ndim() >= 2, "x must have at least the axes batch and channel, got shape {:?}", x.shape());
     let s = x.shape();
     Ok(if last && s.len() > 2 {
