@@ -4,7 +4,7 @@ use super::elementwise::pair_grads;
 use super::prelude::*;
 use sampan_kernels::Real;
 
-fn y_shape(y: &Operand) -> Option<Shape> {
+pub(crate) fn y_shape(y: &Operand) -> Option<Shape> {
     y.tensor().map(Tensor::shape_vec)
 }
 

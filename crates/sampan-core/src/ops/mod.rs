@@ -2,18 +2,28 @@
 
 pub mod activation;
 pub mod arithmetic;
+pub mod closeness;
 pub mod conv;
 pub mod creation;
+pub mod decompositions;
+pub mod diagonal;
 pub mod einsum;
 pub mod elementwise;
 pub mod extremes;
 pub mod logic;
 pub mod gather;
+pub mod linalg;
+pub mod lu;
+pub mod indexing;
 pub mod masking;
+pub mod histogram;
 pub mod joining;
+pub mod masking;
 pub mod math;
 pub mod matmul;
 pub mod padding;
+pub mod pool_core;
+pub mod pool_sizes;
 pub mod piecewise;
 pub mod pooling;
 pub mod cross_entropy;
@@ -21,17 +31,25 @@ pub mod dropout;
 pub mod loss;
 pub mod loss_margin;
 pub mod normalization;
+pub mod pairs;
+pub mod products;
 pub mod random;
 pub mod rearrange;
 pub mod reduction;
+pub mod scan;
 pub mod rounding;
+pub mod special;
+pub mod trigonometric;
 pub mod scatter;
 pub mod shape;
 pub mod slicing;
 pub(crate) mod windows;
+pub mod regions;
 pub mod scan;
 pub mod sorting;
+pub(crate) mod windows;
 pub mod softmax;
+pub mod statistics;
 
 /// What an op's file starts with.
 pub(crate) mod prelude {
