@@ -40,6 +40,11 @@ pub(crate) fn inside() -> bool {
     DEPTH.get() > 0
 }
 
+/// Does anybody watch the calls of this thread?
+pub(crate) fn listening() -> bool {
+    LISTENING.get()
+}
+
 /// The user's line whose call is running.
 pub(crate) fn caller() -> Option<&'static Location<'static>> {
     CALLER.get()

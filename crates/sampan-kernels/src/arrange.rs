@@ -1,6 +1,7 @@
 //! Filling, joining and masking whole arrays.
 
 use crate::elementwise::CHUNK;
+use crate::nest::{Nest, within};
 use crate::{Element, parallel};
 
 /// Every element one value.
@@ -47,6 +48,25 @@ pub fn concat<T: Element>(parts: &[&[T]], outer: usize, dst: &mut [T]) {
     });
 }
 
+/// Adds row-major values onto a strided region of `dst`, in order; elements of the region may coincide.
+pub fn add_strided<T: Element>(src: &[T], dst: &mut [T], shape: &[usize], strides: &[isize], offset: usize) {
+    assert_eq!(src.len(), shape.iter().product::<usize>(), "add: the source has another size than the region");
+    if let Err(why) = within(dst.len(), shape, strides, offset) {
+        panic!("{why}");
+    }
+    let nest = Nest::new(shape, [strides]);
+    let stride = nest.inner_stride(0);
+    let mut walk = nest.walk([offset], 0, src.len());
+    let mut done = 0;
+    while let Some((run, [at])) = walk.next_run(CHUNK) {
+        for (j, &v) in src[done..done + run].iter().enumerate() {
+            let d = &mut dst[(at + j as isize * stride) as usize];
+            *d = if T::DTYPE.is_float() { T::from_f64(d.to_f64() + v.to_f64()) } else { T::from_i64(d.to_i64().wrapping_add(v.to_i64())) };
+        }
+        done += run;
+    }
+}
+
 /// Copies matrices of `rows × cols`, keeping one side of a diagonal and zeros beyond it.
 pub fn triangle<T: Element>(src: &[T], dst: &mut [T], rows: usize, cols: usize, diagonal: i64, lower: bool) {
     assert_eq!(src.len(), dst.len(), "triangle: the destination has another size");
@@ -91,6 +111,16 @@ mod tests {
             concat(&slices, outer, &mut y);
             assert_eq!(y, expected);
         }
+    }
+
+    #[test]
+    fn adds_where_elements_coincide() {
+        let mut y = [0f32; 5];
+        add_strided(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &mut y, &[3, 2], &[1, 1], 1);
+        assert_eq!(y, [0.0, 1.0, 5.0, 9.0, 6.0]);
+        let mut y = [7i64; 3];
+        add_strided(&[], &mut y, &[0, 2], &[1, 1], 0);
+        assert_eq!(y, [7; 3]);
     }
 
     #[test]

@@ -113,29 +113,40 @@ fn gather(x: &Tensor, index: &Tensor, #[default(None)] axis: Option<i64>) -> Res
 /// ```
 #[op(samples = gather_nd_samples, onnx = "GatherND")]
 fn gather_nd(x: &Tensor, index: &Tensor) -> Result<Tensor> {
-    let (rows, inner) = flat_rows(x.shape(), index)?;
-    let lead = &index.shape()[..index.ndim() - 1];
-    let n = x.numel().checked_div(inner.iter().product()).unwrap_or(0);
-    let n = if inner.contains(&0) { x.shape()[..x.ndim() - inner.len()].iter().product() } else { n };
-    let width: usize = inner.iter().product();
-    let flat = x.try_reshape_to([n, width].as_slice())?;
-    flat.try_index_select(&rows, 0)?.try_reshape_to([lead, inner].concat())
+    let depth = nd_depth(index, x.shape())?;
+    let (lead, row) = x.shape().split_at(depth);
+    let rows = index.try_nd_rows(x.shape())?;
+    let flat = x.try_reshape_to([lead.iter().product(), row.iter().product::<usize>()].as_slice())?;
+    flat.try_index_select(&rows, 0)?.try_reshape_to([&index.shape()[..index.ndim() - 1], row].concat())
 }
 
-/// Index tuples over the first axes of `shape` as row numbers, and the extents of a row.
-pub(crate) fn flat_rows<'s>(shape: &'s [usize], index: &Tensor) -> Result<(Tensor, &'s [usize])> {
-    ensure!(index.ndim() > 0, "index must have at least one axis, along which the tuples lie");
-    let depth = index.shape()[index.ndim() - 1];
+/// The length of index tuples, checked against the shape they go into.
+pub(crate) fn nd_depth(index: &Tensor, shape: &[usize]) -> Result<usize> {
+    let depth = *index.shape().last().ok_or_else(|| Error::invalid("index must have a last axis, the tuples"))?;
     ensure!(depth <= shape.len(), "index tuples have {depth} entries, more than the {} axes of x", shape.len());
+    Ok(depth)
+}
+
+/// Index tuples over the first axes of `shape` as numbers of rows.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([[1i64, 2], [0, -1]]).nd_rows([2, 3]).to_vec::<i64>(), [5, 2]);
+/// ```
+#[op(non_diff, samples = nd_rows_samples, peer = "none: internal form of gather_nd")]
+fn nd_rows(cx: &Cx, index: &Tensor, shape: &[i64]) -> Result<Tensor> {
+    let shape = super::shape::checked_shape(shape)?;
+    let depth = nd_depth(index, &shape)?;
     let idx = as_indices(index, "index")?;
     let count: usize = index.shape()[..index.ndim() - 1].iter().product();
-    let rows = Tensor::uninit([count], DType::Int64, index.device());
-    if index.device() == Device::Cpu {
-        let flat = index::flatten_nd(idx.data::<i64>().slice(), shape, depth, count, true)
+    let out = cx.out([count], DType::Int64)?;
+    cx.cpu(|| {
+        let rows = index::flatten_nd(idx.data::<i64>().slice(), &shape, depth, count, true)
             .map_err(|e| outside(e.position % depth.max(1), e))?;
-        rows.data_mut::<i64>().slice().copy_from_slice(&flat);
-    }
-    Ok((rows, &shape[depth..]))
+        out.data_mut::<i64>().slice().copy_from_slice(&rows);
+        Ok(())
+    })?;
+    Ok(out)
 }
 
 /// The index shape under broadcasting with `arr` along all axes but one, and `arr`'s.
@@ -265,18 +276,13 @@ fn take(x: &Tensor, index: &Tensor, #[opt("raise")] mode: &str) -> Result<Tensor
     ensure!(matches!(mode, "raise" | "wrap" | "clip"), "mode must be raise, wrap or clip, got {mode:?}");
     let n = x.numel() as i64;
     ensure!(n > 0 || index.numel() == 0, "x has no elements to take");
-    let idx = as_indices(index, "index")?;
-    let rows = Tensor::uninit([idx.numel()], DType::Int64, idx.device());
-    if idx.device() == Device::Cpu {
-        let from = idx.data::<i64>();
-        for (r, &i) in rows.data_mut::<i64>().slice().iter_mut().zip(from.slice()) {
-            *r = match mode {
-                "wrap" => i.rem_euclid(n),
-                "clip" => i.clamp(0, n - 1),
-                _ => i,
-            };
-        }
-    }
+    let index = as_indices(index, "index")?;
+    let inside = match mode {
+        "wrap" if n > 0 => index.try_remainder(n)?,
+        "clip" => index.try_clip(0, n - 1)?,
+        _ => index.clone(),
+    };
+    let rows = inside.try_reshape_to([index.numel()].as_slice())?;
     x.try_reshape_to([n])?.try_index_select(&rows, 0)?.try_reshape_to(index.shape())
 }
 
@@ -495,6 +501,9 @@ fn gather_nd_samples() -> Vec<Sample> {
         sample![randn([3]), values(Vec::<i64>::new(), [2, 0])]
             .no_peer("Paddle's result for empty tuples has no gradient"),
     ]
+}
+fn nd_rows_samples() -> Vec<Sample> {
+    vec![sample![values([1i64, 2, 0, -1], [2, 2]), [2, 3, 4]], sample![values([1i32], [1]), [2]]]
 }
 fn take_along_axis_samples() -> Vec<Sample> {
     vec![
