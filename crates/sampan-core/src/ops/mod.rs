@@ -36,6 +36,7 @@ pub mod shuffle;
 pub mod cross_entropy;
 pub mod dropout;
 pub mod loss;
+pub mod loss_margin;
 pub mod normalization;
 pub mod pairs;
 pub mod products;
