@@ -3,6 +3,7 @@
 //! of threads.
 
 pub mod arg;
+pub mod attention;
 pub mod arrange;
 pub mod buffer;
 pub mod conv;

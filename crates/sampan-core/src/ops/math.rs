@@ -363,7 +363,7 @@ fn nan_samples() -> Vec<Sample> {
     let odd = || values(vec![f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 0.0, -1.5, 3.0], [2, 3]);
     vec![
         sample![odd(); nan = 2.0, posinf = 10.0, neginf = -10.0].no_grad("NaN has no slope"),
-        sample![odd()].no_grad("NaN has no slope").no_peer("the largest number overflows where answers are kept"),
+        sample![values([f32::NAN, 1.5], [2])].no_grad("NaN has no slope"),
         sample![randn([2, 3])],
         sample![ints([3], 0, 3)].no_peer("Paddle takes floats only"),
         sample![randn([])],

@@ -365,7 +365,7 @@ fn unpool_planes_samples() -> Vec<Sample> {
 fn unpool1d_samples() -> Vec<Sample> {
     vec![
         sample![randn([1, 2, 2]), places([1, 2, 0, 3], [1, 2, 2]), 2],
-        sample![randn([1, 2, 2]), places([1, 4, 0, 3], [1, 2, 2]), 2; output_size = [5]],
+        sample![randn([1, 2, 2]), places([1, 4, 0, 3], [1, 2, 2]), 2; output_size = [5]].no_peer("Paddle refuses it"),
     ]
 }
 fn unpool2d_samples() -> Vec<Sample> {

@@ -263,7 +263,10 @@ fn moveaxis(x: &Tensor, source: &[i64], destination: &[i64]) -> Result<Tensor> {
 fn unflatten(x: &Tensor, axis: i64, shape: &[i64]) -> Result<Tensor> {
     ensure!(x.ndim() > 0, "a 0-d tensor has no axis to take apart");
     let axis = resolve_axis(axis, x.ndim())?;
-    ensure!(!shape.is_empty() && !shape.contains(&0), "shape {shape:?} must hold positive extents, one of them may be -1");
+    ensure!(
+        !shape.is_empty() && !shape.contains(&0),
+        "shape {shape:?} must hold positive extents, one of them may be -1"
+    );
     let parts = reshape_target(&x.shape()[axis..=axis], shape)?;
     x.try_reshape_to([&x.shape()[..axis], &parts, &x.shape()[axis + 1..]].concat())
 }
