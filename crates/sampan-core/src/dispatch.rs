@@ -40,6 +40,11 @@ pub(crate) fn inside() -> bool {
     DEPTH.get() > 0
 }
 
+/// Does anybody watch the calls of this thread?
+pub(crate) fn listening() -> bool {
+    LISTENING.get()
+}
+
 /// The user's line whose call is running.
 pub(crate) fn caller() -> Option<&'static Location<'static>> {
     CALLER.get()
@@ -145,8 +150,7 @@ fn call(op: &'static OpDef, args: &[Value]) -> Result<Outputs> {
     };
     // A primitive states its own gradient; what it calls on the way is not recorded.
     let outputs = if primitive { autograd::no_grad(|| body(&cx))? } else { body(&cx)? };
-    if primitive && track && !cx.recorded.get() && outputs.iter().any(|t| t.dtype().is_float())
-    {
+    if primitive && track && !cx.recorded.get() && outputs.iter().any(|t| t.dtype().is_float()) {
         return Err(Error::new(
             crate::error::Kind::Unimplemented,
             "has no gradient for these arguments, and one was asked for",

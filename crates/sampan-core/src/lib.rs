@@ -34,4 +34,5 @@ pub use sampan_kernels::parallel::{num_threads, set_num_threads};
 pub use sampan_kernels::{Bool, DType, Element, bf16, f16};
 pub use shape::{Layout, Shape};
 pub use tensor::Tensor;
+pub use tensor::indexing::{Index, IntoIndices};
 pub use value::{Axes, Ints, Operand, Scalar, Value};

@@ -209,6 +209,7 @@ from! {
     Tensor => Operand, |v| Operand::Tensor(v);
     &Tensor => Operand, |v| Operand::Tensor(v.clone());
     &Operand => Operand, |v| v.clone();
+    () => Value, |_v| Value::None;
     bool => Value, |v| Value::Bool(v);
     i32 => Value, |v| Value::Int(v as i64);
     i64 => Value, |v| Value::Int(v);

@@ -6,7 +6,7 @@ mod along;
 mod mask;
 mod rows;
 
-pub use advanced::{IndexPlan, index_get, index_put};
+pub use advanced::{IndexPlan, index_get, index_put, index_put_add};
 pub use along::{Reduce, put_along_axis, take_along_axis};
 pub use mask::{
     diag_embed, fill_diagonal, masked_fill, masked_scatter, masked_select, nonzero, one_hot, repeat_indices, triangle,

@@ -203,7 +203,8 @@ pub fn cross_entropy<T: RealElement>(
     }
 }
 
-/// Gradient of [`cross_entropy`] with respect to the logits, `g` being the gradient of each row's loss.
+/// Gradient of [`cross_entropy`] with respect to the logits, `g` being the gradient of each row's loss. Without `hot` the
+/// share of the labels is left out: the softmax times `g` remains.
 pub fn cross_entropy_backward<T: RealElement>(
     x: &[T],
     labels: &[i64],
@@ -211,6 +212,7 @@ pub fn cross_entropy_backward<T: RealElement>(
     ignore_index: i64,
     lse: &[T::Wide],
     g: &[T],
+    hot: bool,
     dx: &mut [T],
 ) {
     assert!(x.len() == dx.len() && x.len() == labels.len() * n && g.len() == labels.len() && lse.len() == labels.len());
@@ -230,7 +232,9 @@ pub fn cross_entropy_backward<T: RealElement>(
             let scale = g[row].wide();
             narrowed(dx, &mut ry, |dx| {
                 scaled_softmax(x, dx, lse[row], scale);
-                dx[labels[row] as usize] -= scale;
+                if hot {
+                    dx[labels[row] as usize] -= scale;
+                }
             });
         }
     });
@@ -298,7 +302,7 @@ mod tests {
         softmax(&x, &mut y, n, 1);
         let mut dx = x.clone();
         let g: Vec<f32> = (0..rows).map(|i| i as f32 * 0.1).collect();
-        cross_entropy_backward(&x, &labels, n, -100, &lse, &g, &mut dx);
+        cross_entropy_backward(&x, &labels, n, -100, &lse, &g, true, &mut dx);
         for r in 0..rows {
             for k in 0..n {
                 let hot = (labels[r] == k as i64) as u8 as f32;

@@ -105,6 +105,8 @@ struct Walk {
     order: Vec<Place>,
     /// With given inputs: the nodes that lead to one of them.
     relevant: HashSet<*const Node>,
+    /// With given inputs: the lowest number of a node one of them came from; 0 if one is a leaf.
+    oldest_wanted: u64,
     blocked: HashSet<Place>,
     retain: bool,
     create: bool,
@@ -123,6 +125,12 @@ impl Walk {
             wanted: inputs.map(|ts| ts.iter().map(|t| (place(t), None)).collect()),
             order: inputs.unwrap_or_default().iter().map(place).collect(),
             relevant: HashSet::new(),
+            oldest_wanted: inputs
+                .unwrap_or_default()
+                .iter()
+                .map(|t| t.history().map_or(0, |h| h.node.get().seq))
+                .min()
+                .unwrap_or(0),
             blocked: options.no_grad_vars.iter().map(place).collect(),
             retain: options.retain_graph.unwrap_or(options.create_graph),
             create: options.create_graph,
@@ -158,6 +166,8 @@ impl Walk {
     /// Marks every node on a way from the outputs to a wanted place.
     fn find_relevant(&mut self, outputs: &[Tensor]) {
         let wanted = self.wanted.as_ref().expect("called with given inputs");
+        // A node older than every wanted output cannot lead to one, so the search ends there unless a leaf is wanted.
+        let oldest = self.oldest_wanted;
         let mut seen = HashSet::new();
         let mut nodes: Vec<Arc<Node>> = Vec::new();
         let mut stack: Vec<Arc<Node>> =
@@ -167,7 +177,9 @@ impl Walk {
                 continue;
             }
             for e in &node.edges {
-                if let Edge::Node(n, _) = e {
+                if let Edge::Node(n, _) = e
+                    && n.get().seq >= oldest
+                {
                     stack.push(n.get().clone());
                 }
             }

@@ -2,8 +2,9 @@
 
 use super::elementwise::pair_grads;
 use super::prelude::*;
+use sampan_kernels::Real;
 
-fn y_shape(y: &Operand) -> Option<Shape> {
+pub(crate) fn y_shape(y: &Operand) -> Option<Shape> {
     y.tensor().map(Tensor::shape_vec)
 }
 
@@ -29,7 +30,7 @@ fn add(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// let x = Tensor::new([5i64, 7]);
 /// assert_eq!(x.subtract(2).to_vec::<i64>(), [3, 5]);
 /// ```
-#[op(inplace, samples = real_pairs, onnx = "Sub")]
+#[op(inplace, samples = real_pairs, onnx = "Sub", also("sub"))]
 fn subtract(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     let out = cx.binary_number(x, &y, real_fn!(|x, y| x - y), |x, y| x.wrapping_sub(y))?;
     let (xs, ys) = (x.shape_vec(), y_shape(&y));
@@ -56,7 +57,7 @@ fn rsubtract(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// let x = Tensor::new([1.0f32, 2.0, 3.0]);
 /// assert_eq!(x.multiply(&x).to_vec::<f32>(), [1.0, 4.0, 9.0]);
 /// ```
-#[op(inplace, samples = real_pairs, onnx = "Mul")]
+#[op(inplace, samples = real_pairs, onnx = "Mul", also("mul"))]
 fn multiply(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     let out = cx.binary_number(x, &y, real_fn!(|x, y| x * y), |x, y| x.wrapping_mul(y))?;
     match y {
@@ -74,7 +75,7 @@ fn multiply(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 3]).divide(2).to_vec::<f32>(), [0.5, 1.5]);
 /// ```
-#[op(inplace, samples = quotients, onnx = "Div")]
+#[op(inplace, samples = quotients, onnx = "Div", also("div", "true_divide"))]
 fn divide(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     let out = cx.binary(x, &y, real_fn!(|x, y| x / y))?;
     match y {
@@ -106,7 +107,7 @@ fn rdivide(x: &Tensor, y: Operand) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!((-Tensor::new([1i64, -2])).to_vec::<i64>(), [-1, 2]);
 /// ```
-#[op(inplace, samples = real_line, onnx = "Neg")]
+#[op(inplace, samples = real_line, onnx = "Neg", also("negative"))]
 fn neg(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = cx.unary_number(x, real_fn!(|x| -x), |x| x.wrapping_neg())?;
     cx.grad(out, &[], |g| Ok(-g.grad()))
@@ -122,6 +123,159 @@ fn neg(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 fn reciprocal(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = cx.unary(x, real_fn!(|x| x.recip()))?;
     cx.grad_from_output(out, &[], |g| Ok(-(g.grad() * g.output(0) * g.output(0))))
+}
+
+/// The quotient rounded down, `floor(x / y)`; keeps integers. It has no gradient.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([7i64, -7]).floor_divide(2).to_vec::<i64>(), [3, -4]);
+/// ```
+#[op(inplace, non_diff, samples = quotients)]
+fn floor_divide(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
+    check_divisor(x, &y)?;
+    cx.binary_number(x, &y, real_fn!(|x, y| floor_div(x, y)), |x, y| {
+        let q = x.wrapping_div(y);
+        q - (x.wrapping_rem(y) != 0 && (x < 0) != (y < 0)) as i64
+    })
+}
+
+/// What is left of `x` after taking out whole `y`; it has the sign of `y`, as in Python.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([5i64, -5]).remainder(3).to_vec::<i64>(), [2, 1]);
+/// assert_eq!((Tensor::new([5.5f32, -5.5]) % 2.0).to_vec::<f32>(), [1.5, 0.5]);
+/// ```
+#[op(inplace, samples = quotients, also("mod", "floor_mod"))]
+fn remainder(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
+    check_divisor(x, &y)?;
+    let out = cx.binary_number(x, &y, real_fn!(|x, y| x.rem_floor(y)), |x, y| {
+        let r = x.wrapping_rem(y);
+        if r != 0 && (r < 0) != (y < 0) { r + y } else { r }
+    })?;
+    match y {
+        Operand::Tensor(y) => cx.grad(out, &[x, &y], move |g| {
+            let (x, y) = (g.saved(0), g.saved(1));
+            Ok(pair_grads(g, x.shape(), Some(y.shape()), || g.grad(), || -(g.grad() * x.floor_divide(y))))
+        }),
+        Operand::Scalar(_) => cx.grad(out, &[], move |g| Ok(g.grad())),
+    }
+}
+
+/// Integers cannot be divided by zero.
+fn check_divisor(x: &Tensor, y: &Operand) -> Result<()> {
+    if promote_operand(x, y).is_float() {
+        return Ok(());
+    }
+    let zero = match y {
+        Operand::Scalar(s) => s.to_i64() == 0,
+        Operand::Tensor(y) if y.device() == Device::Cpu => {
+            let y = y.contiguous();
+            match_dtype!(y.dtype(), T => y.data::<T>().slice().iter().any(|&v| v.to_i64() == 0))
+        }
+        Operand::Tensor(_) => false,
+    };
+    ensure!(!zero, "division of integers by zero");
+    Ok(())
+}
+
+/// `floor(x / y)` from the exact remainder, so that rounding in `x / y` cannot lift it to the next integer.
+#[inline(always)]
+fn floor_div<T: Real>(x: T, y: T) -> T {
+    let q = (x - x.rem_floor(y)) / y;
+    // Infinities and NaN follow the plain quotient.
+    if q.is_finite() { q.round() } else { (x / y).floor() }
+}
+
+/// `x` to the power `y`, element by element, with broadcasting. Integers stay integers under an integer exponent, which
+/// must not be negative.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([2.0f32, -3.0]).pow(3).to_vec::<f32>(), [8.0, -27.0]);
+/// assert_eq!(Tensor::new([2i64, 3]).pow(2).to_vec::<i64>(), [4, 9]);
+/// ```
+#[op(inplace, samples = powers, onnx = "Pow", amp = "black")]
+fn pow(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
+    match y {
+        Operand::Scalar(y) => {
+            let out = pow_number(cx, x, y)?;
+            let n = y.to_f64();
+            cx.grad(out, &[x], move |g| match n {
+                0.0 => Ok(super::math::zeros_like_grad(g)),
+                1.0 => Ok(g.grad()),
+                n => Ok(g.grad() * (g.saved(0).pow(n - 1.0) * n)),
+            })
+        }
+        Operand::Tensor(y) => {
+            let out = cx.binary_number(x, &(&y).into(), real_fn!(|x, y| x.powf(y)), int_pow)?;
+            cx.grad_from_output(out, &[x, &y], |g| {
+                let (x, y) = (g.saved(0), g.saved(1));
+                // 0⁰ has the slope 0 and 0ʸ does not change with y, where the formulas would say 0 · ∞.
+                let at_zero = x.equal(0.0);
+                let dx = || g.grad() * (y * x.pow(y - 1.0 + at_zero.logical_and(y.equal(0.0))));
+                let dy = || g.grad() * (g.output(0) * (x + at_zero.logical_and(y.greater_equal(0.0))).log());
+                Ok(pair_grads(g, x.shape(), Some(y.shape()), dx, dy))
+            })
+        }
+    }
+}
+
+fn pow_number(cx: &Cx, x: &Tensor, y: Scalar) -> Result<Tensor> {
+    if !crate::promote::promote_scalar(x.dtype(), y).is_float() {
+        ensure!(y.to_i64() >= 0, "integers cannot be raised to the negative power {}", y.to_i64());
+        return cx.binary_number(x, &y.into(), real_fn!(|x, _y| x), int_pow);
+    }
+    let n = y.to_f64();
+    match n {
+        0.0 => cx.unary(x, real_fn!(|_x| T::ONE)),
+        0.5 => cx.unary(x, real_fn!(|x| x.sqrt())),
+        1.0 => cx.unary(x, real_fn!(|x| x)),
+        2.0 => cx.unary(x, real_fn!(|x| x * x)),
+        3.0 => cx.unary(x, real_fn!(|x| x * x * x)),
+        -1.0 => cx.unary(x, real_fn!(|x| x.recip())),
+        -0.5 => cx.unary(x, real_fn!(|x| x.rsqrt())),
+        n => cx.unary(x, real_fn!([n: f64] |x| x.powf(T::of(n)))),
+    }
+}
+
+/// Wraps around like multiplication; a negative exponent gives the fraction cut to an integer.
+fn int_pow(base: i64, exponent: i64) -> i64 {
+    match (base, exponent) {
+        (1, ..0) => 1,
+        (-1, ..0) => 1 - 2 * (exponent & 1),
+        (_, ..0) => 0,
+        _ => {
+            let (mut base, mut n, mut out) = (base, exponent, 1i64);
+            while n > 0 {
+                if n & 1 == 1 {
+                    out = out.wrapping_mul(base);
+                }
+                base = base.wrapping_mul(base);
+                n >>= 1;
+            }
+            out
+        }
+    }
+}
+
+fn powers() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3]), 2],
+        sample![randn([2, 3]), 3.0],
+        sample![randn([3]), 0],
+        sample![randn([4]), -1.0],
+        sample![randn([3]), 4],
+        sample![positive([3]), 0.5],
+        sample![positive([3]), -1.7],
+        sample![positive([2, 1, 3]), randn([4, 1])],
+        sample![values([0.0f32, 2.0, 0.0], [3]), values([0.0f32, 0.0, 2.0], [3])].no_grad("one-sided at zero"),
+        sample![values([-2.0f32, -1.5], [2]), values([2.0f32, -3.0], [2])].no_grad("no slope along the exponent"),
+        sample![ints([4], -3, 4), 3],
+        sample![positive([]), randn([])],
+        sample![positive([0, 3]), 1.5],
+    ]
 }
 
 fn quotients() -> Vec<Sample> {

@@ -89,7 +89,7 @@ fn bias_grad(g: &Tensor) -> Tensor {
     g.sum((0..g.ndim() as i64).filter(|&a| a != 1).collect::<Vec<_>>())
 }
 
-/// Adds one number to each channel of a channels-first tensor.
+/// A bias has one number for each channel.
 fn check_bias(bias: Option<&Tensor>, channels: usize) -> Result<()> {
     match bias {
         Some(b) if b.numel() != channels || b.ndim() != 1 => {
@@ -298,6 +298,58 @@ fn convolve(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, dims: usize, o: 
     to_channels_last(y, last)
 }
 
+/// Transposed convolution over `dims` axes in any layout.
+fn convolve_transposed(
+    x: &Tensor,
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+    dims: usize,
+    output_padding: &[i64],
+    output_size: Option<&[i64]>,
+    o: Options,
+) -> Result<Tensor> {
+    let last = channels_last(x, o.data_format, dims)?;
+    ensure!(weight.ndim() == dims + 2, "weight must have {} axes [in, out / groups, kernel…]", dims + 2);
+    ensure!(o.groups > 0, "groups must be at least 1, got {}", o.groups);
+    let x = to_channels_first(x, last)?;
+    let (groups, channels, expected) = (o.groups as usize, x.shape()[1], weight.shape()[0]);
+    if channels != expected {
+        let hint = format!("set in_channels={channels}, or check data_format=\"{}\"", o.data_format);
+        return Err(Error::invalid(format!("x has {channels} channels, weight takes {expected}")).hint(hint));
+    }
+    ensure!(channels.is_multiple_of(groups), "x has {channels} channels, which {groups} groups do not divide");
+    let stride = per_axis("stride", o.stride, dims, 1)?;
+    let dilation = per_axis("dilation", o.dilation, dims, 1)?;
+    let extra = per_axis("output_padding", output_padding, dims, 0)?;
+    let sizes = output_size.map(|s| per_axis("output_size", s, dims, 0)).transpose()?;
+    if sizes.is_some() && extra.iter().any(|&e| e != 0) {
+        bail!("output_padding and output_size exclude each other");
+    }
+    let kernel = spatial(weight);
+    ensure!(kernel.iter().all(|&k| k > 0), "the kernel has no elements");
+    let window: Vec<i64> = (0..dims).map(|a| dilation[a] * (kernel[a] - 1) + 1).collect();
+    let pads = Padding::read(o.padding, dims, last)?.resolve(&x.shape()[2..], &window, &stride);
+    let mut output = Vec::with_capacity(dims);
+    for a in 0..dims {
+        ensure!(
+            extra[a] == 0 || extra[a] < stride[a].max(dilation[a]),
+            "output_padding {} of spatial axis {a} must be smaller than its stride or dilation",
+            extra[a]
+        );
+        let least = (x.shape()[a + 2] as i64 - 1) * stride[a] + window[a] - pads[a][0] - pads[a][1];
+        let size = sizes.as_ref().map_or(least + extra[a], |s| s[a]);
+        if sizes.is_some() && !(least..least + stride[a]).contains(&size) {
+            let most = least + stride[a] - 1;
+            bail!("output_size {size} of spatial axis {a} must lie between {least} and {most}");
+        }
+        ensure!(size > 0, "the output of spatial axis {a} would have {size} elements; use less padding");
+        output.push(size);
+    }
+    let pad: Vec<i64> = pads.iter().map(|p| p[0]).collect();
+    let y = x.try_conv_backward_data(weight, bias, stride, pad, dilation, o.groups, output)?;
+    to_channels_last(y, last)
+}
+
 /// Convolution of images `[batch, in, height, width]` with filters `[out, in / groups, height, width]`, as layers
 /// compute it: filters are not flipped. `padding` is a number, a list, pairs, `"SAME"` (output `⌈input / stride⌉`) or
 /// `"VALID"`.
@@ -321,6 +373,124 @@ fn conv2d(
     #[opt("NCHW")] data_format: &str,
 ) -> Result<Tensor> {
     convolve(x, weight, bias, 2, Options { stride, padding, dilation, groups, data_format })
+}
+
+/// Convolution of sequences `[batch, in, length]` with filters `[out, in / groups, length]`; see `conv2d`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let (x, w) = (Tensor::new([[[1.0f32, 2.0, 4.0]]]), Tensor::new([[[-1.0f32, 1.0]]]));
+/// assert_eq!(x.conv1d(&w, None).to_vec::<f32>(), [1.0, 2.0]);
+/// ```
+#[op(module = "nn.functional", samples = conv1d_samples, onnx = "Conv", amp = "white")]
+fn conv1d(
+    x: &Tensor,
+    weight: &Tensor,
+    #[default(None)] bias: Option<&Tensor>,
+    #[opt(1)] stride: &[i64],
+    #[opt(0)] padding: &Value,
+    #[opt(1)] dilation: &[i64],
+    #[opt(1)] groups: i64,
+    #[opt("NCL")] data_format: &str,
+) -> Result<Tensor> {
+    convolve(x, weight, bias, 1, Options { stride, padding, dilation, groups, data_format })
+}
+
+/// Convolution of volumes `[batch, in, depth, height, width]`; see `conv2d`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let (x, w) = (Tensor::new([[[[[1.0f32, 2.0, 4.0]]]]]), Tensor::new([[[[[-1.0f32, 1.0]]]]]));
+/// assert_eq!(x.conv3d(&w, None).to_vec::<f32>(), [1.0, 2.0]);
+/// ```
+#[op(module = "nn.functional", samples = conv3d_samples, onnx = "Conv", amp = "white")]
+fn conv3d(
+    x: &Tensor,
+    weight: &Tensor,
+    #[default(None)] bias: Option<&Tensor>,
+    #[opt(1)] stride: &[i64],
+    #[opt(0)] padding: &Value,
+    #[opt(1)] dilation: &[i64],
+    #[opt(1)] groups: i64,
+    #[opt("NCDHW")] data_format: &str,
+) -> Result<Tensor> {
+    convolve(x, weight, bias, 3, Options { stride, padding, dilation, groups, data_format })
+}
+
+/// Transposed convolution of images with filters `[in, out / groups, height, width]`: the transpose of the `conv2d` that
+/// maps its output's shape to its input's. `output_padding` or `output_size` choose among the output extents that such a
+/// convolution would map to the same input.
+///
+/// ```
+/// # use sampan_core::{Tensor, ops::conv::Conv2dTransposeOpts};
+/// let (x, w) = (Tensor::new([[[[1.0f32, 2.0]]]]), Tensor::new([[[[1.0f32, 10.0]]]]));
+/// assert_eq!(x.conv2d_transpose(&w, None).to_vec::<f32>(), [1.0, 12.0, 20.0]);
+/// let apart = Conv2dTransposeOpts::new().stride([1, 2]);
+/// assert_eq!(x.conv2d_transpose_with(&w, None, apart).to_vec::<f32>(), [1.0, 10.0, 2.0, 20.0]);
+/// ```
+#[op(module = "nn.functional", samples = conv2d_transpose_samples, onnx = "ConvTranspose", amp = "white")]
+fn conv2d_transpose(
+    x: &Tensor,
+    weight: &Tensor,
+    #[default(None)] bias: Option<&Tensor>,
+    #[opt(1)] stride: &[i64],
+    #[opt(0)] padding: &Value,
+    #[opt(0)] output_padding: &[i64],
+    #[opt(1)] dilation: &[i64],
+    #[opt(1)] groups: i64,
+    #[opt(None)] output_size: Option<&[i64]>,
+    #[opt("NCHW")] data_format: &str,
+) -> Result<Tensor> {
+    let options = Options { stride, padding, dilation, groups, data_format };
+    convolve_transposed(x, weight, bias, 2, output_padding, output_size, options)
+}
+
+/// Transposed convolution of sequences with filters `[in, out / groups, length]`; see `conv2d_transpose`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let (x, w) = (Tensor::new([[[1.0f32, 2.0]]]), Tensor::new([[[1.0f32, 10.0]]]));
+/// assert_eq!(x.conv1d_transpose(&w, None).to_vec::<f32>(), [1.0, 12.0, 20.0]);
+/// ```
+#[op(module = "nn.functional", samples = conv1d_transpose_samples, onnx = "ConvTranspose", amp = "white")]
+fn conv1d_transpose(
+    x: &Tensor,
+    weight: &Tensor,
+    #[default(None)] bias: Option<&Tensor>,
+    #[opt(1)] stride: &[i64],
+    #[opt(0)] padding: &Value,
+    #[opt(0)] output_padding: &[i64],
+    #[opt(1)] groups: i64,
+    #[opt(1)] dilation: &[i64],
+    #[opt(None)] output_size: Option<&[i64]>,
+    #[opt("NCL")] data_format: &str,
+) -> Result<Tensor> {
+    let options = Options { stride, padding, dilation, groups, data_format };
+    convolve_transposed(x, weight, bias, 1, output_padding, output_size, options)
+}
+
+/// Transposed convolution of volumes with filters `[in, out / groups, depth, height, width]`; see `conv2d_transpose`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let (x, w) = (Tensor::new([[[[[1.0f32, 2.0]]]]]), Tensor::new([[[[[1.0f32, 10.0]]]]]));
+/// assert_eq!(x.conv3d_transpose(&w, None).to_vec::<f32>(), [1.0, 12.0, 20.0]);
+/// ```
+#[op(module = "nn.functional", samples = conv3d_transpose_samples, onnx = "ConvTranspose", amp = "white")]
+fn conv3d_transpose(
+    x: &Tensor,
+    weight: &Tensor,
+    #[default(None)] bias: Option<&Tensor>,
+    #[opt(1)] stride: &[i64],
+    #[opt(0)] padding: &Value,
+    #[opt(0)] output_padding: &[i64],
+    #[opt(1)] groups: i64,
+    #[opt(1)] dilation: &[i64],
+    #[opt(None)] output_size: Option<&[i64]>,
+    #[opt("NCDHW")] data_format: &str,
+) -> Result<Tensor> {
+    let options = Options { stride, padding, dilation, groups, data_format };
+    convolve_transposed(x, weight, bias, 3, output_padding, output_size, options)
 }
 
 fn pairs(list: &[[i64; 2]]) -> Value {
@@ -353,5 +523,44 @@ fn conv2d_samples() -> Vec<Sample> {
         sample![randn([1, 4, 3, 2]), randn([3, 2, 2, 2]), randn([3]); padding = "SAME", stride = 2, data_format = "NHWC"],
         sample![randn([1, 3, 3, 1]), randn([1, 1, 2, 2]); padding = pairs(&[[0, 0], [1, 0], [0, 1], [0, 0]]), data_format = "NHWC"],
         sample![randn([0, 2, 3, 3]), randn([3, 2, 2, 2]), randn([3])],
+    ]
+}
+fn conv1d_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 2, 5]), randn([3, 2, 2]), randn([3])],
+        sample![randn([1, 4, 4]), randn([2, 2, 3]); groups = 2, padding = [2, 1], stride = 2],
+        sample![randn([1, 6, 2]), randn([2, 2, 3]), randn([2]); padding = "SAME", data_format = "NLC"],
+        sample![randn([2, 3, 5]), randn([3, 1, 2]), randn([3]); groups = 3, dilation = 2],
+    ]
+}
+fn conv3d_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([1, 2, 3, 2, 2]), randn([2, 2, 2, 1, 2]), randn([2])],
+        sample![randn([1, 2, 3, 2, 2]), randn([2, 1, 2, 2, 1]); groups = 2, padding = [1, 0, 1], stride = [2, 1, 1]],
+        sample![randn([1, 3, 2, 2, 1]), randn([2, 1, 2, 2, 2]), randn([2]); padding = "same", data_format = "NDHWC"],
+    ]
+}
+fn conv1d_transpose_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 2, 4]), randn([2, 3, 2]), randn([3])],
+        sample![randn([1, 4, 3]), randn([4, 1, 3]); groups = 2, padding = 1, stride = 2, output_padding = 1],
+        sample![randn([1, 3, 2]), randn([2, 2, 3]), randn([2]); stride = 2, output_size = 8, data_format = "NLC"],
+    ]
+}
+fn conv2d_transpose_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 2, 2, 3]), randn([2, 2, 2, 2]), randn([2])],
+        sample![randn([1, 4, 2, 2]), randn([4, 1, 3, 2]), randn([2]); groups = 2, stride = 2, padding = [1, 0, 0, 1]],
+        sample![randn([1, 3, 2, 2]), randn([2, 1, 2, 2]); stride = 2, padding = "SAME", data_format = "NHWC"],
+        sample![randn([1, 1, 3, 2]), randn([1, 2, 2, 2]); stride = [3, 2], dilation = [1, 2], output_size = [10, 6]],
+        sample![randn([1, 1, 3, 2]), randn([1, 2, 2, 2]); stride = [3, 2], output_padding = [2, 1]],
+        sample![randn([0, 1, 3, 2]), randn([1, 2, 2, 2]), randn([2])].no_peer("Paddle fails on empty batches"),
+    ]
+}
+fn conv3d_transpose_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([1, 2, 2, 2, 1]), randn([2, 1, 2, 1, 2]), randn([1])],
+        sample![randn([1, 2, 2, 1, 2]), randn([2, 1, 1, 2, 2]), randn([2]); groups = 2, stride = 2, padding = [0, 0, 1]],
+        sample![randn([1, 2, 2, 1, 2]), randn([2, 1, 2, 2, 1]); stride = 2, data_format = "NDHWC"],
     ]
 }

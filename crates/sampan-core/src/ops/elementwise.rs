@@ -156,9 +156,30 @@ impl Cx<'_> {
         g: impl Fn(i64, i64) -> i64 + Copy + Send + Sync,
     ) -> Result<Tensor> {
         let dtype = promote_operand(x, y);
+        if dtype.is_float() { self.binary_as(dtype, x, y, f) } else { self.binary_int_as(dtype, x, y, g) }
+    }
+
+    /// A function of two integers (or truth values) in their common dtype; floats are refused.
+    pub(crate) fn binary_int(
+        &self,
+        x: &Tensor,
+        y: &Operand,
+        g: impl Fn(i64, i64) -> i64 + Copy + Send + Sync,
+    ) -> Result<Tensor> {
+        let dtype = promote_operand(x, y);
         if dtype.is_float() {
-            return self.binary_as(dtype, x, y, f);
+            return Err(Error::dtype(format!("needs integers or bool, got {dtype}")));
         }
+        self.binary_int_as(dtype, x, y, g)
+    }
+
+    fn binary_int_as(
+        &self,
+        dtype: DType,
+        x: &Tensor,
+        y: &Operand,
+        g: impl Fn(i64, i64) -> i64 + Copy + Send + Sync,
+    ) -> Result<Tensor> {
         let shape = common_shape(x, y)?;
         let out = self.out(&shape, dtype)?;
         self.cpu(|| {
@@ -184,6 +205,15 @@ impl Cx<'_> {
         let shape = common_shape(x, y)?;
         let out = self.out(&shape, DType::Bool)?;
         self.cpu(|| {
+            if let (Operand::Scalar(s), false) = (y, dtype.is_float()) {
+                // The number may not fit into the tensor's dtype.
+                let s = s.to_i64();
+                let x = x.try_cast(dtype)?;
+                match_dtype!(dtype, T in [Bool, u8, i8, i16, i32, i64] => {
+                    map1(move |v: T| Bool::from(g(v.to_i64(), s)), x.data::<T>().view(), out.data_mut::<Bool>().slice())
+                }, else => {});
+                return Ok(());
+            }
             let (a, b) = (Ready::tensor(x, dtype, &shape)?, Ready::new(y, dtype, &shape)?);
             match_dtype!(dtype, T => {
                 let apply = move |x: T, y: T| {

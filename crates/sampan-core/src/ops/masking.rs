@@ -223,17 +223,17 @@ fn masked_fill_samples() -> Vec<Sample> {
     ]
 }
 fn positions_samples() -> Vec<Sample> {
-    vec![sample![values([0.0f32, 1.0, 2.0, 0.0, 0.0, -1.0], [2, 3])], sample![bools([2, 2, 2])], sample![ints([4], 0, 2)]]
+    vec![
+        sample![values([0.0f32, 1.0, 2.0, 0.0, 0.0, -1.0], [2, 3])],
+        sample![bools([2, 2, 2])],
+        sample![ints([4], 0, 2)],
+    ]
 }
 fn nonzero_samples() -> Vec<Sample> {
     vec![sample![bools([2, 3])], sample![bools([2, 3]), true], sample![ints([4], 0, 2), true]]
 }
 fn masked_select_samples() -> Vec<Sample> {
-    vec![
-        sample![randn([2, 3]), bools([2, 3])],
-        sample![randn([2, 3]), bools([3])],
-        sample![randn([3]), bools([2, 1])],
-    ]
+    vec![sample![randn([2, 3]), bools([2, 3])], sample![randn([2, 3]), bools([3])], sample![randn([3]), bools([2, 1])]]
 }
 fn multiplex_samples() -> Vec<Sample> {
     vec![

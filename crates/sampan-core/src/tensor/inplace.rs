@@ -69,7 +69,7 @@ impl Tensor {
         }
         let why = if self.requires_grad() && self.is_leaf() {
             "a leaf that requires a gradient cannot be changed in place"
-        } else if self.0.is_view && (tracked || self.requires_grad()) {
+        } else if self.0.is_view && self.0.storage.is_shared() && (tracked || self.requires_grad()) {
             "a view cannot be changed in place by a recorded op: the tensor it looks at would not know"
         } else if self.layout().strides.iter().zip(self.shape()).any(|(&s, &n)| s == 0 && n > 1) {
             "an expanded tensor cannot be changed in place: several of its elements share one place in memory"

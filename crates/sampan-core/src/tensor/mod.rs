@@ -3,6 +3,7 @@
 mod data;
 mod display;
 mod grad;
+pub mod indexing;
 mod inplace;
 mod operators;
 mod update;

@@ -1,4 +1,4 @@
-//! `+ - * / % -x` and the bitwise operators on tensors and numbers.
+//! `+ - * / % & | ^ << >> -x !x` on tensors and numbers.
 
 use super::Tensor;
 use crate::Operand;
@@ -23,6 +23,12 @@ binary! {
     Sub sub subtract;
     Mul mul multiply;
     Div div divide;
+    Rem rem remainder;
+    BitAnd bitand bitwise_and;
+    BitOr bitor bitwise_or;
+    BitXor bitxor bitwise_xor;
+    Shl shl bitwise_left_shift;
+    Shr shr bitwise_right_shift;
 }
 
 macro_rules! scalar_left {
@@ -85,6 +91,20 @@ impl Neg for Tensor {
         Tensor::neg(&self)
     }
 }
+impl Not for &Tensor {
+    type Output = Tensor;
+    #[track_caller]
+    fn not(self) -> Tensor {
+        self.bitwise_not()
+    }
+}
+impl Not for Tensor {
+    type Output = Tensor;
+    #[track_caller]
+    fn not(self) -> Tensor {
+        self.bitwise_not()
+    }
+}
 macro_rules! assign {
     ($($tr:ident $f:ident $method:ident;)*) => {$(
         impl<R: Into<Operand>> $tr<R> for Tensor {
@@ -98,4 +118,10 @@ assign! {
     SubAssign sub_assign subtract_;
     MulAssign mul_assign multiply_;
     DivAssign div_assign divide_;
+    RemAssign rem_assign remainder_;
+    BitAndAssign bitand_assign bitwise_and_;
+    BitOrAssign bitor_assign bitwise_or_;
+    BitXorAssign bitxor_assign bitwise_xor_;
+    ShlAssign shl_assign bitwise_left_shift_;
+    ShrAssign shr_assign bitwise_right_shift_;
 }

@@ -3,4 +3,5 @@
 mod arrange;
 mod display;
 mod golden;
+mod indexing;
 mod registry;

@@ -2,6 +2,7 @@
 
 use super::{BadIndex, Num, at, check, index_add};
 use crate::sort::Axis;
+use crate::view::is_contiguous;
 use crate::{Element, View, parallel};
 
 /// Offsets of an indexing expression, worked out once. The result has the extents `before × count × after`: the axes
@@ -10,8 +11,9 @@ use crate::{Element, View, parallel};
 pub struct IndexPlan {
     before: Vec<isize>,
     index: Vec<isize>,
-    after: Vec<isize>,
-    dense: bool,
+    width: usize,
+    /// Offsets within a row; none where they are `0..width`.
+    after: Option<Vec<isize>>,
 }
 
 impl IndexPlan {
@@ -38,14 +40,20 @@ impl IndexPlan {
                 table.iter().flat_map(steps).collect()
             })
         };
-        let (before, after) = (offsets(&rest[..place]), offsets(&rest[place..]));
-        let dense = after.iter().enumerate().all(|(i, &o)| o == i as isize);
-        Ok(IndexPlan { before, index, after, dense })
+        let pick = |axes: &[usize]| axes.iter().map(|&a| (shape[a], strides[a])).unzip::<_, _, Vec<_>, Vec<_>>();
+        let (row_shape, row_strides) = pick(&rest[place..]);
+        let dense = is_contiguous(&row_shape, &row_strides);
+        Ok(IndexPlan {
+            before: offsets(&rest[..place]),
+            index,
+            width: row_shape.iter().product(),
+            after: (!dense).then(|| offsets(&rest[place..])),
+        })
     }
 
     /// Elements of the result.
     pub fn len(&self) -> usize {
-        self.before.len() * self.index.len() * self.after.len()
+        self.before.len() * self.index.len() * self.width
     }
 
     /// Has the result no elements?
@@ -53,8 +61,13 @@ impl IndexPlan {
         self.len() == 0
     }
 
-    fn row(&self, row: usize) -> isize {
-        self.before[row / self.index.len()] + self.index[row % self.index.len()]
+    /// Offsets of the rows from number `first` on.
+    fn rows(&self, first: usize) -> impl Iterator<Item = isize> {
+        let count = self.index.len();
+        let head = self.before[first / count];
+        let first_run = self.index[first % count..].iter().map(move |i| head + i);
+        let others = self.before[first / count + 1..].iter();
+        first_run.chain(others.flat_map(move |&b| self.index.iter().map(move |i| b + i)))
     }
 }
 
@@ -64,51 +77,66 @@ pub fn index_get<T: Element>(x: View<'_, T>, plan: &IndexPlan, dst: &mut [T]) {
     if dst.is_empty() {
         return;
     }
-    let width = plan.after.len();
+    let width = plan.width;
     let rows = ((1 << 14) / width).max(1);
     let origin = x.offset as isize;
     parallel::for_each_chunk_mut(dst, rows * width, 2, |c, piece| {
-        for (r, out) in piece.chunks_mut(width).enumerate() {
-            let base = origin + plan.row(c * rows + r);
-            if plan.dense {
-                out.copy_from_slice(&x.data[base as usize..base as usize + width]);
-            } else {
-                for (o, &a) in out.iter_mut().zip(&plan.after) {
-                    *o = x.data[(base + a) as usize];
+        let bases = plan.rows(c * rows).map(|o| origin + o);
+        match &plan.after {
+            None if width == 1 => piece.iter_mut().zip(bases).for_each(|(o, base)| *o = x.data[base as usize]),
+            None => {
+                for (out, base) in piece.chunks_mut(width).zip(bases) {
+                    out.copy_from_slice(&x.data[base as usize..base as usize + width]);
+                }
+            }
+            Some(after) => {
+                for (out, base) in piece.chunks_mut(width).zip(bases) {
+                    out.iter_mut().zip(after).for_each(|(o, &a)| *o = x.data[(base + a) as usize]);
                 }
             }
         }
     });
 }
 
-/// Writes (or adds) `values` to the elements of a plan made for `dst`'s contiguous shape. `values` has the result's
-/// elements or just one; of duplicates the last one written stays, sums go in order.
-pub fn index_put<T: Num>(dst: &mut [T], plan: &IndexPlan, values: &[T], accumulate: bool) {
+/// Writes `values` to the elements of a plan made for an array that starts at `dst[origin]`. They are the result's
+/// elements or just one; of duplicates the last one written stays.
+pub fn index_put<T: Element>(dst: &mut [T], origin: usize, plan: &IndexPlan, values: &[T]) {
+    assert!(values.len() == 1 || values.len() == plan.len());
     if plan.is_empty() {
         return;
     }
-    let width = plan.after.len();
-    let scalar = values.len() == 1;
-    assert!(scalar || values.len() == plan.len());
-    if accumulate && plan.dense && !scalar {
-        // Whole rows of a contiguous array: sums in the accumulator's precision, in parallel.
-        let rows: Vec<i64> =
-            (0..plan.before.len() * plan.index.len()).map(|r| plan.row(r) as i64 / width as i64).collect();
-        let axis = Axis { outer: 1, n: dst.len() / width, inner: width };
-        return index_add(dst, axis, &rows, false, values, 1.0).expect("a plan's rows lie inside its array");
-    }
-    for row in 0..plan.before.len() * plan.index.len() {
-        let base = plan.row(row);
-        let at = |i: usize| if scalar { values[0] } else { values[row * width + i] };
-        if plan.dense && !accumulate && !scalar {
-            dst[base as usize..base as usize + width].copy_from_slice(&values[row * width..(row + 1) * width]);
-            continue;
-        }
-        for (i, &a) in plan.after.iter().enumerate() {
-            let d = &mut dst[(base + a) as usize];
-            *d = if accumulate { T::narrow(d.widen() + at(i).widen()) } else { at(i) };
+    let (width, one) = (plan.width, values.len() == 1);
+    for (row, base) in plan.rows(0).enumerate() {
+        let base = origin as isize + base;
+        match &plan.after {
+            None => {
+                let target = &mut dst[base as usize..base as usize + width];
+                if one { target.fill(values[0]) } else { target.copy_from_slice(&values[row * width..][..width]) }
+            }
+            Some(after) => {
+                for (i, &a) in after.iter().enumerate() {
+                    dst[(base + a) as usize] = if one { values[0] } else { values[row * width + i] };
+                }
+            }
         }
     }
+}
+
+/// Adds `values` (the result's elements) to the elements of a plan made for `dst`'s contiguous shape, duplicates in
+/// order, summed in the accumulator's precision.
+pub fn index_put_add<T: Num>(dst: &mut [T], plan: &IndexPlan, values: &[T]) {
+    assert_eq!(values.len(), plan.len());
+    if plan.is_empty() {
+        return;
+    }
+    let width = plan.width;
+    // A row of a contiguous array that has gaps is so many rows of single elements.
+    let (rows, inner): (Vec<i64>, usize) = match &plan.after {
+        None => (plan.rows(0).map(|o| o as i64 / width as i64).collect(), width),
+        Some(after) => (plan.rows(0).flat_map(|o| after.iter().map(move |a| (o + a) as i64)).collect(), 1),
+    };
+    let axis = Axis { outer: 1, n: dst.len() / inner, inner };
+    index_add(dst, axis, &rows, false, values, 1.0).expect("a plan's rows lie inside its array");
 }
 
 #[cfg(test)]
@@ -146,11 +174,25 @@ mod tests {
     fn put_and_accumulate() {
         let mut d = [0f32; 6];
         let plan = IndexPlan::new(&[3, 2], &[2, 1], &[0], &[&[1, 1, -1]], 0).unwrap();
-        index_put(&mut d, &plan, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], true);
+        index_put_add(&mut d, &plan, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
         assert_eq!(d, [0.0, 0.0, 4.0, 6.0, 5.0, 6.0]);
-        index_put(&mut d, &plan, &[7.0], false);
+        index_put(&mut d, 0, &plan, &[7.0]);
         assert_eq!(d, [0.0, 0.0, 7.0, 7.0, 7.0, 7.0]);
         let e = IndexPlan::new(&[3, 2], &[2, 1], &[0, 1], &[&[1, 1], &[0, 2]], 0).unwrap_err();
         assert_eq!(e, BadIndex { position: 1, value: 2, limit: 2 });
+    }
+
+    #[test]
+    fn put_through_strides_and_into_gaps() {
+        // Columns of a reversed 2×3 array: rows run backwards from the second.
+        let mut d = [0i32; 6];
+        let plan = IndexPlan::new(&[2, 3], &[-3, 1], &[1], &[&[2, 0]], 1).unwrap();
+        index_put(&mut d, 3, &plan, &[1, 2, 3, 4]);
+        assert_eq!(d, [4, 0, 3, 2, 0, 1]);
+        // x[[0, 0], :, [1, 1]] of a 2×2×2 array: the middle axis has gaps.
+        let mut d = [0f32; 8];
+        let plan = IndexPlan::new(&[2, 2, 2], &[4, 2, 1], &[0, 2], &[&[0, 0], &[1, 1]], 0).unwrap();
+        index_put_add(&mut d, &plan, &[1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(d, [0.0, 4.0, 0.0, 6.0, 0.0, 0.0, 0.0, 0.0]);
     }
 }

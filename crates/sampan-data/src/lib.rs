@@ -1,0 +1,7 @@
+//! Data sets and loaders.
+
+mod loader;
+pub mod mnist;
+
+pub use loader::{Batch, DataLoader};
+pub use mnist::Mnist;

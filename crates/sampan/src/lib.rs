@@ -1,0 +1,18 @@
+//! sampan: dynamic-graph deep learning with a Rust core.
+//!
+//! This crate gathers the others: [`Tensor`] and its ops, [`nn`] layers and optimizers, [`data`] sets and loaders, and
+//! the `sampan` command.
+
+pub mod checkpoint;
+pub mod lenet;
+pub mod progress;
+pub mod train;
+
+pub use sampan_core::{self as core, *};
+pub use sampan_data as data;
+pub use sampan_nn as nn;
+
+/// The README's own examples, run as doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
