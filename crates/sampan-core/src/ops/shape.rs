@@ -177,6 +177,7 @@ fn expand(cx: &Cx, x: &Tensor, shape: &[i64]) -> Result<Tensor> {
         ensure!(have == want || have == 1, "axis {i} has extent {have} and cannot be expanded to {want}");
         target.push(want);
     }
+    crate::shape::checked_numel(&target)?;
     let out = x.view(x.layout().broadcast_to(&target));
     let from = x.shape_vec();
     cx.grad(out, &[], move |g| Ok(super::elementwise::sum_to(&g.grad(), &from)))
