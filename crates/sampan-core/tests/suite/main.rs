@@ -2,4 +2,5 @@
 
 mod display;
 mod golden;
+mod matrices;
 mod registry;
