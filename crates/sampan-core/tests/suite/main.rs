@@ -4,4 +4,5 @@ mod arrange;
 mod display;
 mod golden;
 mod indexing;
+mod images;
 mod registry;
