@@ -1,5 +1,9 @@
 //! The ops, by family. Each file holds registry entries; everything else is read from those.
 
+pub mod standardize;
+pub mod recurrent;
+pub mod loss_class;
+pub mod ctc_loss;
 pub mod activation;
 pub mod arithmetic;
 pub mod closeness;
