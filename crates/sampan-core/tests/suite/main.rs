@@ -5,4 +5,5 @@ mod display;
 mod golden;
 mod indexing;
 mod matrices;
+mod images;
 mod registry;
