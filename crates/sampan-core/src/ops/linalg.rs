@@ -52,18 +52,6 @@ pub(crate) fn diagonal_matrix(d: &Tensor) -> Tensor {
     d.unsqueeze(-1) * identity(d.dim(-1), d.dtype())
 }
 
-/// `xᵀ`, matrix by matrix.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([[[1i64, 2], [3, 4]]]).matrix_transpose().to_vec::<i64>(), [1, 3, 2, 4]);
-/// ```
-#[op(module = "linalg", also("matrix_transpose"), samples = transposes)]
-fn matrix_transpose(x: &Tensor) -> Result<Tensor> {
-    ensure!(x.ndim() >= 2, "x must be a matrix or a batch of matrices, it has {} axes", x.ndim());
-    Ok(x.transpose_last())
-}
-
 /// The inverses of square matrices.
 ///
 /// ```
@@ -356,10 +344,6 @@ fn shifted(x: &Tensor) -> Tensor {
     let n = x.dim(-1);
     let diagonal = Tensor::from_vec((0..n).map(|i| i as f32 + 2.0).collect(), [n]);
     x + diagonal_matrix(&diagonal)
-}
-
-fn transposes() -> Vec<Sample> {
-    vec![sample![randn([2, 3])], sample![randn([2, 1, 3])]]
 }
 
 pub(crate) fn squares() -> Vec<Sample> {
