@@ -59,7 +59,7 @@ fn sum(
     let plan = Plan::new(x, &axis, keepdim)?;
     let out = cx.out(&plan.out, dtype)?;
     cx.cpu(|| {
-        let x = x.try_cast(dtype)?;
+        let x = x.in_dtype(dtype)?;
         match_dtype!(dtype, T in number => {
             reduce::sum(x.data::<T>().view(), &plan.mask, out.data_mut::<T>().slice())
         }, else => {});
@@ -92,7 +92,7 @@ fn mean(
     let plan = Plan::new(x, &axis, keepdim)?;
     let out = cx.out(&plan.out, dtype)?;
     cx.cpu(|| {
-        let x = x.try_cast(dtype)?;
+        let x = x.in_dtype(dtype)?;
         match_dtype!(dtype, T in float => {
             reduce::mean(x.data::<T>().view(), &plan.mask, out.data_mut::<T>().slice())
         }, else => {});
@@ -183,7 +183,7 @@ fn prod(
     let plan = Plan::new(x, &axis, keepdim)?;
     let out = cx.out(&plan.out, dtype)?;
     cx.cpu(|| {
-        let x = x.try_cast(dtype)?;
+        let x = x.in_dtype(dtype)?;
         match_dtype!(dtype, T in number => {
             reduce::prod(x.data::<T>().view(), &plan.mask, out.data_mut::<T>().slice())
         }, else => {});
@@ -337,7 +337,7 @@ fn logsumexp(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] kee
     let plan = Plan::new(x, &axis, keepdim)?;
     let out = cx.out(&plan.out, dtype)?;
     cx.cpu(|| {
-        let x = x.try_cast(dtype)?;
+        let x = x.in_dtype(dtype)?;
         match_dtype!(dtype, T in float => {
             reduce::logsumexp(x.data::<T>().view(), &plan.mask, out.data_mut::<T>().slice())
         }, else => {});
@@ -412,7 +412,7 @@ fn variance(cx: &Cx, x: &Tensor, plan: &Plan, correction: f64) -> Result<Tensor>
     let dtype = to_float(x.dtype());
     let out = cx.out(&plan.out, dtype)?;
     cx.cpu(|| {
-        let x = x.try_cast(dtype)?;
+        let x = x.in_dtype(dtype)?;
         match_dtype!(dtype, T in float => {
             reduce::variance(x.data::<T>().view(), &plan.mask, freedom(plan, correction), out.data_mut::<T>().slice())
         }, else => {});
