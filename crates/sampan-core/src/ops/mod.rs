@@ -38,10 +38,8 @@ pub mod grid_sample;
 pub mod resample;
 pub mod shuffle;
 pub mod cross_entropy;
-pub mod ctc_loss;
 pub mod dropout;
 pub mod loss;
-pub mod loss_class;
 pub mod loss_margin;
 pub mod normalization;
 pub mod pairs;
@@ -50,7 +48,6 @@ pub mod random;
 pub mod random_inplace;
 pub mod rearrange;
 pub mod rank;
-pub mod recurrent;
 pub mod reduction;
 pub mod scan;
 pub mod rounding;
@@ -63,7 +60,6 @@ pub(crate) mod windows;
 pub mod regions;
 pub mod sorting;
 pub mod softmax;
-pub mod standardize;
 pub mod statistics;
 
 /// What an op's file starts with.
