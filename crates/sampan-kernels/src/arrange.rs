@@ -51,6 +51,9 @@ pub fn concat<T: Element>(parts: &[&[T]], outer: usize, dst: &mut [T]) {
 /// Adds row-major values onto a strided region of `dst`, in order; elements of the region may coincide.
 pub fn add_strided<T: Element>(src: &[T], dst: &mut [T], shape: &[usize], strides: &[isize], offset: usize) {
     assert_eq!(src.len(), shape.iter().product::<usize>(), "add: the source has another size than the region");
+    if src.is_empty() {
+        return;
+    }
     if let Err(why) = within(dst.len(), shape, strides, offset) {
         panic!("{why}");
     }
@@ -61,7 +64,11 @@ pub fn add_strided<T: Element>(src: &[T], dst: &mut [T], shape: &[usize], stride
     while let Some((run, [at])) = walk.next_run(CHUNK) {
         for (j, &v) in src[done..done + run].iter().enumerate() {
             let d = &mut dst[(at + j as isize * stride) as usize];
-            *d = if T::DTYPE.is_float() { T::from_f64(d.to_f64() + v.to_f64()) } else { T::from_i64(d.to_i64().wrapping_add(v.to_i64())) };
+            *d = if T::DTYPE.is_float() {
+                T::from_f64(d.to_f64() + v.to_f64())
+            } else {
+                T::from_i64(d.to_i64().wrapping_add(v.to_i64()))
+            };
         }
         done += run;
     }
@@ -97,9 +104,13 @@ mod tests {
 
     #[test]
     fn joins_rows_of_any_width() {
-        for (outer, widths) in [(3, vec![2, 0, 5]), (1, vec![40_000, 3]), (700, vec![64, 1, 37]), (2, vec![0, 30_001])] {
-            let parts: Vec<Vec<i32>> =
-                widths.iter().enumerate().map(|(p, &w)| (0..(outer * w) as i32).map(|i| i * 10 + p as i32).collect()).collect();
+        for (outer, widths) in [(3, vec![2, 0, 5]), (1, vec![40_000, 3]), (700, vec![64, 1, 37]), (2, vec![0, 30_001])]
+        {
+            let parts: Vec<Vec<i32>> = widths
+                .iter()
+                .enumerate()
+                .map(|(p, &w)| (0..(outer * w) as i32).map(|i| i * 10 + p as i32).collect())
+                .collect();
             let slices: Vec<&[i32]> = parts.iter().map(|p| p.as_slice()).collect();
             let mut expected = Vec::new();
             for r in 0..outer {

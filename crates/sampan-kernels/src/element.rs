@@ -115,6 +115,12 @@ impl PartialEq for Bool {
         self.get() == other.get()
     }
 }
+impl PartialEq<bool> for Bool {
+    #[inline(always)]
+    fn eq(&self, other: &bool) -> bool {
+        self.get() == *other
+    }
+}
 impl std::hash::Hash for Bool {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.get().hash(state);

@@ -159,7 +159,7 @@ impl Kind {
     /// The second derivative at `x`, in differentiable ops.
     fn second(self, x: &Tensor, a: f64, b: f64) -> Tensor {
         let bump = |z: &Tensor| {
-            let s = logistic(z);
+            let s = z.sigmoid();
             &s * (1.0 - &s)
         };
         // Zero outside of (lo, hi).
@@ -177,11 +177,11 @@ impl Kind {
                 &around * (slope + x * bend * 0.5)
             }
             Kind::Silu => {
-                let s = logistic(x);
+                let s = x.sigmoid();
                 bump(x) * (2.0 + x * (1.0 - s * 2.0))
             }
             Kind::Mish => {
-                let s = logistic(x);
+                let s = x.sigmoid();
                 let t = x.softplus(1.0, 20.0).tanh();
                 let around = 1.0 - &t * &t;
                 &around * (&s * 2.0 + x * (bump(x) - &t * &s * &s * 2.0))
@@ -191,18 +191,12 @@ impl Kind {
             Kind::Celu => within(&(decay(&(x / a)) / a), f64::NEG_INFINITY, 0.0),
             Kind::Hardswish => within(&(x * 0.0 + 1.0 / 3.0), -3.0, 3.0),
             Kind::Softsign => {
-                let size = x.piecewise_grad(x, [0.0, 0.0], [-1.0, 0.0, 1.0], true);
-                let r = (size + 1.0).reciprocal();
-                &r * &r * x.piecewise_grad(&r, [0.0, 0.0], [2.0, 0.0, -2.0], true)
+                let r = (x.abs() + 1.0).reciprocal();
+                r.pow(3) * x.sign() * -2.0
             }
             Kind::LogSigmoid => -bump(x),
         }
     }
-}
-
-/// The logistic function in terms of tanh, which saturates without overflow.
-pub(crate) fn logistic(x: &Tensor) -> Tensor {
-    (x * 0.5).tanh() * 0.5 + 0.5
 }
 
 /// `x` times the normal distribution function; with `approximate`, its form in tanh.

@@ -6,9 +6,9 @@ use super::prelude::*;
 /// Is `|x - y| <= atol + rtol * |y|`, element by element? Equal infinities are close; NaN only with `equal_nan`.
 ///
 /// ```
-/// # use sampan_core::Tensor;
+/// # use sampan_core::{Bool, Tensor};
 /// let x = Tensor::new([1.0f32, 1.1]);
-/// assert_eq!(x.isclose(&Tensor::new([1.0f32, 1.0])).to_vec::<bool>(), [true, false]);
+/// assert_eq!(x.isclose(&Tensor::new([1.0f32, 1.0])).to_vec::<Bool>(), [true, false]);
 /// ```
 #[op(non_diff, samples = close_samples)]
 fn isclose(
@@ -52,10 +52,10 @@ fn close(cx: &Cx, x: &Tensor, y: &Tensor, rtol: f64, atol: f64, equal_nan: bool)
 /// Have `x` and `y` the same shape and the same elements? A 0-d bool.
 ///
 /// ```
-/// # use sampan_core::Tensor;
+/// # use sampan_core::{Bool, Tensor};
 /// let x = Tensor::new([1i64, 2]);
-/// assert_eq!(x.equal_all(&x).to_vec::<bool>(), [true]);
-/// assert_eq!(x.equal_all(&Tensor::new([1i64])).to_vec::<bool>(), [false]);
+/// assert_eq!(x.equal_all(&x).to_vec::<Bool>(), [true]);
+/// assert_eq!(x.equal_all(&Tensor::new([1i64])).to_vec::<Bool>(), [false]);
 /// ```
 #[op(non_diff, samples = equal_samples)]
 fn equal_all(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
@@ -79,8 +79,8 @@ fn all_true(cx: &Cx, t: Tensor) -> Result<Tensor> {
 /// the search is over sorted elements anyway.)
 ///
 /// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([1i64, 2, 3]).isin(&Tensor::new([2i64, 5])).to_vec::<bool>(), [false, true, false]);
+/// # use sampan_core::{Bool, Tensor};
+/// assert_eq!(Tensor::new([1i64, 2, 3]).isin(&Tensor::new([2i64, 5])).to_vec::<Bool>(), [false, true, false]);
 /// ```
 #[op(non_diff, samples = isin_samples)]
 fn isin(
@@ -113,8 +113,8 @@ fn isin(
 /// Is each element a real number? Always true: there are no complex dtypes.
 ///
 /// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([1.5f32]).isreal().to_vec::<bool>(), [true]);
+/// # use sampan_core::{Bool, Tensor};
+/// assert_eq!(Tensor::new([1.5f32]).isreal().to_vec::<Bool>(), [true]);
 /// ```
 #[op(non_diff, samples = odd_numbers)]
 fn isreal(cx: &Cx, x: &Tensor) -> Result<Tensor> {
@@ -124,8 +124,8 @@ fn isreal(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// Has `x` no elements? A 0-d bool.
 ///
 /// ```
-/// # use sampan_core::{DType, Tensor};
-/// assert_eq!(Tensor::zeros([0, 3], DType::Float32).is_empty().to_vec::<bool>(), [true]);
+/// # use sampan_core::{Bool, DType, Tensor};
+/// assert_eq!(Tensor::zeros([0, 3], DType::Float32).is_empty().to_vec::<Bool>(), [true]);
 /// ```
 #[op(non_diff, samples = empty_samples)]
 fn is_empty(cx: &Cx, x: &Tensor) -> Result<Tensor> {

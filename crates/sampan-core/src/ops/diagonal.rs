@@ -116,7 +116,9 @@ fn diagonal_scatter(
     let (shape, dtype) = (y.shape_vec(), y.dtype());
     cx.grad(out, &[], move |g| {
         Ok([
-            g.if_needed(0, || g.grad().diagonal_scatter(&Tensor::zeros(&shape, g.grad().dtype()), offset, axis1, axis2)),
+            g.if_needed(0, || {
+                g.grad().diagonal_scatter(&Tensor::zeros(&shape, g.grad().dtype()), offset, axis1, axis2)
+            }),
             g.if_needed(1, || g.grad().diagonal(offset, axis1, axis2).cast(dtype)),
         ])
     })
@@ -166,7 +168,12 @@ fn diagflat(x: &Tensor, #[default(0)] offset: i64) -> Result<Tensor> {
 /// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).diag_embed(0, -2, -1).to_vec::<i64>(), [1, 0, 0, 2, 3, 0, 0, 4]);
 /// ```
 #[op(samples = diag_embed_samples, also("nn.functional.diag_embed"))]
-fn diag_embed(input: &Tensor, #[default(0)] offset: i64, #[default(-2)] dim1: i64, #[default(-1)] dim2: i64) -> Result<Tensor> {
+fn diag_embed(
+    input: &Tensor,
+    #[default(0)] offset: i64,
+    #[default(-2)] dim1: i64,
+    #[default(-1)] dim2: i64,
+) -> Result<Tensor> {
     ensure!(input.ndim() >= 1, "needs at least 1 axis");
     let rank = input.ndim() + 1;
     let (a, b) = (resolve_axis(dim1, rank)?, resolve_axis(dim2, rank)?);
@@ -216,7 +223,13 @@ fn fill_diagonal_tensor(
 /// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).fill_diagonal(9, 0).to_vec::<i64>(), [9, 2, 3, 9]);
 /// ```
 #[op(inplace, samples = fill_diagonal_samples, peer = "lambda x, *a, **k: x.clone().fill_diagonal_(*a, **k)")]
-fn fill_diagonal(cx: &Cx, x: &Tensor, value: Scalar, #[default(0)] offset: i64, #[opt(false)] wrap: bool) -> Result<Tensor> {
+fn fill_diagonal(
+    cx: &Cx,
+    x: &Tensor,
+    value: Scalar,
+    #[default(0)] offset: i64,
+    #[opt(false)] wrap: bool,
+) -> Result<Tensor> {
     let rank = x.ndim();
     ensure!(rank >= 2, "needs at least 2 axes");
     ensure!(rank == 2 || x.shape().iter().all(|&n| n == x.shape()[0]), "more than 2 axes must all have one extent");

@@ -19,7 +19,12 @@ fn concat(cx: &Cx, x: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
     let mut shape = first.shape_vec();
     for (i, t) in x.iter().enumerate().skip(1) {
         let fits = t.ndim() == first.ndim() && (0..t.ndim()).all(|a| a == axis || t.shape()[a] == first.shape()[a]);
-        ensure!(fits, "x[{i}] has shape {:?}, which does not continue {:?} along axis {axis}", t.shape(), first.shape());
+        ensure!(
+            fits,
+            "x[{i}] has shape {:?}, which does not continue {:?} along axis {axis}",
+            t.shape(),
+            first.shape()
+        );
         shape[axis] += t.shape()[axis];
     }
     let out = cx.out(&shape, dtype)?;
@@ -457,7 +462,8 @@ fn block_diag_samples() -> Vec<Sample> {
 fn meshgrid_samples() -> Vec<Sample> {
     vec![
         sample![pair(randn([2]), randn([3]))],
-        sample![vec![randn([2]), randn([3]), randn([1])]; indexing = "xy"].no_peer("Paddle takes no keyword with a list"),
+        sample![vec![randn([2]), randn([3]), randn([1])]; indexing = "xy"]
+            .no_peer("Paddle takes no keyword with a list"),
         sample![vec![randn([2])]],
     ]
 }

@@ -5,8 +5,8 @@ use super::prelude::*;
 /// Is `x == y`, element by element, with broadcasting?
 ///
 /// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([1i64, 2, 3]).equal(2).to_vec::<bool>(), [false, true, false]);
+/// # use sampan_core::{Bool, Tensor};
+/// assert_eq!(Tensor::new([1i64, 2, 3]).equal(2).to_vec::<Bool>(), [false, true, false]);
 /// ```
 #[op(inplace, non_diff, samples = comparable, onnx = "Equal", also("eq"))]
 fn equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
@@ -16,8 +16,8 @@ fn equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// Is `x != y`, element by element, with broadcasting?
 ///
 /// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([1i64, 2, 3]).not_equal(2).to_vec::<bool>(), [true, false, true]);
+/// # use sampan_core::{Bool, Tensor};
+/// assert_eq!(Tensor::new([1i64, 2, 3]).not_equal(2).to_vec::<Bool>(), [true, false, true]);
 /// ```
 #[op(inplace, non_diff, samples = comparable, also("ne"))]
 fn not_equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
@@ -27,8 +27,8 @@ fn not_equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// Is `x < y`, element by element, with broadcasting?
 ///
 /// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([1i64, 2, 3]).less_than(2).to_vec::<bool>(), [true, false, false]);
+/// # use sampan_core::{Bool, Tensor};
+/// assert_eq!(Tensor::new([1i64, 2, 3]).less_than(2).to_vec::<Bool>(), [true, false, false]);
 /// ```
 #[op(inplace, non_diff, samples = comparable, onnx = "Less", also("lt", "less"))]
 fn less_than(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
@@ -38,8 +38,8 @@ fn less_than(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// Is `x <= y`, element by element, with broadcasting?
 ///
 /// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([1i64, 2, 3]).less_equal(2).to_vec::<bool>(), [true, true, false]);
+/// # use sampan_core::{Bool, Tensor};
+/// assert_eq!(Tensor::new([1i64, 2, 3]).less_equal(2).to_vec::<Bool>(), [true, true, false]);
 /// ```
 #[op(inplace, non_diff, samples = comparable, onnx = "LessOrEqual", also("le"))]
 fn less_equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
@@ -49,8 +49,8 @@ fn less_equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// Is `x > y`, element by element, with broadcasting?
 ///
 /// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([1i64, 2, 3]).greater_than(2).to_vec::<bool>(), [false, false, true]);
+/// # use sampan_core::{Bool, Tensor};
+/// assert_eq!(Tensor::new([1i64, 2, 3]).greater_than(2).to_vec::<Bool>(), [false, false, true]);
 /// ```
 #[op(inplace, non_diff, samples = comparable, onnx = "Greater", also("gt", "greater"))]
 fn greater_than(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
@@ -60,8 +60,8 @@ fn greater_than(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// Is `x >= y`, element by element, with broadcasting?
 ///
 /// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([1i64, 2, 3]).greater_equal(2).to_vec::<bool>(), [false, true, true]);
+/// # use sampan_core::{Bool, Tensor};
+/// assert_eq!(Tensor::new([1i64, 2, 3]).greater_equal(2).to_vec::<Bool>(), [false, true, true]);
 /// ```
 #[op(inplace, non_diff, samples = comparable, onnx = "GreaterOrEqual", also("ge"))]
 fn greater_equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
@@ -71,9 +71,9 @@ fn greater_equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// Does both `x` and `y` hold, element by element? Numbers hold where they are not zero.
 ///
 /// ```
-/// # use sampan_core::Tensor;
+/// # use sampan_core::{Bool, Tensor};
 /// let (x, y) = (Tensor::new([true, true, false]), Tensor::new([1.5f32, 0.0, 0.0]));
-/// assert_eq!(x.logical_and(&y).to_vec::<bool>(), [true, false, false]);
+/// assert_eq!(x.logical_and(&y).to_vec::<Bool>(), [true, false, false]);
 /// ```
 #[op(inplace, non_diff, samples = truths, onnx = "And")]
 fn logical_and(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
@@ -83,9 +83,9 @@ fn logical_and(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// Does at least one of `x` and `y` hold, element by element? Numbers hold where they are not zero.
 ///
 /// ```
-/// # use sampan_core::Tensor;
+/// # use sampan_core::{Bool, Tensor};
 /// let (x, y) = (Tensor::new([true, true, false]), Tensor::new([1.5f32, 0.0, 0.0]));
-/// assert_eq!(x.logical_or(&y).to_vec::<bool>(), [true, true, false]);
+/// assert_eq!(x.logical_or(&y).to_vec::<Bool>(), [true, true, false]);
 /// ```
 #[op(inplace, non_diff, samples = truths, onnx = "Or")]
 fn logical_or(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
@@ -95,9 +95,9 @@ fn logical_or(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// Does exactly one of `x` and `y` hold, element by element? Numbers hold where they are not zero.
 ///
 /// ```
-/// # use sampan_core::Tensor;
+/// # use sampan_core::{Bool, Tensor};
 /// let (x, y) = (Tensor::new([true, true, false]), Tensor::new([1.5f32, 0.0, 0.0]));
-/// assert_eq!(x.logical_xor(&y).to_vec::<bool>(), [false, true, false]);
+/// assert_eq!(x.logical_xor(&y).to_vec::<Bool>(), [false, true, false]);
 /// ```
 #[op(inplace, non_diff, samples = truths, onnx = "Xor")]
 fn logical_xor(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
@@ -115,8 +115,8 @@ fn truth(y: Operand) -> Result<Operand> {
 /// Does `x` not hold? Numbers hold where they are not zero.
 ///
 /// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([2i64, 0]).logical_not().to_vec::<bool>(), [false, true]);
+/// # use sampan_core::{Bool, Tensor};
+/// assert_eq!(Tensor::new([2i64, 0]).logical_not().to_vec::<Bool>(), [false, true]);
 /// ```
 #[op(inplace, non_diff, samples = truth_line, onnx = "Not")]
 fn logical_not(cx: &Cx, x: &Tensor) -> Result<Tensor> {
@@ -159,9 +159,9 @@ fn bitwise_xor(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// Every bit of integers, or a truth value, turned over.
 ///
 /// ```
-/// # use sampan_core::Tensor;
+/// # use sampan_core::{Bool, Tensor};
 /// assert_eq!((!Tensor::new([0i64, 5])).to_vec::<i64>(), [-1, -6]);
-/// assert_eq!((!Tensor::new([true, false])).to_vec::<bool>(), [false, true]);
+/// assert_eq!((!Tensor::new([true, false])).to_vec::<Bool>(), [false, true]);
 /// ```
 #[op(inplace, non_diff, samples = bit_line, onnx = "BitwiseNot", also("bitwise_invert"))]
 fn bitwise_not(cx: &Cx, x: &Tensor) -> Result<Tensor> {
@@ -218,9 +218,9 @@ fn integers(name: &str, dtype: DType) -> Result<()> {
 /// Is each element not a number?
 ///
 /// ```
-/// # use sampan_core::Tensor;
+/// # use sampan_core::{Bool, Tensor};
 /// let x = Tensor::new([f32::NAN, f32::INFINITY, -f32::INFINITY, 1.0]);
-/// assert_eq!(x.isnan().to_vec::<bool>(), [true, false, false, false]);
+/// assert_eq!(x.isnan().to_vec::<Bool>(), [true, false, false, false]);
 /// ```
 #[op(non_diff, samples = odd_numbers)]
 fn isnan(cx: &Cx, x: &Tensor) -> Result<Tensor> {
@@ -230,9 +230,9 @@ fn isnan(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// Is each element infinite?
 ///
 /// ```
-/// # use sampan_core::Tensor;
+/// # use sampan_core::{Bool, Tensor};
 /// let x = Tensor::new([f32::NAN, f32::INFINITY, -f32::INFINITY, 1.0]);
-/// assert_eq!(x.isinf().to_vec::<bool>(), [false, true, true, false]);
+/// assert_eq!(x.isinf().to_vec::<Bool>(), [false, true, true, false]);
 /// ```
 #[op(non_diff, samples = odd_numbers)]
 fn isinf(cx: &Cx, x: &Tensor) -> Result<Tensor> {
@@ -242,9 +242,9 @@ fn isinf(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// Is each element neither infinite nor NaN?
 ///
 /// ```
-/// # use sampan_core::Tensor;
+/// # use sampan_core::{Bool, Tensor};
 /// let x = Tensor::new([f32::NAN, f32::INFINITY, -f32::INFINITY, 1.0]);
-/// assert_eq!(x.isfinite().to_vec::<bool>(), [false, false, false, true]);
+/// assert_eq!(x.isfinite().to_vec::<Bool>(), [false, false, false, true]);
 /// ```
 #[op(non_diff, samples = odd_numbers)]
 fn isfinite(cx: &Cx, x: &Tensor) -> Result<Tensor> {
@@ -254,9 +254,9 @@ fn isfinite(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// Is each element positive infinity?
 ///
 /// ```
-/// # use sampan_core::Tensor;
+/// # use sampan_core::{Bool, Tensor};
 /// let x = Tensor::new([f32::NAN, f32::INFINITY, -f32::INFINITY, 1.0]);
-/// assert_eq!(x.isposinf().to_vec::<bool>(), [false, true, false, false]);
+/// assert_eq!(x.isposinf().to_vec::<Bool>(), [false, true, false, false]);
 /// ```
 #[op(non_diff, samples = odd_numbers)]
 fn isposinf(cx: &Cx, x: &Tensor) -> Result<Tensor> {
@@ -266,9 +266,9 @@ fn isposinf(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// Is each element negative infinity?
 ///
 /// ```
-/// # use sampan_core::Tensor;
+/// # use sampan_core::{Bool, Tensor};
 /// let x = Tensor::new([f32::NAN, f32::INFINITY, -f32::INFINITY, 1.0]);
-/// assert_eq!(x.isneginf().to_vec::<bool>(), [false, false, true, false]);
+/// assert_eq!(x.isneginf().to_vec::<Bool>(), [false, false, true, false]);
 /// ```
 #[op(non_diff, samples = odd_numbers)]
 fn isneginf(cx: &Cx, x: &Tensor) -> Result<Tensor> {
@@ -278,8 +278,8 @@ fn isneginf(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// Is the sign of each element negative? True for -0.0 too.
 ///
 /// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([-0.0f32, 0.0, -3.0]).signbit().to_vec::<bool>(), [true, false, true]);
+/// # use sampan_core::{Bool, Tensor};
+/// assert_eq!(Tensor::new([-0.0f32, 0.0, -3.0]).signbit().to_vec::<Bool>(), [true, false, true]);
 /// ```
 #[op(non_diff, samples = signed_numbers)]
 fn signbit(cx: &Cx, x: &Tensor) -> Result<Tensor> {

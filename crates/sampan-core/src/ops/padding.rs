@@ -107,7 +107,11 @@ fn pad_around(cx: &Cx, x: &Tensor, before: &[i64], after: &[i64], #[default(0)] 
     let from = x.shape_vec();
     cx.grad(out, &[], move |g| {
         let seen = g.grad().view_slice(at.as_slice(), lens.as_slice(), steps.as_slice());
-        Ok(if seen.shape() == from.as_slice() { seen } else { seen.unslice(&from, starts.as_slice(), steps.as_slice()) })
+        Ok(if seen.shape() == from.as_slice() {
+            seen
+        } else {
+            seen.unslice(&from, starts.as_slice(), steps.as_slice())
+        })
     })
 }
 
@@ -144,8 +148,14 @@ fn extend(x: &Tensor, axis: usize, before: i64, after: i64, mode: &str) -> Resul
         _ => i64::MAX,
     };
     ensure!(n > 0, "axis {axis} is empty and has nothing to pad with");
-    ensure!(before <= most && after <= most, "{mode} takes at most {most} on axis {axis} of extent {n}, got ({before}, {after})");
-    ensure!(n + before.min(0) + after.min(0) >= 0, "axis {axis} of extent {n} cannot be cropped by ({before}, {after})");
+    ensure!(
+        before <= most && after <= most,
+        "{mode} takes at most {most} on axis {axis} of extent {n}, got ({before}, {after})"
+    );
+    ensure!(
+        n + before.min(0) + after.min(0) >= 0,
+        "axis {axis} of extent {n} cannot be cropped by ({before}, {after})"
+    );
     let a = axis as i64;
     let part = |start: i64, len: i64| x.try_narrow(a, start as usize, len as usize);
     let edge = |at: i64, len: i64| {

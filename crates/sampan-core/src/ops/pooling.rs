@@ -1,6 +1,6 @@
 //! Pooling over sliding windows of sequences, images and volumes.
 
-use super::pool_core::Laid;
+use super::pool_core::{Laid, need_float};
 use super::prelude::*;
 use super::windows::{Padding, channels_last, per_axis, spatial, to_channels_first, to_channels_last};
 use sampan_kernels::pool;
@@ -24,6 +24,7 @@ fn sliding(
     data_format: &str,
 ) -> Result<Ready> {
     let last = channels_last(x, data_format, dims)?;
+    need_float(x)?;
     let kernel = per_axis("kernel_size", kernel, dims, 1)?;
     let stride = stride.map_or(Ok(kernel.clone()), |s| per_axis("stride", s, dims, 1))?;
     let x = to_channels_first(x, last)?;
@@ -64,6 +65,22 @@ impl Ready {
         let narrow = |t: Tensor| if t.dtype() == DType::Int64 { t.try_cast(DType::Int32) } else { Ok(t) };
         let finish = |t: Tensor| to_channels_last(narrow(t)?, self.last);
         Ok(Varying(out.0.into_iter().map(finish).collect::<Result<_>>()?))
+    }
+
+    /// `(Σ x^p)^(1/p)` of each window.
+    fn power(mut self, p: f64) -> Result<Tensor> {
+        ensure!(p > 0.0, "norm_type must be positive, got {p}");
+        if p == f64::INFINITY {
+            return self.max(false).map(Tensor::from);
+        }
+        if p == 1.0 {
+            return self.avg(true, Some(1.0));
+        }
+        self.x = self.x.try_pow(p)?;
+        let sum = self.avg(true, Some(1.0))?;
+        // The root has no slope at 0; there the gradient is 0.
+        let empty = sum.equal(0.0);
+        Ok(empty.where_cond(1.0, &sum).pow(1.0 / p).masked_fill(&empty, 0.0))
     }
 
     pub fn avg(&self, exclusive: bool, divisor: Option<f64>) -> Result<Tensor> {
@@ -195,6 +212,45 @@ fn avg_pool3d(
     sliding(x, 3, kernel_size, stride, padding, ceil_mode, data_format)?.avg(exclusive, divisor_override)
 }
 
+/// The power average of each window of an image: the sum of `x^norm_type` to the power `1 / norm_type`. An infinite
+/// `norm_type` is max pooling.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([[[[3.0f32], [4.0]]]]).lp_pool2d(2.0, [2, 1]).to_vec::<f32>(), [5.0]);
+/// ```
+#[op(module = "nn.functional", samples = lp2d_samples, onnx = "LpPool")]
+fn lp_pool2d(
+    x: &Tensor,
+    norm_type: f64,
+    kernel_size: &[i64],
+    #[opt(None)] stride: Option<&[i64]>,
+    #[opt(0)] padding: &Value,
+    #[opt(false)] ceil_mode: bool,
+    #[opt("NCHW")] data_format: &str,
+) -> Result<Tensor> {
+    sliding(x, 2, kernel_size, stride, padding, ceil_mode, data_format)?.power(norm_type)
+}
+
+/// The power average of each window of a sequence; see `lp_pool2d`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([[[3.0f32, 4.0]]]).lp_pool1d(2.0, 2).to_vec::<f32>(), [5.0]);
+/// ```
+#[op(module = "nn.functional", samples = lp1d_samples, onnx = "LpPool")]
+fn lp_pool1d(
+    x: &Tensor,
+    norm_type: f64,
+    kernel_size: &[i64],
+    #[opt(None)] stride: Option<&[i64]>,
+    #[opt(0)] padding: &Value,
+    #[opt(false)] ceil_mode: bool,
+    #[opt("NCL")] data_format: &str,
+) -> Result<Tensor> {
+    sliding(x, 1, kernel_size, stride, padding, ceil_mode, data_format)?.power(norm_type)
+}
+
 fn max2d_samples() -> Vec<Sample> {
     vec![
         sample![distinct([2, 2, 4, 4]), 2],
@@ -244,5 +300,22 @@ fn avg3d_samples() -> Vec<Sample> {
         sample![randn([1, 2, 2, 2, 4]), 2],
         sample![randn([1, 1, 3, 2, 4]), [2, 1, 3], [1, 1, 2], [1, 0, 1]; exclusive = false],
         sample![randn([1, 3, 2, 2, 2]), 2, 1; data_format = "NDHWC", divisor_override = 5],
+    ]
+}
+fn lp2d_samples() -> Vec<Sample> {
+    vec![
+        sample![positive([1, 2, 4, 3]), 2.0, 2],
+        sample![positive([1, 1, 4, 3]), 3.0, [3, 2], [2, 1]; ceil_mode = true],
+        sample![randn([1, 3, 4, 2]), 1.0, 2; data_format = "NHWC"],
+    ]
+}
+fn lp1d_samples() -> Vec<Sample> {
+    vec![
+        sample![positive([1, 2, 5]), 2.5, 2],
+        sample![randn([1, 2, 5]), 2.0, 3, 2, 1],
+        sample![distinct([1, 2, 5]), f64::INFINITY, 2],
+        sample![values([0.0f32, 0.0, 1.0, 2.0], [1, 1, 4]), 3.0, 2]
+            .no_grad("not smooth at zero")
+            .no_peer("Paddle gives NaN there"),
     ]
 }

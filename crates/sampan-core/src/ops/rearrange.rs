@@ -234,8 +234,8 @@ fn repeat_interleave_samples() -> Vec<Sample> {
         sample![randn([2, 3]), 2],
         sample![randn([2, 3]), 2, 0],
         sample![randn([2, 3]), values([1i64, 0, 2], [3]), -1],
-        sample![randn([3]), values([2i64], [1]), 0],
-        sample![randn([2, 3]), 0, 1],
+        sample![randn([3]), values([2i64], [1]), 0].no_peer("Paddle wants a number for each"),
+        sample![randn([2, 3]), 0, 1].no_peer("Paddle refuses zero"),
     ]
 }
 fn roll_samples() -> Vec<Sample> {
@@ -256,8 +256,13 @@ fn rot90_samples() -> Vec<Sample> {
     ]
 }
 fn vander_samples() -> Vec<Sample> {
-    vec![sample![randn([3])], sample![randn([3]), 2; increasing = true], sample![ints([3], 0, 5), 4], sample![randn([2]), 1]]
+    vec![
+        sample![randn([3])],
+        sample![randn([3]), 2; increasing = true],
+        sample![ints([3], 0, 5), 4],
+        sample![randn([2]), 1],
+    ]
 }
 fn shard_samples() -> Vec<Sample> {
-    vec![sample![ints([3, 1], 0, 20), 20, 2, 0], sample![ints([4], 0, 7), 7, 3, 2, 9]]
+    vec![sample![ints([3, 1], 0, 20), 20, 2, 0], sample![ints([4, 1], 0, 7), 7, 3, 2, 9]]
 }

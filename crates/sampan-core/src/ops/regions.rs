@@ -104,7 +104,11 @@ fn narrow(x: &Tensor, axis: i64, start: &Value, length: &Value) -> Result<Tensor
 /// assert_eq!(x.crop(Some(&[2, -1]), Some(&[0, 1])).to_vec::<i64>(), [2, 3, 5, 6]);
 /// ```
 #[op(samples = crop_samples)]
-fn crop(x: &Tensor, #[default(None)] shape: Option<&[i64]>, #[default(None)] offsets: Option<&[i64]>) -> Result<Tensor> {
+fn crop(
+    x: &Tensor,
+    #[default(None)] shape: Option<&[i64]>,
+    #[default(None)] offsets: Option<&[i64]>,
+) -> Result<Tensor> {
     let rank = x.ndim();
     let at = offsets.map_or_else(|| vec![0; rank], <[i64]>::to_vec);
     let lens = shape.map_or_else(|| vec![-1; rank], <[i64]>::to_vec);
@@ -244,7 +248,10 @@ fn sliding_window(cx: &Cx, x: &Tensor, axis: i64, size: i64, step: i64) -> Resul
 #[op(samples = as_strided_samples, peer = "lambda x, shape, stride, offset=0: paddle.as_strided(x, shape, stride, offset * x.element_size() // 4)")]
 fn as_strided(x: &Tensor, shape: &[i64], stride: &[i64], #[default(0)] offset: i64) -> Result<Tensor> {
     let size = x.dtype().size() as i64;
-    ensure!(offset >= 0 && offset % size == 0, "offset must be a multiple of the {size} bytes of an element, got {offset}");
+    ensure!(
+        offset >= 0 && offset % size == 0,
+        "offset must be a multiple of the {size} bytes of an element, got {offset}"
+    );
     x.try_strided_view(shape, stride, offset / size)
 }
 
@@ -317,7 +324,9 @@ fn strided_layout(numel: usize, shape: &[i64], stride: &[i64], offset: i64) -> R
 fn reinterpret(x: &Tensor, shape_or_dtype: &Value) -> Result<Tensor> {
     let dtype = match shape_or_dtype {
         Value::DType(dtype) => *dtype,
-        Value::Str(name) => DType::from_name(name).ok_or_else(|| Error::dtype(format!("no dtype is called {name:?}")))?,
+        Value::Str(name) => {
+            DType::from_name(name).ok_or_else(|| Error::dtype(format!("no dtype is called {name:?}")))?
+        }
         Value::Ints(shape) => {
             let target = super::shape::reshape_target(x.shape(), shape)?;
             ensure!(x.layout().reshape(&target).is_some(), "this memory cannot be seen as {target:?} without a copy");
@@ -382,11 +391,7 @@ fn narrow_samples() -> Vec<Sample> {
     vec![sample![randn([2, 3]), 1, 1, 2], sample![randn([4]), 0, -2, 2], sample![randn([2, 3]), 0, 2, 0]]
 }
 fn crop_samples() -> Vec<Sample> {
-    vec![
-        sample![randn([2, 3, 4]), [1, 2, -1], [0, 1, 1]],
-        sample![randn([2, 3]), [1, 2]],
-        sample![randn([2, 3])],
-    ]
+    vec![sample![randn([2, 3, 4]), [1, 2, -1], [0, 1, 1]], sample![randn([2, 3]), [1, 2]], sample![randn([2, 3])]]
 }
 fn write_slice_samples() -> Vec<Sample> {
     vec![

@@ -177,6 +177,7 @@ fn expand(cx: &Cx, x: &Tensor, shape: &[i64]) -> Result<Tensor> {
         ensure!(have == want || have == 1, "axis {i} has extent {have} and cannot be expanded to {want}");
         target.push(want);
     }
+    crate::shape::checked_numel(&target)?;
     let out = x.view(x.layout().broadcast_to(&target));
     let from = x.shape_vec();
     cx.grad(out, &[], move |g| Ok(super::elementwise::sum_to(&g.grad(), &from)))
@@ -263,7 +264,10 @@ fn moveaxis(x: &Tensor, source: &[i64], destination: &[i64]) -> Result<Tensor> {
 fn unflatten(x: &Tensor, axis: i64, shape: &[i64]) -> Result<Tensor> {
     ensure!(x.ndim() > 0, "a 0-d tensor has no axis to take apart");
     let axis = resolve_axis(axis, x.ndim())?;
-    ensure!(!shape.is_empty() && !shape.contains(&0), "shape {shape:?} must hold positive extents, one of them may be -1");
+    ensure!(
+        !shape.is_empty() && !shape.contains(&0),
+        "shape {shape:?} must hold positive extents, one of them may be -1"
+    );
     let parts = reshape_target(&x.shape()[axis..=axis], shape)?;
     x.try_reshape_to([&x.shape()[..axis], &parts, &x.shape()[axis + 1..]].concat())
 }

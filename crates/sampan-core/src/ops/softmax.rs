@@ -197,7 +197,7 @@ fn gumbel_softmax(
 #[op(module = "nn.functional", samples = glu_samples)]
 fn glu(x: &Tensor, #[default(-1)] axis: i64) -> Result<Tensor> {
     let (a, b) = halves(x, axis)?;
-    Ok(a * super::activation::logistic(&b))
+    Ok(a * b.sigmoid())
 }
 
 /// `silu(x) * y`; without `y` both are halves of `x` along its last axis.

@@ -191,7 +191,8 @@ tuple!(A a, B b, C c, D d, E e, F f);
 /// ```
 #[macro_export]
 macro_rules! i {
-    (@ [$($done:tt)*]) => { [$($done)*] };
+    (@ []) => {{ let whole: [$crate::Index; 0] = []; whole }};
+    (@ [$($done:tt)+]) => { [$($done)+] };
     (@ [$($done:tt)*] ... $(, $($rest:tt)*)?) => {
         $crate::i!(@ [$($done)* $crate::Index::Ellipsis,] $($($rest)*)?)
     };

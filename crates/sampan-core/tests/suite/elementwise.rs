@@ -116,7 +116,7 @@ fn special_values() {
     assert_eq!(of(2.0).ldexp(&of(-1074.0)).to_f64(), 1e-323);
     assert_eq!(of(0.0).nextafter(&of(-1.0)).to_f64(), -5e-324);
     assert_eq!(Tensor::new([i64::MIN]).floor_divide(-1).to_vec::<i64>(), [i64::MIN]);
-    assert_eq!(Tensor::new([200u8]).less_than(300).to_vec::<bool>(), [true]);
+    assert_eq!(Tensor::new([200u8]).less_than(300).to_vec::<sampan_core::Bool>(), [true]);
     assert_eq!(Tensor::new([2i64, 0, -1]).pow(&Tensor::new([-1i64, 3, -3])).to_vec::<i64>(), [0, 0, -1]);
 }
 
