@@ -95,7 +95,9 @@ fn histogram_bin_edges(
         ensure!(lo.is_finite() && hi.is_finite(), "the range of the data is not finite; pass min and max");
         // Equal data lie in the middle of an interval of width one, as in NumPy.
         let (lo, hi) = if lo == hi { (lo - 0.5, hi + 0.5) } else { (lo, hi) };
-        out.data_mut::<f32>().slice().copy_from_slice(&edges(lo, hi, bins).iter().map(|&e| e as f32).collect::<Vec<_>>());
+        out.data_mut::<f32>()
+            .slice()
+            .copy_from_slice(&edges(lo, hi, bins).iter().map(|&e| e as f32).collect::<Vec<_>>());
         Ok(())
     })?;
     Ok(out)
@@ -240,6 +242,7 @@ fn bincount(
     let data = x.data::<i64>();
     let len = bincount_len(data.slice(), minlength as usize)
         .map_err(|e| Error::invalid(format!("x must not be negative, but x[{}] is {}", e.position, e.value)))?;
+    ensure!(len <= 1 << 31, "x holds {}, and counts up to that would not fit in memory", len - 1);
     let dtype = match weights {
         None => DType::Int64,
         Some(w) if w.dtype() == DType::Float32 => DType::Float32,

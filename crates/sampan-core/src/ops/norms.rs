@@ -3,7 +3,7 @@
 use super::prelude::*;
 use super::reduction::{Plan, SumOpts};
 use sampan_kernels::reduce::{self, Number};
-use sampan_kernels::{RealElement, Real, View};
+use sampan_kernels::{Real, RealElement, View};
 
 /// `x` with one in place of zero: a divisor.
 fn nonzero(x: &Tensor) -> Tensor {

@@ -62,7 +62,12 @@ fn wide(dtype: Option<DType>, x: &Tensor, widen: bool) -> Result<DType> {
 /// assert_eq!(x.cumsum(None).to_vec::<f32>(), [1.0, 3.0, 6.0, 10.0]);
 /// ```
 #[op(inplace, samples = cumsum_samples, amp = "black")]
-fn cumsum(cx: &Cx, x: &Tensor, #[default(None)] axis: Option<i64>, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
+fn cumsum(
+    cx: &Cx,
+    x: &Tensor,
+    #[default(None)] axis: Option<i64>,
+    #[opt(None)] dtype: Option<DType>,
+) -> Result<Tensor> {
     let (line, dtype) = (Line::new(x, axis)?, wide(dtype, x, true)?);
     let out = cx.out(&line.out, dtype)?;
     cx.cpu(|| {
@@ -86,7 +91,12 @@ fn cumsum(cx: &Cx, x: &Tensor, #[default(None)] axis: Option<i64>, #[opt(None)] 
 /// assert_eq!(Tensor::new([1.0f32, 2.0, 3.0]).cumprod(0).to_vec::<f32>(), [1.0, 2.0, 6.0]);
 /// ```
 #[op(inplace, samples = cumprod_samples, amp = "black", alias(axis = dim))]
-fn cumprod(cx: &Cx, x: &Tensor, #[default(None)] dim: Option<i64>, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
+fn cumprod(
+    cx: &Cx,
+    x: &Tensor,
+    #[default(None)] dim: Option<i64>,
+    #[opt(None)] dtype: Option<DType>,
+) -> Result<Tensor> {
     let (line, dtype) = (Line::new(x, dim)?, wide(dtype, x, false)?);
     let out = cx.out(&line.out, dtype)?;
     cx.cpu(|| {
@@ -140,7 +150,8 @@ fn logcumsumexp(
             let (at, last) = (line.at, line.n.max(1) - 1);
             let turned = out.reversed(at);
             let part = |from: usize| crate::error::unwrap(turned.try_narrow(at as i64, from, last));
-            let falls = if line.n == 0 { turned.clone() } else { delayed_into(&(part(1) - part(0)).exp(), &line.shape, at) };
+            let falls =
+                if line.n == 0 { turned.clone() } else { delayed_into(&(part(1) - part(0)).exp(), &line.shape, at) };
             let r = falls.linear_recurrence(&g.reversed(at), at as i64).reversed(at);
             r * (x.reshape_to(&line.shape) - &out).exp()
         });
@@ -154,6 +165,9 @@ macro_rules! running_extreme {
         if !matches!($dtype, DType::Int32 | DType::Int64) {
             return Err(Error::dtype(format!("a position is int32 or int64, not {}", $dtype)));
         }
+        if $x.dtype() == DType::Bool {
+            return Err(Error::dtype("truth values have no order here").hint("cast to uint8 first"));
+        }
         let line = Line::new($x, $axis)?;
         let (values, indices) = ($cx.out(&line.out, $x.dtype())?, $cx.out(&line.out, DType::Int64)?);
         $cx.cpu(|| {
@@ -162,7 +176,7 @@ macro_rules! running_extreme {
             match_dtype!(x.dtype(), T in number => {
                 let mut out = values.data_mut::<T>();
                 scan::$kernel(x.data::<T>().slice(), out.slice(), at.slice(), line.n, line.inner)
-            }, else => return Err(Error::dtype("truth values have no order here").hint("cast to uint8 first")));
+            }, else => {});
             Ok(())
         })?;
         let indices = indices.try_cast($dtype)?;
@@ -339,7 +353,7 @@ fn diff_samples() -> Vec<Sample> {
         sample![randn([2, 4])],
         sample![randn([2, 5]), 2],
         sample![randn([3, 2]), 1; axis = 0],
-        sample![randn([2, 3]); prepend = randn([2, 1]), append = randn([2, 2])],
+        sample![randn([2, 3]), 1, -1, randn([2, 1]), randn([2, 2])],
         sample![ints([2, 4], 0, 9)],
         sample![bools([6])],
         sample![randn([2, 3]), 5],

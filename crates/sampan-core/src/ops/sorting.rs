@@ -333,10 +333,12 @@ fn group_rows(cx: &Cx, x: &Tensor, consecutive: bool) -> Result<(Tensor, Tensor,
     ensure!(x.ndim() == 2, "x must be a matrix");
     let (rows, width) = (x.shape()[0], x.shape()[1]);
     let x = x.contiguous();
-    let find = |v: &Tensor| match_dtype!(v.dtype(), T => {
-        let v = v.data::<T>();
-        if consecutive { sort::unique_consecutive(v.slice(), rows, width) } else { sort::unique(v.slice(), rows, width) }
-    });
+    let find = |v: &Tensor| {
+        match_dtype!(v.dtype(), T => {
+            let v = v.data::<T>();
+            if consecutive { sort::unique_consecutive(v.slice(), rows, width) } else { sort::unique(v.slice(), rows, width) }
+        })
+    };
     let groups = find(&x);
     let list = |v: Vec<i64>| Tensor::try_from_slice(&v, [v.len()]);
     Ok((list(groups.first)?, list(groups.inverse)?, list(groups.counts)?))
@@ -455,7 +457,7 @@ fn kth_samples() -> Vec<Sample> {
         sample![distinct([2, 5]), 2],
         sample![distinct([2, 4, 3]), 3; axis = 1, keepdim = true],
         sample![distinct([4, 2]), 1; axis = 0],
-        sample![distinct([]), 1],
+        sample![distinct([]), 1].no_peer("Paddle's gradient of a 0-d tensor is always 1"),
     ]
 }
 fn mode_samples() -> Vec<Sample> {
@@ -464,7 +466,7 @@ fn mode_samples() -> Vec<Sample> {
         sample![x()].no_grad("a mode jumps"),
         sample![x(), 0; keepdim = true].no_grad("a mode jumps"),
         sample![ints([2, 9], 0, 4), 1],
-        sample![distinct([])],
+        sample![distinct([])].no_peer("Paddle's gradient of a 0-d tensor is always 1"),
     ]
 }
 fn search_samples() -> Vec<Sample> {

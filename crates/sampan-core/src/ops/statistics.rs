@@ -146,7 +146,9 @@ impl Sorted {
             "higher" => at(&high)?,
             "nearest" => at(&|c| position(c).round_ties_even())?,
             "midpoint" => (at(&low)? + at(&high)?) * 0.5,
-            "linear" if self.counts.is_none() && low(self.values.dim(-1) as f64) == high(self.values.dim(-1) as f64) => {
+            "linear"
+                if self.counts.is_none() && low(self.values.dim(-1) as f64) == high(self.values.dim(-1) as f64) =>
+            {
                 at(&low)?
             }
             "linear" => between(self.each(self.values.dtype(), |c| position(c) - low(c))?)?,
@@ -176,7 +178,9 @@ fn quantiles(x: &Tensor, q: &Value, axis: Axes, keepdim: bool, how: &str, ignore
             ensure!(t.ndim() <= 1, "q must be a number or 1-D, got {:?}", t.shape());
             t.to_f64_vec()
         }
-        other => return Err(Error::dtype(format!("q must be a number, numbers or a Tensor, got {}", other.type_name()))),
+        other => {
+            return Err(Error::dtype(format!("q must be a number, numbers or a Tensor, got {}", other.type_name())));
+        }
     };
     ensure!(!qs.is_empty(), "q must hold at least one number");
     ensure!(qs.iter().all(|q| (0.0..=1.0).contains(q)), "q must lie in [0, 1], got {qs:?}");
@@ -266,7 +270,12 @@ fn medians(x: &Tensor, axis: Axes, keepdim: bool, mode: &str, ignore_nan: bool) 
 /// assert_eq!(Tensor::new([4.0f32, 1.0, 3.0, 2.0]).median(()).to_f64(), 2.5);
 /// ```
 #[op(samples = median_samples, amp = "black")]
-fn median(x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: bool, #[opt("avg")] mode: &str) -> Result<Varying> {
+fn median(
+    x: &Tensor,
+    #[default(None)] axis: Axes,
+    #[opt(false)] keepdim: bool,
+    #[opt("avg")] mode: &str,
+) -> Result<Varying> {
     medians(x, axis, keepdim, mode, false)
 }
 
