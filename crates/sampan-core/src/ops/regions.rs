@@ -411,7 +411,11 @@ fn select_scatter_samples() -> Vec<Sample> {
     vec![sample![randn([2, 3]), randn([2]), 1, -1], sample![randn([2, 3, 2]), randn([3, 2]), 0, 1]]
 }
 fn sliding_window_samples() -> Vec<Sample> {
-    vec![sample![randn([2, 5]), 1, 3, 1], sample![randn([7]), 0, 2, 4], sample![randn([4, 2]), 0, 2, 2]]
+    vec![
+        sample![randn([2, 5]), 1, 3, 1].no_peer("Paddle's gradient keeps one of the windows that overlap"),
+        sample![randn([7]), 0, 2, 4],
+        sample![randn([4, 2]), 0, 2, 2],
+    ]
 }
 fn as_strided_samples() -> Vec<Sample> {
     vec![sample![randn([2, 6]), [2, 3], [6, 2], 0], sample![randn([6]), [3, 2], [2, 1], 0]]
