@@ -355,7 +355,7 @@ fn bits_as(cx: &Cx, x: &Tensor, dtype: DType) -> Result<Tensor> {
         ensure!(x.ndim() > 0, "a 0-d tensor has no axis whose extent could change");
         let last = x.ndim() - 1;
         let bytes = x.shape()[last] * old;
-        ensure!(bytes % new == 0, "the last axis holds {bytes} bytes, no multiple of the {new} of {dtype}");
+        ensure!(bytes.is_multiple_of(new), "the last axis holds {bytes} bytes, no multiple of the {new} of {dtype}");
         let mut shape = x.shape_vec();
         shape[last] = bytes / new;
         layout = Layout { offset: layout.offset * old / new, ..Layout::contiguous(&shape) };
@@ -364,7 +364,7 @@ fn bits_as(cx: &Cx, x: &Tensor, dtype: DType) -> Result<Tensor> {
         return cx.out(&layout.shape, dtype);
     }
     // A view, unless the bytes begin or end between two elements of the new dtype.
-    let x = if x.layout().offset * old % new == 0 && x.storage().read().len() % new == 0 {
+    let x = if (x.layout().offset * old).is_multiple_of(new) && x.storage().read().len().is_multiple_of(new) {
         x
     } else {
         layout.offset = 0;
