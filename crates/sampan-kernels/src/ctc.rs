@@ -2,7 +2,7 @@
 //! over all alignments, and the posterior of each class in each frame. All in log space.
 
 use crate::widen::RealElement;
-use crate::{Element, parallel};
+use crate::parallel;
 
 /// One batch of sequences: log-probabilities `[frames, batch, classes]`, labels `[batch, width]`, and both lengths.
 #[derive(Clone, Copy)]

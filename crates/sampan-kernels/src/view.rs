@@ -58,11 +58,11 @@ pub fn contiguous_strides(shape: &[usize]) -> Vec<isize> {
 
 /// Are these the row-major strides of that shape? Axes of length 1 may have any stride; an empty array always is.
 pub fn is_contiguous(shape: &[usize], strides: &[isize]) -> bool {
+    if shape.contains(&0) {
+        return true;
+    }
     let mut step = 1;
     for (&n, &s) in shape.iter().zip(strides).rev() {
-        if n == 0 {
-            return true;
-        }
         if n != 1 {
             if s != step {
                 return false;

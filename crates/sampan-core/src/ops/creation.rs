@@ -78,27 +78,6 @@ impl Tensor {
     }
 }
 
-macro_rules! from_data {
-    ($($t:ty),*) => {$(
-        impl From<$t> for Tensor {
-            fn from(value: $t) -> Tensor {
-                Tensor::new(value)
-            }
-        }
-        impl From<Vec<$t>> for Tensor {
-            fn from(values: Vec<$t>) -> Tensor {
-                Tensor::new(values)
-            }
-        }
-        impl From<&[$t]> for Tensor {
-            fn from(values: &[$t]) -> Tensor {
-                Tensor::new(values)
-            }
-        }
-    )*};
-}
-from_data!(u8, i8, i16, i32, i64, f32, f64);
-
 fn fill(out: &Tensor, value: Scalar) {
     match_dtype!(out.dtype(), T => arrange::fill(out.data_mut::<T>().slice(), value.to::<T>()));
 }

@@ -258,7 +258,13 @@ fn ctc_loss(
 
 fn nll_samples() -> Vec<Sample> {
     vec![
-        sample![uniform([4, 2, 3], -2.0, -0.2), values([1i64, 2, 1, 1], [2, 2]), values([4i64, 3], [2]), values([2i64, 1], [2]), 0],
+        sample![
+            uniform([4, 2, 3], -2.0, -0.2),
+            values([1i64, 2, 1, 1], [2, 2]),
+            values([4i64, 3], [2]),
+            values([2i64, 1], [2]),
+            0
+        ],
         sample![uniform([3, 1, 3], -2.0, -0.2), values([0i32, 0], [1, 2]), values([3i64], [1]), values([2i64], [1]), 2],
         sample![uniform([2, 1, 3], -2.0, -0.2), values([1i64, 1], [1, 2]), values([2i64], [1]), values([2i64], [1]), 0],
     ]

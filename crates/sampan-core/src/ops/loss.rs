@@ -509,7 +509,7 @@ fn focal_samples() -> Vec<Sample> {
     vec![
         sample![randn([2, 3]), targets([2, 3])],
         sample![randn([2, 3]), targets([2, 3]); normalizer = positive([1]), alpha = 0.6, gamma = 1.5, reduction = "none"],
-        sample![randn([4]), targets([4]); reduction = "mean"],
+        sample![randn([2, 2]), targets([2, 2]); reduction = "mean"].no_peer("Paddle's own shape check fails"),
     ]
 }
 fn log_loss_samples() -> Vec<Sample> {

@@ -151,14 +151,23 @@ fn adaptive_log_softmax_with_loss(
         "cutoffs must rise from a positive number, got {cutoffs:?}"
     );
     let tails = pairs(tail_weights)?;
-    ensure!(tails.len() + 1 == cutoffs.len(), "{} cutoffs need {} tails, got {}", cutoffs.len(), cutoffs.len() - 1, tails.len());
+    ensure!(
+        tails.len() + 1 == cutoffs.len(),
+        "{} cutoffs need {} tails, got {}",
+        cutoffs.len(),
+        cutoffs.len() - 1,
+        tails.len()
+    );
     let classes = cutoffs[cutoffs.len() - 1];
     if label.device() == Device::Meta {
         return Err(Error::invalid("the work depends on the values of the labels, which a meta tensor lacks"));
     }
     let labels = label.cast(DType::Int64).to_vec::<i64>();
     if let Some(i) = labels.iter().position(|l| !(0..classes).contains(l)) {
-        return Err(Error::range(format!("label {} at position {i} is no class: there are {classes} classes", labels[i])));
+        return Err(Error::range(format!(
+            "label {} at position {i} is no class: there are {classes} classes",
+            labels[i]
+        )));
     }
 
     // Where each label stands in the head: itself, or its cluster's entry.

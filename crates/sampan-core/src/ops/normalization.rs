@@ -277,11 +277,7 @@ fn batch_norm_samples() -> Vec<Sample> {
 }
 
 fn rms_samples() -> Vec<Sample> {
-    vec![
-        sample![randn([3, 4]), 4],
-        sample![randn([2, 2, 3]), [2, 3], positive([6]), 1e-3],
-        sample![randn([0, 3]), 3],
-    ]
+    vec![sample![randn([3, 4]), 4], sample![randn([2, 2, 3]), [2, 3], positive([6]), 1e-3], sample![randn([0, 3]), 3]]
 }
 fn group_samples() -> Vec<Sample> {
     vec![
@@ -292,10 +288,7 @@ fn group_samples() -> Vec<Sample> {
     ]
 }
 fn instance_samples() -> Vec<Sample> {
-    vec![
-        sample![randn([2, 3, 4])],
-        sample![randn([2, 3, 2, 2]); weight = positive([3]), bias = randn([3]), eps = 1e-4],
-    ]
+    vec![sample![randn([2, 3, 4])], sample![randn([2, 3, 2, 2]); weight = positive([3]), bias = randn([3]), eps = 1e-4]]
 }
 fn response_samples() -> Vec<Sample> {
     vec![

@@ -9,6 +9,7 @@ use sampan_kernels::pool;
 /// Reads the arguments of an adaptive pooling over `dims` axes; `None` among the extents keeps the input's.
 fn adaptive(x: &Tensor, dims: usize, output_size: &Value, data_format: &str) -> Result<Ready> {
     let last = channels_last(x, data_format, dims)?;
+    need_float(x)?;
     let x = to_channels_first(x, last)?;
     let input = spatial(&x);
     let refuse = || Error::invalid(format!("output_size must be one int or {dims} (or None), got {output_size:?}"));
@@ -218,6 +219,7 @@ fn unpool(
     output_size: Option<&[i64]>,
 ) -> Result<Tensor> {
     let last = channels_last(x, data_format, dims)?;
+    need_float(x)?;
     if !indices.dtype().is_int() {
         return Err(Error::dtype(format!("indices must be integers, got {}", indices.dtype())));
     }

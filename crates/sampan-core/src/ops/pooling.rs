@@ -1,6 +1,6 @@
 //! Pooling over sliding windows of sequences, images and volumes.
 
-use super::pool_core::Laid;
+use super::pool_core::{Laid, need_float};
 use super::prelude::*;
 use super::windows::{Padding, channels_last, per_axis, spatial, to_channels_first, to_channels_last};
 use sampan_kernels::pool;
@@ -24,6 +24,7 @@ fn sliding(
     data_format: &str,
 ) -> Result<Ready> {
     let last = channels_last(x, data_format, dims)?;
+    need_float(x)?;
     let kernel = per_axis("kernel_size", kernel, dims, 1)?;
     let stride = stride.map_or(Ok(kernel.clone()), |s| per_axis("stride", s, dims, 1))?;
     let x = to_channels_first(x, last)?;
@@ -66,6 +67,7 @@ impl Ready {
         Ok(Varying(out.0.into_iter().map(finish).collect::<Result<_>>()?))
     }
 
+    /// `(Σ x^p)^(1/p)` of each window.
     fn power(mut self, p: f64) -> Result<Tensor> {
         ensure!(p > 0.0, "norm_type must be positive, got {p}");
         if p == f64::INFINITY {

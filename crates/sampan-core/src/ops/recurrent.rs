@@ -243,12 +243,7 @@ fn gru_grad_composite(
     reference = simple_composite,
     peer = "none: internal part of SimpleRNN"
 )]
-fn simple_rnn_cell(
-    cx: &Cx,
-    x_gates: &Tensor,
-    h_gates: &Tensor,
-    #[default("tanh")] activation: &str,
-) -> Result<Tensor> {
+fn simple_rnn_cell(cx: &Cx, x_gates: &Tensor, h_gates: &Tensor, #[default("tanh")] activation: &str) -> Result<Tensor> {
     ensure!(x_gates.shape() == h_gates.shape(), "x_gates and h_gates must have one shape");
     let y = Operand::Tensor(h_gates.clone());
     match activation {
@@ -300,8 +295,5 @@ fn gru_grad_samples() -> Vec<Sample> {
     vec![sample![randn([1, 6]), uniform([1, 6], -1.0, 1.0), randn([1, 2]), positive([1, 2])]]
 }
 fn simple_samples() -> Vec<Sample> {
-    vec![
-        sample![randn([2, 3]), uniform([2, 3], -1.0, 1.0)],
-        sample![randn([2, 3]), positive([2, 3]), "relu"],
-    ]
+    vec![sample![randn([2, 3]), uniform([2, 3], -1.0, 1.0)], sample![randn([2, 3]), positive([2, 3]), "relu"]]
 }

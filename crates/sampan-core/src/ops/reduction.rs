@@ -35,11 +35,6 @@ impl Plan {
     }
 }
 
-/// The tensor in a dtype; itself, without a call, where it has it.
-pub(super) fn in_dtype(x: &Tensor, dtype: DType) -> Result<Tensor> {
-    if x.dtype() == dtype { Ok(x.clone()) } else { x.try_cast(dtype) }
-}
-
 /// The sum over `axis` (all axes by default). bool and int32 add up in int64.
 ///
 /// ```
@@ -70,7 +65,7 @@ fn sum(
             });
             return Ok(());
         }
-        let x = in_dtype(x, dtype)?;
+        let x = x.in_dtype(dtype)?;
         match_dtype!(dtype, T in number => {
             reduce::sum(x.data::<T>().view(), &plan.mask, out.data_mut::<T>().slice())
         }, else => {});
@@ -103,7 +98,7 @@ fn mean(
     let plan = Plan::new(x, &axis, keepdim)?;
     let out = cx.out(&plan.out, dtype)?;
     cx.cpu(|| {
-        let x = in_dtype(x, dtype)?;
+        let x = x.in_dtype(dtype)?;
         match_dtype!(dtype, T in float => {
             reduce::mean(x.data::<T>().view(), &plan.mask, out.data_mut::<T>().slice())
         }, else => {});
@@ -194,7 +189,7 @@ fn prod(
     let plan = Plan::new(x, &axis, keepdim)?;
     let out = cx.out(&plan.out, dtype)?;
     cx.cpu(|| {
-        let x = in_dtype(x, dtype)?;
+        let x = x.in_dtype(dtype)?;
         match_dtype!(dtype, T in number => {
             reduce::prod(x.data::<T>().view(), &plan.mask, out.data_mut::<T>().slice())
         }, else => {});
@@ -348,7 +343,7 @@ fn logsumexp(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] kee
     let plan = Plan::new(x, &axis, keepdim)?;
     let out = cx.out(&plan.out, dtype)?;
     cx.cpu(|| {
-        let x = in_dtype(x, dtype)?;
+        let x = x.in_dtype(dtype)?;
         match_dtype!(dtype, T in float => {
             reduce::logsumexp(x.data::<T>().view(), &plan.mask, out.data_mut::<T>().slice())
         }, else => {});

@@ -1,5 +1,6 @@
 //! Images at other sizes: interpolation along each axis.
 
+use super::pool_core::need_float;
 use super::prelude::*;
 use super::windows::channels_last;
 use sampan_kernels::resample::{self, Corners, Method, Table};
@@ -50,11 +51,7 @@ fn resample_axes(
     let (how, place) = (method_of(method)?, corners_of(corners)?);
     ensure!(output.len() == dims && (scale.is_empty() || scale.len() == dims), "as many sizes as axes are needed");
     ensure!(first >= 0 && first as usize + dims <= x.ndim(), "x has no axes {first} to {}", first as usize + dims);
-    if !x.dtype().is_float() {
-        return Err(
-            Error::dtype(format!("x must be a float tensor, got {}", x.dtype())).hint("cast(\"float32\") first")
-        );
-    }
+    need_float(x)?;
     let (from, to) = if transposed { (output, input) } else { (input, output) };
     let axes = first as usize..first as usize + dims;
     let have: Vec<i64> = x.shape()[axes.clone()].iter().map(|&n| n as i64).collect();
@@ -149,6 +146,7 @@ fn interpolate(
     let dims = x.ndim().wrapping_sub(2);
     ensure!((1..=3).contains(&dims), "x must have 3, 4 or 5 axes, it has {}", x.ndim());
     let last = channels_last(x, data_format.unwrap_or(["NCW", "NCHW", "NCDHW"][dims - 1]), dims)?;
+    need_float(x)?;
     let mode = mode.to_lowercase();
     let (method, only) = match mode.as_str() {
         "nearest" => ("nearest", None),

@@ -1,7 +1,7 @@
 //! Spread, order statistics, correlation, and sums under a curve.
 
 use super::prelude::*;
-use super::reduction::{MeanOpts, Plan, SumOpts, in_dtype};
+use super::reduction::{MeanOpts, Plan, SumOpts};
 use sampan_kernels::reduce;
 
 /// The variance over `axis` (all axes by default): the sum of squared distances from the mean over `n - correction`.
@@ -67,7 +67,7 @@ fn variance(cx: &Cx, x: &Tensor, plan: &Plan, correction: f64) -> Result<Tensor>
     let dtype = to_float(x.dtype());
     let out = cx.out(&plan.out, dtype)?;
     cx.cpu(|| {
-        let x = in_dtype(x, dtype)?;
+        let x = x.in_dtype(dtype)?;
         match_dtype!(dtype, T in float => {
             reduce::variance(x.data::<T>().view(), &plan.mask, freedom(plan, correction), out.data_mut::<T>().slice())
         }, else => {});
