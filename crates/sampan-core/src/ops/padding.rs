@@ -123,7 +123,7 @@ fn pairs(pad: &Value, rank: usize) -> Result<Vec<(i64, i64)>> {
         Value::Tensor(t) => t.try_to_ints()?,
         other => bail!("pad must be a list of ints, an int or a Tensor, got {}", other.type_name()),
     };
-    ensure!(flat.len() % 2 == 0, "pad must hold pairs, got {flat:?}");
+    ensure!(flat.len().is_multiple_of(2), "pad must hold pairs, got {flat:?}");
     Ok(flat.chunks(2).map(|p| (p[0], p[1])).collect())
 }
 

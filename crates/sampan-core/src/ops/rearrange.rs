@@ -1,6 +1,7 @@
 //! Repeating, reversing and rolling.
 
 use super::prelude::*;
+use crate::value::Arg;
 
 /// The elements in reverse order along the named axes.
 ///
@@ -81,7 +82,11 @@ fn repeat_interleave(
             x.try_unsqueeze(axis as i64 + 1)?.try_expand(shape)?.try_reshape_to(out)?
         }
         Value::Tensor(_) | Value::Ints(_) => {
-            let times = if let Value::Ints(list) = repeats { list.to_vec() } else { repeats_of(repeats)? };
+            let times = if let Value::Tensor(t) = repeats {
+                t.try_to_ints()?
+            } else {
+                <&[i64]>::get(repeats, "repeats")?.to_vec()
+            };
             ensure!(
                 times.len() == n || times.len() == 1,
                 "repeats has {} numbers, axis {axis} has extent {n}",
@@ -98,13 +103,6 @@ fn repeat_interleave(
     let len = out.shape()[axis] as i64;
     ensure!(output_size.is_none_or(|n| n == len), "output_size is {output_size:?}, the repeats add up to {len}");
     Ok(out)
-}
-
-fn repeats_of(v: &Value) -> Result<Vec<i64>> {
-    match v {
-        Value::Tensor(t) => t.try_to_ints(),
-        _ => Ok(Vec::new()),
-    }
 }
 
 /// The elements moved along the axes by `shifts`; those that leave at one end come back at the other. Without an axis

@@ -355,7 +355,7 @@ fn bits_as(cx: &Cx, x: &Tensor, dtype: DType) -> Result<Tensor> {
         ensure!(x.ndim() > 0, "a 0-d tensor has no axis whose extent could change");
         let last = x.ndim() - 1;
         let bytes = x.shape()[last] * old;
-        ensure!(bytes % new == 0, "the last axis holds {bytes} bytes, no multiple of the {new} of {dtype}");
+        ensure!(bytes.is_multiple_of(new), "the last axis holds {bytes} bytes, no multiple of the {new} of {dtype}");
         let mut shape = x.shape_vec();
         shape[last] = bytes / new;
         layout = Layout { offset: layout.offset * old / new, ..Layout::contiguous(&shape) };
@@ -364,7 +364,7 @@ fn bits_as(cx: &Cx, x: &Tensor, dtype: DType) -> Result<Tensor> {
         return cx.out(&layout.shape, dtype);
     }
     // A view, unless the bytes begin or end between two elements of the new dtype.
-    let x = if x.layout().offset * old % new == 0 && x.storage().read().len() % new == 0 {
+    let x = if (x.layout().offset * old).is_multiple_of(new) && x.storage().read().len().is_multiple_of(new) {
         x
     } else {
         layout.offset = 0;
@@ -411,7 +411,11 @@ fn select_scatter_samples() -> Vec<Sample> {
     vec![sample![randn([2, 3]), randn([2]), 1, -1], sample![randn([2, 3, 2]), randn([3, 2]), 0, 1]]
 }
 fn sliding_window_samples() -> Vec<Sample> {
-    vec![sample![randn([2, 5]), 1, 3, 1], sample![randn([7]), 0, 2, 4], sample![randn([4, 2]), 0, 2, 2]]
+    vec![
+        sample![randn([2, 5]), 1, 3, 1].no_peer("Paddle's gradient keeps one of the windows that overlap"),
+        sample![randn([7]), 0, 2, 4],
+        sample![randn([4, 2]), 0, 2, 2],
+    ]
 }
 fn as_strided_samples() -> Vec<Sample> {
     vec![sample![randn([2, 6]), [2, 3], [6, 2], 0], sample![randn([6]), [3, 2], [2, 1], 0]]

@@ -97,7 +97,7 @@ pub(crate) fn reshape_target(from: &[usize], to: &[i64]) -> Result<Shape> {
     }
     let known: usize = shape.iter().product();
     if let Some(i) = free {
-        ensure!(known > 0 && numel % known == 0, "{numel} elements cannot be arranged as {to:?}");
+        ensure!(known > 0 && numel.is_multiple_of(known), "{numel} elements cannot be arranged as {to:?}");
         shape[i] = numel / known;
     }
     let have: usize = shape.iter().product();
