@@ -91,6 +91,8 @@ enum Axis {
     Common(usize),
 }
 
+const OUTSIDE: usize = usize::MAX;
+
 /// The shape of the result and, for each of its elements, where it lies in the source. None where NumPy refuses.
 fn reference(shape: &[usize], parts: &[Part]) -> Option<(Vec<usize>, Vec<usize>)> {
     let used: usize = parts.iter().map(Part::axes).sum();
@@ -121,8 +123,9 @@ fn reference(shape: &[usize], parts: &[Part]) -> Option<(Vec<usize>, Vec<usize>)
             Part::Dots => (0..rest).for_each(|a| result.push(Axis::Along(axis + a, (0..shape[axis + a]).collect()))),
             Part::New => result.push(Axis::New),
             Part::Ints(s, values) => {
-                let places = values.iter().map(|&i| Some(vec![(axis, inside(i, shape[axis])?)]));
-                advanced.push((s.clone(), places.collect::<Option<_>>()?));
+                // A place outside matters only if it is read: the indices together may name none.
+                let places = values.iter().map(|&i| vec![(axis, inside(i, shape[axis]).unwrap_or(OUTSIDE))]);
+                advanced.push((s.clone(), places.collect()));
             }
             Part::Mask(s, values) => {
                 if s[..] != shape[axis..axis + s.len()] {
@@ -148,6 +151,10 @@ fn reference(shape: &[usize], parts: &[Part]) -> Option<(Vec<usize>, Vec<usize>)
                 _ => None,
             })
             .collect::<Option<_>>()?;
+    }
+    let lost = advanced.iter().flat_map(|(_, places)| places.iter().flatten()).any(|&(_, i)| i == OUTSIDE);
+    if lost && !common.contains(&0) {
+        return None;
     }
     // One run of advanced parts keeps its place; several go to the front.
     let runs = joined.iter().enumerate().filter(|&(i, &j)| j && (i == 0 || !joined[i - 1])).count();
@@ -205,7 +212,9 @@ impl Draw {
 
     fn part(&mut self, left: &[usize], broken: bool) -> Part {
         let slack = broken as i64;
-        let Some(&n) = left.first() else { return if self.one_in(2) { Part::New } else { Part::Truth(self.one_in(2)) } };
+        let Some(&n) = left.first() else {
+            return if self.one_in(2) { Part::New } else { Part::Truth(self.one_in(2)) };
+        };
         let wide = n as i64;
         match self.below(10) {
             0 => Part::New,
@@ -331,7 +340,8 @@ fn writes_match_the_reference() {
             writer[s] = Some(k);
         }
         let what = format!("{shape:?} {parts:?} from {own:?}, accumulate {accumulate}");
-        let (x, v) = (Tensor::from_vec(old.clone(), &shape).requires_grad_(), Tensor::from_vec(new, &own).requires_grad_());
+        let (x, v) =
+            (Tensor::from_vec(old.clone(), &shape).requires_grad_(), Tensor::from_vec(new, &own).requires_grad_());
         // Eagerly, into the memory of an intermediate result.
         let mut y = &x * 1.0;
         let (memory, version) = (y.clone(), y.inplace_version());
