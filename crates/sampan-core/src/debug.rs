@@ -10,7 +10,9 @@ pub fn count_non_finite(t: &Tensor) -> (usize, usize) {
     if !t.dtype().is_float() || t.device() != crate::Device::Cpu {
         return (0, 0);
     }
-    let t = t.detach().contiguous();
+    // Not through `contiguous`, an op whose own output would be checked.
+    let copy = (!t.is_contiguous()).then(|| t.try_clone_data().expect("a copy needs only memory"));
+    let t = copy.as_ref().unwrap_or(t);
     match_dtype!(t.dtype(), T in float => {
         let data = t.data::<T>();
         data.slice().iter().fold((0, 0), |(nan, inf), &v| {

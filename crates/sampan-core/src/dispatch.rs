@@ -277,7 +277,7 @@ impl<'a> Cx<'a> {
         for t in &inputs {
             t.check_history()?;
         }
-        let formula: GradFn = Box::new(move |g| formula(g).map(Into::into));
+        let formula: GradFn = std::sync::Arc::new(move |g| formula(g).map(Into::into));
         let outputs = Node::attach(self.op.name, &inputs, outputs.into_outputs(), saved, save_outputs, formula);
         Ok(O::from_outputs(outputs))
     }

@@ -189,5 +189,5 @@ macro_rules! bail {
 /// Shorthand for a checked condition on arguments: `ensure!(a == b, "expected {a}, got {b}")`.
 #[macro_export]
 macro_rules! ensure {
-    ($cond:expr, $($arg:tt)*) => { if !$cond { $crate::bail!($($arg)*) } };
+    ($cond:expr, $($arg:tt)*) => { if $cond {} else { $crate::bail!($($arg)*) } };
 }

@@ -272,9 +272,23 @@ impl OpDef {
         })
     }
 
+    /// `meshgrid(a, b)` is `meshgrid([a, b])`.
+    fn gather_tensors(&self, mut positional: Vec<Value>) -> Vec<Value> {
+        let wanted = self.params.first().is_some_and(|p| p.kind == Kind::Tensors);
+        let n = positional.iter().take_while(|v| matches!(v, Value::Tensor(_))).count();
+        if wanted && n > 0 {
+            let rest = positional.split_off(n);
+            let tensors = positional.into_iter().filter_map(|v| if let Value::Tensor(t) = v { Some(t) } else { None });
+            positional = vec![Value::Tensors(tensors.collect())];
+            positional.extend(rest);
+        }
+        positional
+    }
+
     /// Puts positional and named arguments in the order of the signature and fills in defaults.
     pub fn bind(&self, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<Args> {
         let fail = |message: String| Error::dtype(message).hint(self.signature()).in_op(self.name);
+        let positional = self.gather_tensors(positional);
         if positional.len() > self.params.len() {
             let (most, got) = (self.params.len(), positional.len());
             return Err(fail(format!("takes at most {most} arguments, got {got}")));

@@ -41,11 +41,16 @@ pub fn reserve(n: usize) -> (u64, u64) {
     (g.seed(), start)
 }
 
-/// Runs `f` from a seed of its own and goes back to where the stream was.
+/// Runs `f` from a kept position and goes back to where the stream was.
 pub fn fork<R>(state: (u64, u64), f: impl FnOnce() -> Result<R>) -> Result<R> {
-    let before = self::state();
+    // Also where `f` unwinds.
+    struct Back((u64, u64));
+    impl Drop for Back {
+        fn drop(&mut self) {
+            set_state(self.0);
+        }
+    }
+    let _back = Back(self::state());
     set_state(state);
-    let result = f();
-    set_state(before);
-    result
+    f()
 }

@@ -16,6 +16,8 @@ pub struct Sample {
     pub no_grad: Option<&'static str>,
     /// Leave the comparison with the peer out, with the reason.
     pub no_peer: Option<&'static str>,
+    /// The first argument is a symmetric matrix and stays so in the gradient checks.
+    pub symmetric: bool,
 }
 
 impl Sample {
@@ -28,6 +30,12 @@ impl Sample {
     /// Skips the comparison with the peer for this sample only.
     pub fn no_peer(mut self, reason: &'static str) -> Sample {
         self.no_peer = Some(reason);
+        self
+    }
+
+    /// Says that the first argument is a symmetric matrix, of which the op may read one triangle only.
+    pub fn symmetric(mut self) -> Sample {
+        self.symmetric = true;
         self
     }
 
@@ -46,6 +54,7 @@ macro_rules! sample {
             named: vec![$($((stringify!($name), $crate::Value::from($value))),*)?],
             no_grad: None,
             no_peer: None,
+            symmetric: false,
         }
     };
 }

@@ -1,6 +1,7 @@
 //! Filling, joining and masking whole arrays.
 
 use crate::elementwise::CHUNK;
+use crate::nest::{Nest, within};
 use crate::{Element, parallel};
 
 /// Every element one value.
@@ -47,6 +48,32 @@ pub fn concat<T: Element>(parts: &[&[T]], outer: usize, dst: &mut [T]) {
     });
 }
 
+/// Adds row-major values onto a strided region of `dst`, in order; elements of the region may coincide.
+pub fn add_strided<T: Element>(src: &[T], dst: &mut [T], shape: &[usize], strides: &[isize], offset: usize) {
+    assert_eq!(src.len(), shape.iter().product::<usize>(), "add: the source has another size than the region");
+    if src.is_empty() {
+        return;
+    }
+    if let Err(why) = within(dst.len(), shape, strides, offset) {
+        panic!("{why}");
+    }
+    let nest = Nest::new(shape, [strides]);
+    let stride = nest.inner_stride(0);
+    let mut walk = nest.walk([offset], 0, src.len());
+    let mut done = 0;
+    while let Some((run, [at])) = walk.next_run(CHUNK) {
+        for (j, &v) in src[done..done + run].iter().enumerate() {
+            let d = &mut dst[(at + j as isize * stride) as usize];
+            *d = if T::DTYPE.is_float() {
+                T::from_f64(d.to_f64() + v.to_f64())
+            } else {
+                T::from_i64(d.to_i64().wrapping_add(v.to_i64()))
+            };
+        }
+        done += run;
+    }
+}
+
 /// Copies matrices of `rows × cols`, keeping one side of a diagonal and zeros beyond it.
 pub fn triangle<T: Element>(src: &[T], dst: &mut [T], rows: usize, cols: usize, diagonal: i64, lower: bool) {
     assert_eq!(src.len(), dst.len(), "triangle: the destination has another size");
@@ -77,9 +104,13 @@ mod tests {
 
     #[test]
     fn joins_rows_of_any_width() {
-        for (outer, widths) in [(3, vec![2, 0, 5]), (1, vec![40_000, 3]), (700, vec![64, 1, 37]), (2, vec![0, 30_001])] {
-            let parts: Vec<Vec<i32>> =
-                widths.iter().enumerate().map(|(p, &w)| (0..(outer * w) as i32).map(|i| i * 10 + p as i32).collect()).collect();
+        for (outer, widths) in [(3, vec![2, 0, 5]), (1, vec![40_000, 3]), (700, vec![64, 1, 37]), (2, vec![0, 30_001])]
+        {
+            let parts: Vec<Vec<i32>> = widths
+                .iter()
+                .enumerate()
+                .map(|(p, &w)| (0..(outer * w) as i32).map(|i| i * 10 + p as i32).collect())
+                .collect();
             let slices: Vec<&[i32]> = parts.iter().map(|p| p.as_slice()).collect();
             let mut expected = Vec::new();
             for r in 0..outer {
@@ -91,6 +122,16 @@ mod tests {
             concat(&slices, outer, &mut y);
             assert_eq!(y, expected);
         }
+    }
+
+    #[test]
+    fn adds_where_elements_coincide() {
+        let mut y = [0f32; 5];
+        add_strided(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &mut y, &[3, 2], &[1, 1], 1);
+        assert_eq!(y, [0.0, 1.0, 5.0, 9.0, 6.0]);
+        let mut y = [7i64; 3];
+        add_strided(&[], &mut y, &[0, 2], &[1, 1], 0);
+        assert_eq!(y, [7; 3]);
     }
 
     #[test]

@@ -110,7 +110,10 @@ impl Buffer {
             }
         };
         let now = IN_USE.fetch_add(size, Ordering::Relaxed) + size;
-        PEAK.fetch_max(now, Ordering::Relaxed);
+        // A read is cheaper than a write that changes nothing.
+        if now > PEAK.load(Ordering::Relaxed) {
+            PEAK.fetch_max(now, Ordering::Relaxed);
+        }
         Buffer { ptr, len, class }
     }
 

@@ -71,6 +71,20 @@ simd_fn! {
     }
 }
 
+simd_fn! {
+    fn add_loop[T: Real](x: &'a [T], y: &'a mut [T]) {
+        for (y, &x) in y.iter_mut().zip(x) {
+            *y = *y + x;
+        }
+    }
+}
+
+/// `dst += src`.
+pub fn add_assign<T: Real>(src: &[T], dst: &mut [T]) {
+    assert_eq!(src.len(), dst.len(), "sums of different lengths");
+    parallel::for_each_chunk_mut(dst, CHUNK, 1, |i, y| add_loop(&src[i * CHUNK..][..y.len()], y));
+}
+
 /// `dst = f(src)`.
 pub fn unary_real<T: RealElement>(f: impl RealFn1, src: View<'_, T>, dst: &mut [T]) {
     if T::HALF {
@@ -251,6 +265,18 @@ macro_rules! drive {
             $(assert_eq!($v.shape, shape, "inputs of different shapes");)*
             let nest = Nest::<$n>::new(shape, [$($v.strides),*]);
             let base = [$($v.offset),*];
+            if dst.len() <= SHORT {
+                // So few elements that setting up whole blocks would cost more than the rest.
+                $(let mut $v = ($v.data, [$T::zeroed(); SHORT]);)*
+                let mut walk = nest.walk(base, 0, dst.len());
+                let mut done = 0;
+                while let Some((run, at)) = walk.next_run(SHORT) {
+                    // SAFETY: `check_bounds` covered every position of the walk.
+                    $(unsafe { gather($v.0, at[$k], nest.inner_stride($k), &mut $v.1[done..done + run]) };)*
+                    done += run;
+                }
+                return kernel($(&$v.1[..done],)* dst);
+            }
             let short = nest.inner() < SHORT;
             // Where no input needs a block, rows go to the kernel whole.
             let limit = if (0..$n).all(|k| nest.inner_stride(k) == 1) { CHUNK } else { BLOCK };

@@ -229,6 +229,36 @@ pub fn grid_sample_backward_grid<T: Real>(s: &GridShape, x: &[T], grid: &[T], dy
     });
 }
 
+/// The corners around each place: their flat indices `[batch, corners, points]` (0 outside), whether they lie inside (1 or
+/// 0), and for each value of the grid how far it lies above its lower pixel and how fast that grows. What a composite of
+/// gathers and products needs to sample with gradients of any order.
+pub fn grid_corners<T: Real>(
+    s: &GridShape,
+    grid: &[T],
+    index: &mut [i64],
+    inside: &mut [T],
+    above: &mut [T],
+    slope: &mut [T],
+) {
+    let count = 1 << s.axes;
+    assert!(index.len() == s.batch * s.points * count && inside.len() == index.len(), "grid_sample: corners");
+    assert!(above.len() == grid.len() && slope.len() == grid.len(), "grid_sample: sizes of {s:?}");
+    index.fill(0);
+    inside.fill(T::default());
+    for at in 0..s.batch * s.points {
+        let (image, point) = (at / s.points, at % s.points);
+        let places = s.places(grid, at);
+        s.corners(&places, |corner, i, _| {
+            let to = (image * count + corner) * s.points + point;
+            (index[to], inside[to]) = (i as i64, T::down(T::Acc::ONE));
+        });
+        for a in 0..s.axes {
+            above[at * s.axes + a] = T::down(places[a].above);
+            slope[at * s.axes + a] = T::down(places[a].slope);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,10 @@
 //! strides, has been checked by its caller (`sampan-core` infers shapes first), and gives the same bits for any number
 //! of threads.
 
+pub mod ctc;
+pub mod recurrent;
 pub mod arg;
+pub mod attention;
 pub mod arrange;
 pub mod buffer;
 pub mod conv;

@@ -2,7 +2,6 @@
 
 use crate::parallel;
 use crate::vmath::Real;
-use rayon::prelude::*;
 
 /// Elements a task takes.
 const CHUNK: usize = 1 << 14;
@@ -19,7 +18,8 @@ pub fn sgd<T: Real>(p: &mut [T], g: &[T], lr: T) {
 
 /// `v = mu * v + g`, then `p -= lr * v`, or `p -= lr * (g + mu * v)` for Nesterov.
 pub fn momentum<T: Real>(p: &mut [T], g: &[T], v: &mut [T], lr: T, mu: T, nesterov: bool) {
-    zip2(p, v, g, |p, v, g| {
+    parallel::for_each_chunks_mut([p, v], CHUNK, 4, |i, [p, v]| {
+        let g = &g[i * CHUNK..][..p.len()];
         for ((p, v), &g) in p.iter_mut().zip(v).zip(g) {
             *v = mu * *v + g;
             let step = if nesterov { g + mu * *v } else { *v };
@@ -28,7 +28,7 @@ pub fn momentum<T: Real>(p: &mut [T], g: &[T], v: &mut [T], lr: T, mu: T, nester
     });
 }
 
-/// The numbers of an Adam step. `step_size` and `denominator_scale` hold the bias corrections.
+/// The numbers of an Adam step. `step_size` and `epsilon` hold the bias corrections.
 #[derive(Clone, Copy, Debug)]
 pub struct Adam {
     /// Decay of the first moment.
@@ -47,37 +47,14 @@ pub struct Adam {
 pub fn adam<T: Real>(p: &mut [T], g: &[T], m: &mut [T], v: &mut [T], a: Adam) {
     let (b1, b2, eps, lr) = (T::of(a.beta1), T::of(a.beta2), T::of(a.epsilon), T::of(a.step_size));
     let (c1, c2, keep) = (T::of(1.0 - a.beta1), T::of(1.0 - a.beta2), T::of(1.0 - a.shrink));
-    let work = |p: &mut [T], m: &mut [T], v: &mut [T], g: &[T]| {
+    parallel::for_each_chunks_mut([p, m, v], CHUNK, 8, |i, [p, m, v]| {
+        let g = &g[i * CHUNK..][..p.len()];
         for (((p, m), v), &g) in p.iter_mut().zip(m).zip(v).zip(g) {
             *m = b1 * *m + c1 * g;
             *v = b2 * *v + c2 * g * g;
             *p = *p * keep - lr * *m / ((*v).sqrt() + eps);
         }
-    };
-    if parallel::worth_it(p.len() * 8) {
-        parallel::install(|| {
-            p.par_chunks_mut(CHUNK)
-                .zip(m.par_chunks_mut(CHUNK))
-                .zip(v.par_chunks_mut(CHUNK))
-                .zip(g.par_chunks(CHUNK))
-                .for_each(|(((p, m), v), g)| work(p, m, v, g));
-        });
-    } else {
-        work(p, m, v, g);
-    }
-}
-
-fn zip2<T: Real>(a: &mut [T], b: &mut [T], c: &[T], work: impl Fn(&mut [T], &mut [T], &[T]) + Sync) {
-    if parallel::worth_it(a.len() * 4) {
-        parallel::install(|| {
-            a.par_chunks_mut(CHUNK)
-                .zip(b.par_chunks_mut(CHUNK))
-                .zip(c.par_chunks(CHUNK))
-                .for_each(|((a, b), c)| work(a, b, c));
-        });
-    } else {
-        work(a, b, c);
-    }
+    });
 }
 
 #[cfg(test)]

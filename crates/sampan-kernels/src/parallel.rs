@@ -1,9 +1,12 @@
 //! One shared thread pool. Work is cut into chunks whose bounds depend on the size of the work alone, never on the
 //! number of threads, so results have the same bits on any machine.
+//!
+//! The pool itself sees only `dyn` closures: rayon's machinery is compiled once, not for every kernel and dtype.
 
 use parking_lot::RwLock;
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
 /// Below this many elementary operations work stays on the calling thread: waking another one costs more.
@@ -13,6 +16,8 @@ static POOL: LazyLock<RwLock<Arc<rayon::ThreadPool>>> = LazyLock::new(|| {
     let threads = std::env::var("SAMPAN_NUM_THREADS").ok().and_then(|v| v.parse().ok());
     RwLock::new(build(threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()))))
 });
+/// The pool's size, zero before it is made: asked at every call, so not behind the lock.
+static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 fn build(threads: usize) -> Arc<rayon::ThreadPool> {
     let pool = rayon::ThreadPoolBuilder::new()
@@ -20,12 +25,16 @@ fn build(threads: usize) -> Arc<rayon::ThreadPool> {
         .thread_name(|i| format!("sampan-{i}"))
         .build()
         .expect("the operating system refused to start a thread");
+    THREADS.store(pool.current_num_threads(), Ordering::Relaxed);
     Arc::new(pool)
 }
 
 /// Threads that kernels may use. The environment variable `SAMPAN_NUM_THREADS` sets it at start.
 pub fn num_threads() -> usize {
-    POOL.read().current_num_threads()
+    match THREADS.load(Ordering::Relaxed) {
+        0 => POOL.read().current_num_threads(),
+        n => n,
+    }
 }
 
 /// Sets the number of threads that kernels may use. Results do not depend on it.
@@ -35,8 +44,19 @@ pub fn set_num_threads(threads: usize) {
 
 /// Runs `f` inside the shared pool, so that rayon's own constructs use it.
 pub fn install<R: Send>(f: impl FnOnce() -> R + Send) -> R {
+    let (mut f, mut result) = (Some(f), None);
+    install_dyn(&mut || result = f.take().map(|f| f()));
+    result.expect("the pool ran the closure")
+}
+
+fn install_dyn(f: &mut (dyn FnMut() + Send)) {
     let pool = POOL.read().clone();
-    pool.install(f)
+    pool.install(f);
+}
+
+/// Calls `f` with every number below `count`, on all threads.
+fn for_each_index(count: usize, f: &(dyn Fn(usize) + Sync)) {
+    install_dyn(&mut || (0..count).into_par_iter().for_each(f));
 }
 
 /// Is the work large enough to be worth other threads? `cost` counts elementary operations.
@@ -50,7 +70,7 @@ pub fn for_each_range(len: usize, chunk: usize, cost_each: usize, f: impl Fn(Ran
     let pieces = len.div_ceil(chunk);
     let run = |i: usize| f(i * chunk..((i + 1) * chunk).min(len));
     if pieces > 1 && worth_it(len.saturating_mul(cost_each)) {
-        install(|| (0..pieces).into_par_iter().for_each(run));
+        for_each_index(pieces, &run);
     } else {
         (0..pieces).for_each(run);
     }
@@ -63,19 +83,59 @@ pub fn for_each_chunk_mut<T: Send>(
     cost_each: usize,
     f: impl Fn(usize, &mut [T]) + Sync + Send,
 ) {
-    let chunk = chunk.max(1);
-    if data.len() > chunk && worth_it(data.len().saturating_mul(cost_each)) {
-        install(|| data.par_chunks_mut(chunk).enumerate().for_each(|(i, piece)| f(i, piece)));
-    } else {
-        data.chunks_mut(chunk).enumerate().for_each(|(i, piece)| f(i, piece));
-    }
+    for_each_chunks_mut([data], chunk, cost_each, |i, [piece]| f(i, piece));
+}
+
+/// [`for_each_chunk_mut`] over several slices of one length, cut at the same places.
+pub fn for_each_chunks_mut<T: Send, const N: usize>(
+    mut data: [&mut [T]; N],
+    chunk: usize,
+    cost_each: usize,
+    f: impl Fn(usize, [&mut [T]; N]) + Sync + Send,
+) {
+    struct Base<T>(*mut T);
+    // SAFETY: the pointers are used for disjoint pieces only, and `T` may be sent to other threads.
+    unsafe impl<T: Send> Sync for Base<T> {}
+
+    let len = data.first().map_or(0, |d| d.len());
+    assert!(data.iter().all(|d| d.len() == len), "slices that are cut together have one length");
+    let bases = data.each_mut().map(|d| Base(d.as_mut_ptr()));
+    for_each_range(len, chunk, cost_each, |range| {
+        let pieces = bases.each_ref().map(|base| {
+            // SAFETY: the ranges lie within `len` and do not overlap, so each element is borrowed once; `data` is
+            // borrowed mutably for the whole call.
+            unsafe { std::slice::from_raw_parts_mut(base.0.add(range.start), range.len()) }
+        });
+        f(range.start / chunk.max(1), pieces);
+    });
 }
 
 /// Results of `f(i)` for `0..len` in order; in parallel if `len * cost_each` is worth it.
 pub fn map<R: Send>(len: usize, cost_each: usize, f: impl Fn(usize) -> R + Sync + Send) -> Vec<R> {
-    if len > 1 && worth_it(len.saturating_mul(cost_each)) {
-        install(|| (0..len).into_par_iter().map(f).collect())
-    } else {
-        (0..len).map(f).collect()
+    if len < 2 || !worth_it(len.saturating_mul(cost_each)) {
+        return (0..len).map(f).collect();
+    }
+    let mut results: Vec<Option<R>> = (0..len).map(|_| None).collect();
+    for_each_chunk_mut(&mut results, 1, cost_each, |i, slot| slot[0] = Some(f(i)));
+    results.into_iter().map(|r| r.expect("every index was visited")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_cover_everything_once() {
+        set_num_threads(3);
+        let n = 100_003;
+        let (mut a, mut b) = (vec![0u32; n], vec![0u32; n]);
+        for_each_chunks_mut([&mut a, &mut b], 1000, 1, |i, [a, b]| {
+            a.iter_mut().for_each(|v| *v += 1);
+            b.fill(i as u32);
+        });
+        assert!(a.iter().all(|&v| v == 1) && b[n - 1] == 100 && b[999] == 0 && b[1000] == 1);
+        assert_eq!(map(40_000, 1, |i| i * 2)[39_999], 79_998);
+        assert_eq!(install(|| 7), 7);
+        for_each_chunk_mut(&mut [] as &mut [u8], 4, 1, |_, _| panic!("there is nothing to cut"));
     }
 }

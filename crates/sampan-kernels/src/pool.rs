@@ -34,6 +34,34 @@ pub enum Windows {
     },
     /// As even as possible, from `⌊i·n/out⌋` to `⌈(i+1)·n/out⌉`.
     Adaptive,
+    /// At steps of a fractional length, whose roundings `u` in (0, 1) shifts: of one size, or side by side where the
+    /// kernel is 0.
+    Fractional {
+        /// Extents of a window, or 0.
+        kernel: [usize; 3],
+        /// The shift.
+        u: f32,
+    },
+}
+
+/// Window `i` of `out` at fractional steps over `n` elements. In single precision like everybody else, so that
+/// roundings fall the same way.
+fn fractional(n: usize, out: usize, kernel: usize, u: f32, i: usize) -> Range<usize> {
+    let steps = out - (kernel > 0) as usize;
+    let step = if steps == 0 { 0.0 } else { (n - kernel.min(n)) as f32 / steps as f32 };
+    let u = if kernel > 0 {
+        u
+    } else {
+        let base = (n / out) as f32;
+        u * ((base + 2.0) / step - 1.0).min((n as f32 + 1.0 - base) / step - (out as f32 - 1.0))
+    };
+    let place = |i: usize| (((i as f32 + u) * step) as usize).saturating_sub((u * step) as usize).min(n);
+    if kernel > 0 {
+        // Rounding may carry the last window a step too far.
+        let start = place(i).min(n - kernel.min(n));
+        return start..(start + kernel).min(n);
+    }
+    place(i)..place(i + 1)
 }
 
 /// The output extent of a sliding window over `input` elements, or `None` if it does not fit. In ceil mode the last window
@@ -67,6 +95,10 @@ impl PoolShape {
                 let r = i * n / out..((i + 1) * n).div_ceil(out);
                 (r.clone(), r.len())
             }
+            Windows::Fractional { kernel, u } => {
+                let r = fractional(n, self.output[axis], kernel[axis], u, i);
+                (r.clone(), r.len())
+            }
         }
     }
 
@@ -79,7 +111,7 @@ impl PoolShape {
     fn cost(&self) -> usize {
         match self.windows {
             Windows::Sliding { kernel, .. } => kernel.iter().product::<usize>() + 2,
-            Windows::Adaptive => self.x_plane() / self.y_plane().max(1) + 3,
+            _ => self.x_plane() / self.y_plane().max(1) + 3,
         }
     }
 

@@ -36,6 +36,7 @@ fn naive(s: &PoolShape) -> Vec<(Vec<usize>, usize)> {
                     let f = s.input[a] as f64 / s.output[a] as f64;
                     ((at[a] as f64 * f).floor() as isize, ((at[a] + 1) as f64 * f).ceil() as isize)
                 }
+                Windows::Fractional { .. } => unreachable!("has a test of its own"),
             };
             extent *= (end - begin) as usize;
             (begin.max(0)..end.min(n)).map(|v| v as usize).collect()
@@ -153,4 +154,22 @@ fn ceil_mode_keeps_every_window() {
     let mut y = [0f32; 3];
     avg_pool(&s, Divisor::Inside, &[1.0, 2.0, 3.0], &mut y);
     assert_eq!(y, [1.0, 2.5, 0.0]);
+}
+
+#[test]
+fn fractional_windows_cover_the_input() {
+    for (n, out, kernel) in [(7, 3, 0), (7, 3, 2), (9, 9, 0), (5, 1, 5), (5, 1, 3), (10, 7, 0)] {
+        for u in [0.01f32, 0.3, 0.5, 0.99] {
+            let s = PoolShape {
+                planes: 1,
+                input: [1, 1, n],
+                output: [1, 1, out],
+                windows: Windows::Fractional { kernel: [0, 0, kernel], u },
+            };
+            let [_, _, w] = s.axes();
+            assert!(w.iter().all(|(r, _)| !r.is_empty() && r.end <= n), "{n} {out} {kernel} {u}: {w:?}");
+            assert!(kernel == 0 || w.iter().all(|(r, _)| r.len() == kernel), "{n} {out} {kernel} {u}: {w:?}");
+            assert!(kernel > 0 || w.windows(2).all(|p| p[0].0.end == p[1].0.start), "{n} {out} {u}: {w:?}");
+        }
+    }
 }

@@ -44,12 +44,7 @@ impl Table {
     pub fn new(method: Method, corners: Corners, n_in: usize, n_out: usize, scale: Option<f64>) -> Table {
         assert!(n_in > 0 || n_out == 0, "interpolate: no input to take {n_out} outputs from");
         let mut rows = Vec::with_capacity(n_out);
-        let ratio = match (corners, scale) {
-            (Corners::Aligned, _) if n_out > 1 => (n_in as f64 - 1.0) / (n_out as f64 - 1.0),
-            (Corners::Aligned, _) => 0.0,
-            (_, Some(scale)) if scale > 0.0 => 1.0 / scale,
-            _ => n_in as f64 / n_out as f64,
-        };
+        let ratio = ratio(corners, n_in, n_out, scale);
         let last = n_in.saturating_sub(1);
         for o in 0..n_out {
             let place = match corners {
@@ -80,6 +75,29 @@ impl Table {
             });
         }
         Table::from_rows(n_in, rows)
+    }
+
+    /// The table that widens its filter when it shrinks, so that no input is skipped: a triangle for
+    /// [`Method::Linear`], else a cubic with a = −0.5.
+    pub fn antialiased(method: Method, corners: Corners, n_in: usize, n_out: usize, scale: Option<f64>) -> Table {
+        assert!(n_in > 0 || n_out == 0, "interpolate: no input to take {n_out} outputs from");
+        let ratio = ratio(corners, n_in, n_out, scale);
+        let (reach, stretch) = (if method == Method::Linear { 1.0 } else { 2.0 }, ratio.max(1.0));
+        let filter = |x: f64| match method {
+            Method::Linear => (1.0 - x.abs()).max(0.0),
+            _ if x.abs() < 1.0 => near(x.abs(), -0.5),
+            _ if x.abs() < 2.0 => far(x.abs(), -0.5),
+            _ => 0.0,
+        };
+        let rows = (0..n_out).map(|o| {
+            let center = ratio * (o as f64 + 0.5);
+            let begin = (center - reach * stretch + 0.5).max(0.0) as usize;
+            let end = ((center + reach * stretch + 0.5) as usize).min(n_in);
+            let weights: Vec<f64> = (begin..end).map(|i| filter((i as f64 - center + 0.5) / stretch)).collect();
+            let sum: f64 = weights.iter().sum();
+            (begin..end).zip(weights).map(|(i, w)| (i, w / sum)).collect()
+        });
+        Table::from_rows(n_in, rows.collect())
     }
 
     /// Joins equal neighbours and leaves zero weights out.
@@ -131,12 +149,30 @@ impl Table {
     }
 }
 
+/// How far apart outputs lie among inputs.
+fn ratio(corners: Corners, n_in: usize, n_out: usize, scale: Option<f64>) -> f64 {
+    match (corners, scale) {
+        (Corners::Aligned, _) if n_out > 1 => (n_in as f64 - 1.0) / (n_out as f64 - 1.0),
+        (Corners::Aligned, _) => 0.0,
+        (_, Some(scale)) if scale > 0.0 => 1.0 / scale,
+        _ => n_in as f64 / n_out as f64,
+    }
+}
+
+/// Keys' cubic within a distance of 1.
+fn near(x: f64, a: f64) -> f64 {
+    ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
+}
+
+/// Keys' cubic between distances of 1 and 2.
+fn far(x: f64, a: f64) -> f64 {
+    ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a
+}
+
 /// Keys' cubic at distances `1 + t`, `t`, `1 − t` and `2 − t`.
 fn cubic(t: f64) -> [f64; 4] {
     const A: f64 = -0.75;
-    let near = |x: f64| ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0;
-    let far = |x: f64| ((A * x - 5.0 * A) * x + 8.0 * A) * x - 4.0 * A;
-    [far(1.0 + t), near(t), near(1.0 - t), far(2.0 - t)]
+    [far(1.0 + t, A), near(t, A), near(1.0 - t, A), far(2.0 - t, A)]
 }
 
 /// Applies a table along the middle axis of `[outer, n_in, inner]`, giving `[outer, n_out, inner]`.

@@ -1,14 +1,19 @@
 //! Walks the recorded graph backwards, newest call first, without recursion.
 
-use super::mode::{grad_enabled, set_grad_enabled};
+use super::mode;
 use super::node::{Edge, Node};
 use crate::error::Kind;
 use crate::tensor::Inner;
 use crate::{Error, Result, Tensor, flags};
 use smallvec::SmallVec;
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::BinaryHeap;
+use std::collections::hash_map::Entry;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
+
+type HashMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<AddressHasher>>;
+type HashSet<K> = std::collections::HashSet<K, BuildHasherDefault<AddressHasher>>;
 
 /// How [`grad`] walks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,6 +81,22 @@ fn edge_place(e: &Edge) -> Option<Place> {
     }
 }
 
+/// Addresses need no strong hash, and the walk looks one up for every edge.
+#[derive(Default)]
+struct AddressHasher(u64);
+impl Hasher for AddressHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&b| self.write_usize(b as usize));
+    }
+    fn write_usize(&mut self, n: usize) {
+        self.0 = (self.0.rotate_left(5) ^ n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+    fn finish(&self) -> u64 {
+        // The table takes its bucket from the low bits and its tag from the high ones.
+        self.0.rotate_left(26)
+    }
+}
+
 /// A node waiting for its turn; the newest comes first, when all that depends on it has been seen.
 struct Pending(Arc<Node>);
 impl PartialEq for Pending {
@@ -100,6 +121,10 @@ type Slots = SmallVec<[Option<Tensor>; 1]>;
 struct Walk {
     heap: BinaryHeap<Pending>,
     slots: HashMap<*const Node, Slots>,
+    /// Leaves in the order they were reached, each with the sum of what has arrived: hooks see it once, and a walk that
+    /// fails leaves every `.grad` as it was.
+    leaves: Vec<(Tensor, Tensor)>,
+    leaf_index: HashMap<*const Inner, usize>,
     /// With given inputs: where they lie, and what has arrived there.
     wanted: Option<HashMap<Place, Option<Tensor>>>,
     order: Vec<Place>,
@@ -121,10 +146,12 @@ impl Walk {
     ) -> Result<Walk> {
         let mut walk = Walk {
             heap: BinaryHeap::new(),
-            slots: HashMap::new(),
+            slots: HashMap::default(),
+            leaves: Vec::new(),
+            leaf_index: HashMap::default(),
             wanted: inputs.map(|ts| ts.iter().map(|t| (place(t), None)).collect()),
             order: inputs.unwrap_or_default().iter().map(place).collect(),
-            relevant: HashSet::new(),
+            relevant: HashSet::default(),
             oldest_wanted: inputs
                 .unwrap_or_default()
                 .iter()
@@ -135,6 +162,11 @@ impl Walk {
             retain: options.retain_graph.unwrap_or(options.create_graph),
             create: options.create_graph,
         };
+        if !grads.is_empty() && grads.len() != outputs.len() {
+            let (have, want) = (grads.len(), outputs.len());
+            return Err(Error::invalid(format!("{have} gradients are given for {want} outputs"))
+                .hint("give one for each output, None for ones, or none at all"));
+        }
         if walk.wanted.is_some() {
             walk.find_relevant(outputs);
         }
@@ -168,7 +200,7 @@ impl Walk {
         let wanted = self.wanted.as_ref().expect("called with given inputs");
         // A node older than every wanted output cannot lead to one, so the search ends there unless a leaf is wanted.
         let oldest = self.oldest_wanted;
-        let mut seen = HashSet::new();
+        let mut seen = HashSet::default();
         let mut nodes: Vec<Arc<Node>> = Vec::new();
         let mut stack: Vec<Arc<Node>> =
             outputs.iter().filter_map(|t| t.history().map(|h| h.node.get().clone())).collect();
@@ -201,15 +233,13 @@ impl Walk {
         }
     }
 
-    fn run(mut self) -> Result<Vec<Option<Tensor>>> {
-        struct Restore(bool);
-        impl Drop for Restore {
-            fn drop(&mut self) {
-                set_grad_enabled(self.0);
-            }
-        }
-        let _restore = Restore(grad_enabled());
-        set_grad_enabled(self.create);
+    fn run(self) -> Result<Vec<Option<Tensor>>> {
+        let create = self.create;
+        // The formulas run in the precision the forward calls had.
+        mode::with(create, || crate::amp::with_level(None, || self.walk()))
+    }
+
+    fn walk(mut self) -> Result<Vec<Option<Tensor>>> {
         while let Some(Pending(node)) = self.heap.pop() {
             let Some(mut slots) = self.slots.remove(&Arc::as_ptr(&node)) else { continue };
             self.watch(&node, &mut slots)?;
@@ -237,11 +267,15 @@ impl Walk {
                 }
             }
         }
+        self.finish_leaves()?;
         let mut wanted = self.wanted.unwrap_or_default();
         Ok(self.order.iter().map(|p| wanted.get_mut(p).and_then(|g| g.clone())).collect())
     }
 
     fn needs(&self, edge: &Edge) -> bool {
+        if self.wanted.is_none() && self.blocked.is_empty() {
+            return !matches!(edge, Edge::None);
+        }
         let Some(p) = edge_place(edge) else { return false };
         if self.blocked.contains(&p) {
             return false;
@@ -256,20 +290,20 @@ impl Walk {
 
     /// Hooks, retained gradients and wanted inputs on the outputs of a node whose gradients are now complete.
     fn watch(&mut self, node: &Arc<Node>, slots: &mut Slots) -> Result<()> {
-        let (hooks, retain) = {
-            let w = node.watch.lock();
-            (w.hooks.clone(), w.retain.clone())
-        };
-        for (index, _, hook) in hooks {
-            if let Some(g) = &slots[index]
-                && let Some(new) = hook(g)?
-            {
-                slots[index] = Some(new);
+        let watch = node.watch.lock().clone();
+        if let Some(watch) = watch {
+            for (index, _, hook) in watch.hooks {
+                if let Some(g) = &slots[index]
+                    && let Some(new) = hook(g)?
+                {
+                    let (shape, dtype, _) = &node.outs[index];
+                    slots[index] = Some(fit(new, shape, *dtype, "a hook").map_err(|e| e.in_op("register_hook"))?);
+                }
             }
-        }
-        for (index, tensor) in retain {
-            if let (Some(inner), Some(g)) = (tensor.upgrade(), &slots[index]) {
-                Tensor::from_inner(inner).set_grad(Some(g.clone()));
+            for (index, tensor) in watch.retain {
+                if let (Some(inner), Some(g)) = (tensor.upgrade(), &slots[index]) {
+                    Tensor::from_inner(inner).accumulate_grad(g.clone(), self.create)?;
+                }
             }
         }
         if let Some(wanted) = &mut self.wanted {
@@ -284,49 +318,69 @@ impl Walk {
 
     fn deliver_node(&mut self, node: &Arc<Node>, index: usize, g: Tensor) -> Result<()> {
         let (shape, dtype, _) = &node.outs[index];
-        let g = fit(g, shape, *dtype)?;
+        let g = fit(g, shape, *dtype, FORMULA)?;
         let slots = match self.slots.entry(Arc::as_ptr(node)) {
-            std::collections::hash_map::Entry::Occupied(e) => e.into_mut(),
-            std::collections::hash_map::Entry::Vacant(e) => {
+            Entry::Occupied(e) => e.into_mut(),
+            Entry::Vacant(e) => {
                 self.heap.push(Pending(node.clone()));
                 e.insert(SmallVec::from_elem(None, node.outs.len()))
             }
         };
         slots[index] = Some(match slots[index].take() {
-            Some(old) => old.try_add(&g)?,
+            Some(old) => old.plus(&g, self.create)?,
             None => g,
         });
         Ok(())
     }
 
     fn deliver_leaf(&mut self, leaf: &Tensor, g: Tensor) -> Result<()> {
-        let mut g = fit(g, leaf.shape(), leaf.dtype())?;
-        for hook in leaf.hooks() {
-            if let Some(new) = hook(&g)? {
-                g = new;
+        let g = fit(g, leaf.shape(), leaf.dtype(), FORMULA)?;
+        match self.leaf_index.entry(leaf.as_ptr()) {
+            Entry::Vacant(e) => {
+                e.insert(self.leaves.len());
+                self.leaves.push((leaf.clone(), g));
+            }
+            Entry::Occupied(e) => {
+                let sum = &mut self.leaves[*e.get()].1;
+                // Held by nobody else, the old sum may be added to where it lies.
+                let old = std::mem::replace(sum, leaf.clone());
+                *sum = old.plus(&g, self.create)?;
             }
         }
-        match &mut self.wanted {
-            Some(wanted) => {
-                if let Some(slot) = wanted.get_mut(&place(leaf)) {
-                    *slot = Some(match slot.take() {
-                        Some(old) => old.try_add(&g)?,
-                        None => g,
-                    });
+        Ok(())
+    }
+
+    /// Hooks on the leaves, then their gradients to where they are wanted.
+    fn finish_leaves(&mut self) -> Result<()> {
+        for (leaf, g) in &mut self.leaves {
+            for hook in leaf.hooks() {
+                if let Some(new) = hook(g)? {
+                    *g = fit(new, leaf.shape(), leaf.dtype(), "a hook").map_err(|e| e.in_op("register_hook"))?;
                 }
             }
-            None => leaf.accumulate_grad(g)?,
+        }
+        for (leaf, g) in self.leaves.drain(..) {
+            match &mut self.wanted {
+                Some(wanted) => {
+                    if let Some(slot) = wanted.get_mut(&place(&leaf)) {
+                        *slot = Some(g);
+                    }
+                }
+                None => leaf.accumulate_grad(g, self.create)?,
+            }
         }
         Ok(())
     }
 }
 
+const FORMULA: &str = "the gradient formula";
+
 /// A gradient has the shape and dtype of what it is the gradient of.
-fn fit(g: Tensor, shape: &[usize], dtype: crate::DType) -> Result<Tensor> {
+fn fit(g: Tensor, shape: &[usize], dtype: crate::DType, whose: &str) -> Result<Tensor> {
     if g.shape() != shape {
         return Err(Error::new(
             Kind::PreconditionNotMet,
-            format!("the gradient formula gave shape {:?} for an input of shape {shape:?}", g.shape()),
+            format!("{whose} gave shape {:?} for a tensor of shape {shape:?}", g.shape()),
         ));
     }
     if g.dtype() == dtype { Ok(g) } else { g.try_cast(dtype) }

@@ -17,7 +17,8 @@ pub fn set_grad_enabled(on: bool) -> bool {
     ENABLED.replace(on)
 }
 
-fn with<R>(on: bool, f: impl FnOnce() -> R) -> R {
+/// Runs `f` with recording on or off.
+pub(super) fn with<R>(on: bool, f: impl FnOnce() -> R) -> R {
     struct Restore(bool);
     impl Drop for Restore {
         fn drop(&mut self) {

@@ -1,18 +1,19 @@
 //! The recorded graph: one node a call.
 
+use super::recompute::{self, Frame};
 use crate::op::Outputs;
 use crate::shape::{Layout, Shape};
 use crate::storage::Storage;
 use crate::{DType, Device, Error, Result, Tensor};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 /// A gradient formula: from the outputs' gradients to the inputs'.
-pub type GradFn = Box<dyn Fn(&Grad) -> Result<Grads> + Send + Sync>;
+pub type GradFn = Arc<dyn Fn(&Grad) -> Result<Grads> + Send + Sync>;
 /// A function that sees a gradient and may replace it.
 pub type Hook = Arc<dyn Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync>;
 
@@ -25,19 +26,20 @@ pub struct Node {
     pub(super) seq: u64,
     pub(super) edges: SmallVec<[Edge; 3]>,
     pub(super) outs: SmallVec<[(Shape, DType, Device); 1]>,
-    pub(super) state: Mutex<Option<Arc<State>>>,
-    pub(super) watch: Mutex<Watch>,
+    pub(super) state: Mutex<Option<State>>,
+    pub(super) watch: Mutex<Option<Box<Watch>>>,
     pub(super) place: Option<&'static Location<'static>>,
 }
 
 /// What hangs on a node's outputs.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Watch {
     pub hooks: Vec<(usize, u64, Hook)>,
     pub retain: Vec<(usize, Weak<crate::tensor::Inner>)>,
 }
 
 /// What a formula needs; dropped once the walk has passed.
+#[derive(Clone)]
 pub(super) struct State {
     formula: GradFn,
     saved: SmallVec<[Saved; 2]>,
@@ -100,18 +102,71 @@ impl Drop for NodeRef {
     }
 }
 
-/// An input kept for the formula, with the version it had.
-struct Saved {
-    tensor: Tensor,
-    version: u64,
+/// A value kept for a formula.
+#[derive(Clone)]
+pub(super) enum Saved {
+    /// The tensor, with the version it had.
+    Now(Tensor, u64),
+    /// By its number among the values that [`recompute`](super::recompute()) computes again.
+    Again(Arc<Frame>, usize),
+}
+
+impl Saved {
+    pub fn of(tensor: &Tensor) -> Saved {
+        Saved::Now(tensor.clone(), tensor.storage().version())
+    }
+
+    /// The tensor, unless it was changed in place since.
+    pub fn get(&self, retain: bool, op: &str, what: &str, place: Option<&'static Location<'static>>) -> Result<Tensor> {
+        match self {
+            Saved::Now(t, version) => {
+                check_version(op, what, t.shape(), *version, t.storage(), place).map(|_| t.clone())
+            }
+            Saved::Again(frame, index) => frame.value(*index, retain)?.get(retain, op, what, place),
+        }
+    }
 }
 
 /// An output kept for the formula: its memory, not the tensor, which would keep its own node alive for ever.
-struct SavedOutput {
-    storage: Storage,
-    layout: Layout,
-    dtype: DType,
-    version: u64,
+#[derive(Clone)]
+enum SavedOutput {
+    Now { storage: Storage, layout: Layout, dtype: DType, version: u64 },
+    Again(Arc<Frame>, usize),
+}
+
+impl SavedOutput {
+    fn of(t: &Tensor) -> SavedOutput {
+        match recompute::save(t) {
+            Saved::Again(frame, index) => SavedOutput::Again(frame, index),
+            Saved::Now(t, version) => {
+                SavedOutput::Now { storage: t.storage().clone(), layout: t.layout().clone(), dtype: t.dtype(), version }
+            }
+        }
+    }
+}
+
+fn check_version(
+    op: &str,
+    what: &str,
+    shape: &[usize],
+    then: u64,
+    storage: &Storage,
+    place: Option<&'static Location<'static>>,
+) -> Result<()> {
+    let now = storage.version();
+    if then == now {
+        return Ok(());
+    }
+    let place = place.map(|l| format!(" at {l}")).unwrap_or_default();
+    Err(Error::new(
+        crate::error::Kind::PreconditionNotMet,
+        format!(
+            "the gradient needs the {what} of shape {shape:?} of the call{place} as it was at version {then}, but it was \
+             changed in place and is at version {now}"
+        ),
+    )
+    .hint("use the out-of-place form of that op, or change a clone()")
+    .in_op(op))
 }
 
 impl Node {
@@ -125,27 +180,15 @@ impl Node {
         formula: GradFn,
     ) -> Outputs {
         let edges = inputs.iter().map(|t| Edge::to(t)).collect();
-        let saved = saved.iter().map(|t| Saved { tensor: (*t).clone(), version: t.storage().version() }).collect();
-        let kept = if save_outputs {
-            outputs
-                .iter()
-                .map(|t| SavedOutput {
-                    storage: t.storage().clone(),
-                    layout: t.layout().clone(),
-                    dtype: t.dtype(),
-                    version: t.storage().version(),
-                })
-                .collect()
-        } else {
-            SmallVec::new()
-        };
+        let saved = saved.iter().map(|t| recompute::save(t)).collect();
+        let kept = if save_outputs { outputs.iter().map(SavedOutput::of).collect() } else { SmallVec::new() };
         let node = NodeRef(Some(Arc::new(Node {
             name,
             seq: NEXT_SEQ.fetch_add(1, Ordering::Relaxed),
             edges,
             outs: outputs.iter().map(|t| (Shape::from_slice(t.shape()), t.dtype(), t.device())).collect(),
-            state: Mutex::new(Some(Arc::new(State { formula, saved, outputs: kept }))),
-            watch: Mutex::default(),
+            state: Mutex::new(Some(State { formula, saved, outputs: kept })),
+            watch: Mutex::new(None),
             place: crate::dispatch::caller(),
         })));
         outputs
@@ -185,36 +228,16 @@ impl Node {
             .hint("pass retain_graph=True to the first backward if the graph is walked twice")
             .in_op(self.name)
         })?;
-        let mut saved = SmallVec::new();
-        for s in &state.saved {
-            self.check_version("input", s.tensor.shape(), s.version, s.tensor.storage().version())?;
-            saved.push(s.tensor.clone());
-        }
-        let mut outputs = SmallVec::new();
-        for (index, o) in state.outputs.iter().enumerate() {
-            self.check_version("output", &o.layout.shape, o.version, o.storage.version())?;
-            let t = Tensor::from_parts(o.storage.clone(), o.layout.clone(), o.dtype, false);
-            let history = History { node: NodeRef(Some(self.clone())), index };
-            outputs.push(if o.dtype.is_float() { t.with_history(history) } else { t });
-        }
-        let g = Grad { node: self, grads, needs, saved, outputs };
+        let g = Grad {
+            node: self,
+            grads,
+            needs,
+            saved: state.saved.iter().map(|_| OnceCell::new()).collect(),
+            outputs: state.outputs.iter().map(|_| OnceCell::new()).collect(),
+            state: &state,
+            retain,
+        };
         (state.formula)(&g).map(|g| g.0).map_err(|e| e.in_op(self.name))
-    }
-
-    fn check_version(&self, what: &str, shape: &[usize], then: u64, now: u64) -> Result<()> {
-        if then == now {
-            return Ok(());
-        }
-        let place = self.place.map(|l| format!(" at {l}")).unwrap_or_default();
-        Err(Error::new(
-            crate::error::Kind::PreconditionNotMet,
-            format!(
-                "the gradient needs the {what} of shape {shape:?} of the call{place} as it was at version {then}, but it \
-                 was changed in place and is at version {now}"
-            ),
-        )
-        .hint("use the out-of-place form of that op, or change a clone()")
-        .in_op(self.name))
     }
 }
 
@@ -233,8 +256,11 @@ pub struct Grad<'a> {
     node: &'a Arc<Node>,
     grads: &'a [Option<Tensor>],
     needs: &'a [bool],
-    saved: SmallVec<[Tensor; 2]>,
-    outputs: SmallVec<[Tensor; 1]>,
+    state: &'a State,
+    /// Filled when the formula first asks: a value nobody reads may have changed, and need not be computed again.
+    saved: SmallVec<[OnceCell<Tensor>; 2]>,
+    outputs: SmallVec<[OnceCell<Tensor>; 1]>,
+    retain: bool,
 }
 
 impl Grad<'_> {
@@ -266,14 +292,36 @@ impl Grad<'_> {
         self.needs(i).then(f)
     }
 
+    /// How many tensors there are among the arguments.
+    pub fn inputs(&self) -> usize {
+        self.needs.len()
+    }
+
     /// A saved input, in the order of the `saved` list.
     pub fn saved(&self, i: usize) -> &Tensor {
-        &self.saved[i]
+        let load = || self.state.saved[i].get(self.retain, self.node.name, "input", self.node.place);
+        self.saved[i].get_or_init(|| crate::error::unwrap(load()))
     }
 
     /// A saved output (only with `grad_from_output`).
     pub fn output(&self, i: usize) -> &Tensor {
-        &self.outputs[i]
+        self.outputs[i].get_or_init(|| crate::error::unwrap(self.load_output(i)))
+    }
+
+    fn load_output(&self, index: usize) -> Result<Tensor> {
+        let (name, place) = (self.node.name, self.node.place);
+        let t = match &self.state.outputs[index] {
+            SavedOutput::Now { storage, layout, dtype, version } => {
+                check_version(name, "output", &layout.shape, *version, storage, place)?;
+                Tensor::from_parts(storage.clone(), layout.clone(), *dtype, false)
+            }
+            SavedOutput::Again(frame, number) => {
+                let t = frame.value(*number, self.retain)?.get(self.retain, name, "output", place)?;
+                Tensor::from_parts(t.storage().clone(), t.layout().clone(), t.dtype(), false)
+            }
+        };
+        let history = History { node: NodeRef(Some(self.node.clone())), index };
+        Ok(if t.dtype().is_float() { t.with_history(history) } else { t })
     }
 }
 
@@ -308,17 +356,18 @@ impl From<Vec<Tensor>> for Grads {
 
 impl Node {
     pub(crate) fn add_hook(&self, index: usize, id: u64, hook: Hook) {
-        self.watch.lock().hooks.push((index, id, hook));
+        self.watch.lock().get_or_insert_default().hooks.push((index, id, hook));
     }
 
     pub(crate) fn remove_hook(&self, id: u64) -> bool {
         let mut watch = self.watch.lock();
+        let Some(watch) = watch.as_mut() else { return false };
         let before = watch.hooks.len();
         watch.hooks.retain(|(_, i, _)| *i != id);
         before != watch.hooks.len()
     }
 
     pub(crate) fn retain_grad(&self, index: usize, tensor: Weak<crate::tensor::Inner>) {
-        self.watch.lock().retain.push((index, tensor));
+        self.watch.lock().get_or_insert_default().retain.push((index, tensor));
     }
 }

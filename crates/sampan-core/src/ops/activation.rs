@@ -1,4 +1,4 @@
-//! Activation functions.
+//! Smooth activation functions, with their gradients in one pass.
 
 use super::prelude::*;
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
@@ -10,49 +10,6 @@ const GELU_CUBIC: f64 = 0.044715;
 
 fn gelu_scale() -> f64 {
     (2.0 / PI).sqrt()
-}
-
-/// `max(x, 0)`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([-1.0f32, 2.0]).relu().to_vec::<f32>(), [0.0, 2.0]);
-/// ```
-#[op(inplace, module = "nn.functional", samples = real_line, onnx = "Relu")]
-fn relu(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary_number(x, real_fn!(|x| x.max(T::ZERO)), |x| x.max(0))?;
-    cx.grad_from_output(out, &[], |g| {
-        Ok(g.output(0).piecewise_grad(&g.grad(), [0.0, f64::INFINITY], [0.0, 1.0, 1.0], false))
-    })
-}
-
-/// The gradient of a piecewise linear function: `grad` times the slope of the piece that `x` lies in. `edges` are the ends
-/// of the middle piece, which they belong to if `closed`; `slopes` are those below, inside and above.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([-1.0f32, 0.5, 3.0]);
-/// let g = x.piecewise_grad(&Tensor::new([10.0f32, 10.0, 10.0]), [0.0, 1.0], [0.1, 1.0, 0.2], false);
-/// assert_eq!(g.to_vec::<f32>(), [1.0, 10.0, 2.0]);
-/// ```
-#[op(module = "nn.functional", samples = piecewise_samples, peer = "none: internal gradient of activations")]
-fn piecewise_grad(cx: &Cx, x: &Tensor, grad: &Tensor, edges: &[f64], slopes: &[f64], closed: bool) -> Result<Tensor> {
-    let (&[lo, hi], &[below, inside, above]) = (edges, slopes) else { bail!("needs two edges and three slopes") };
-    ensure!(x.shape() == grad.shape(), "x and grad must have one shape");
-    let y = Operand::Tensor(grad.clone());
-    let out = if closed {
-        let f = real_fn!([lo: f64, hi: f64, below: f64, inside: f64, above: f64] |x, g| {
-            g * select(x < T::of(lo), T::of(below), select(x > T::of(hi), T::of(above), T::of(inside)))
-        });
-        cx.binary(x, &y, f)?
-    } else {
-        let f = real_fn!([lo: f64, hi: f64, below: f64, inside: f64, above: f64] |x, g| {
-            g * select(x <= T::of(lo), T::of(below), select(x >= T::of(hi), T::of(above), T::of(inside)))
-        });
-        cx.binary(x, &y, f)?
-    };
-    let (edges, slopes) = ([lo, hi], [below, inside, above]);
-    cx.grad(out, &[x], move |g| Ok([None, Some(g.saved(0).piecewise_grad(&g.grad(), edges, slopes, closed))]))
 }
 
 /// A smooth activation: its value by `f`, its gradient by [`Tensor::activation_grad`].
@@ -202,7 +159,7 @@ impl Kind {
     /// The second derivative at `x`, in differentiable ops.
     fn second(self, x: &Tensor, a: f64, b: f64) -> Tensor {
         let bump = |z: &Tensor| {
-            let s = logistic(z);
+            let s = z.sigmoid();
             &s * (1.0 - &s)
         };
         // Zero outside of (lo, hi).
@@ -220,11 +177,11 @@ impl Kind {
                 &around * (slope + x * bend * 0.5)
             }
             Kind::Silu => {
-                let s = logistic(x);
+                let s = x.sigmoid();
                 bump(x) * (2.0 + x * (1.0 - s * 2.0))
             }
             Kind::Mish => {
-                let s = logistic(x);
+                let s = x.sigmoid();
                 let t = x.softplus(1.0, 20.0).tanh();
                 let around = 1.0 - &t * &t;
                 &around * (&s * 2.0 + x * (bump(x) - &t * &s * &s * 2.0))
@@ -234,18 +191,12 @@ impl Kind {
             Kind::Celu => within(&(decay(&(x / a)) / a), f64::NEG_INFINITY, 0.0),
             Kind::Hardswish => within(&(x * 0.0 + 1.0 / 3.0), -3.0, 3.0),
             Kind::Softsign => {
-                let size = x.piecewise_grad(x, [0.0, 0.0], [-1.0, 0.0, 1.0], true);
-                let r = (size + 1.0).reciprocal();
-                &r * &r * x.piecewise_grad(&r, [0.0, 0.0], [2.0, 0.0, -2.0], true)
+                let r = (x.abs() + 1.0).reciprocal();
+                r.pow(3) * x.sign() * -2.0
             }
             Kind::LogSigmoid => -bump(x),
         }
     }
-}
-
-/// The logistic function in terms of tanh, which saturates without overflow.
-fn logistic(x: &Tensor) -> Tensor {
-    (x * 0.5).tanh() * 0.5 + 0.5
 }
 
 /// `x` times the normal distribution function; with `approximate`, its form in tanh.
@@ -307,11 +258,133 @@ fn softplus(cx: &Cx, x: &Tensor, #[default(1.0)] beta: f64, #[default(20.0)] thr
     smooth(cx, x, "softplus", [beta, threshold], f)
 }
 
-fn piecewise_samples() -> Vec<Sample> {
-    vec![
-        sample![randn([2, 3]), positive([2, 3]), [-0.6, 0.6], [0.5, 1.0, 2.0], false],
-        sample![randn([4]), randn([4]), [-0.5, 0.5], [1.0, 0.0, 1.0], true],
-    ]
+/// `x * tanh(softplus(x))`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([0.0f32]).mish().to_vec::<f32>(), [0.0]);
+/// ```
+#[op(module = "nn.functional", samples = real_line, onnx = "Mish")]
+fn mish(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    smooth(cx, x, "mish", [0.0; 2], real_fn!(|x| x * x.softplus().tanh()))
+}
+
+/// `scale * x` above zero, `scale * alpha * (e^x - 1)` below.
+fn elu_like(cx: &Cx, x: &Tensor, alpha: f64, scale: f64) -> Result<Tensor> {
+    let f = real_fn!([alpha: f64, scale: f64] |x| {
+        T::of(scale) * select(x > T::ZERO, x, T::of(alpha) * x.expm1())
+    });
+    if alpha < 0.0 {
+        return smooth(cx, x, "elu", [alpha, scale], f);
+    }
+    // With alpha >= 0 the slope follows from the result, so the input may be overwritten.
+    let out = cx.unary(x, f)?;
+    let below = scale * alpha;
+    cx.grad_from_output(out, &[], move |g| {
+        let (y, grad) = (g.output(0), g.grad());
+        let positive = y.piecewise_grad(&grad, [0.0, 0.0], [0.0, 0.0, scale], true);
+        Ok(positive + y.piecewise_grad(&(grad * (y + below)), [0.0, 0.0], [1.0, 1.0, 0.0], true))
+    })
+}
+
+/// `x` above zero, `alpha * (e^x - 1)` below.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([2.0f32, 0.0]).elu(1.0).to_vec::<f32>(), [2.0, 0.0]);
+/// ```
+#[op(inplace, module = "nn.functional", samples = elu_samples)]
+fn elu(cx: &Cx, x: &Tensor, #[default(1.0)] alpha: f64) -> Result<Tensor> {
+    elu_like(cx, x, alpha, 1.0)
+}
+
+/// `scale * x` above zero, `scale * alpha * (e^x - 1)` below; the defaults keep mean 0 and deviation 1 from layer to layer.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([0.0f32]).selu(1.5, 1.0).to_vec::<f32>(), [0.0]);
+/// ```
+#[op(module = "nn.functional", samples = selu_samples)]
+fn selu(
+    cx: &Cx,
+    x: &Tensor,
+    #[default(1.050_700_987_355_480_5)] scale: f64,
+    #[default(1.673_263_242_354_377_2)] alpha: f64,
+) -> Result<Tensor> {
+    ensure!(scale > 1.0, "scale must be above 1, got {scale}");
+    ensure!(alpha >= 0.0, "alpha must not be negative, got {alpha}");
+    elu_like(cx, x, alpha, scale)
+}
+
+/// `max(x, 0) + min(alpha * (e^(x / alpha) - 1), 0)`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([2.0f32, 0.0]).celu(0.5).to_vec::<f32>(), [2.0, 0.0]);
+/// ```
+#[op(module = "nn.functional", samples = elu_samples)]
+fn celu(cx: &Cx, x: &Tensor, #[default(1.0)] alpha: f64) -> Result<Tensor> {
+    ensure!(alpha != 0.0, "alpha must not be 0");
+    let f = real_fn!([alpha: f64] |x| select(x > T::ZERO, x, T::of(alpha) * (x * T::of(1.0 / alpha)).expm1()));
+    smooth(cx, x, "celu", [alpha, 0.0], f)
+}
+
+/// `x * min(max(x + 3, 0), 6) / 6`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([-4.0f32, 4.0]).hardswish().to_vec::<f32>(), [0.0, 4.0]);
+/// ```
+#[op(module = "nn.functional", samples = wide_line, onnx = "HardSwish")]
+fn hardswish(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    let f = real_fn!(|x| x * (x + T::of(3.0)).max(T::ZERO).min(T::of(6.0)) * T::of(1.0 / 6.0));
+    smooth(cx, x, "hardswish", [0.0; 2], f)
+}
+
+/// `x / (1 + |x|)`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1.0f32, -1.0]).softsign().to_vec::<f32>(), [0.5, -0.5]);
+/// ```
+#[op(module = "nn.functional", samples = real_line, onnx = "Softsign")]
+fn softsign(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    smooth(cx, x, "softsign", [0.0; 2], real_fn!(|x| x / (T::ONE + x.abs())))
+}
+
+/// `ln(sigmoid(x))`, without overflow.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([-1000.0f32]).log_sigmoid().to_vec::<f32>(), [-1000.0]);
+/// ```
+#[op(module = "nn.functional", samples = real_line, also("nn.functional.logsigmoid"))]
+fn log_sigmoid(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    smooth(cx, x, "log_sigmoid", [0.0; 2], real_fn!(|x| -(-x).softplus()))
+}
+
+/// `x - tanh(x)`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([0.0f32]).tanhshrink().to_vec::<f32>(), [0.0]);
+/// ```
+#[op(module = "nn.functional", samples = real_line)]
+fn tanhshrink(x: &Tensor) -> Result<Tensor> {
+    Ok(x - x.tanh())
+}
+
+fn elu_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 3])], sample![randn([5]), 0.6], sample![randn([])], sample![randn([0, 2])]]
+}
+
+fn selu_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 3])], sample![randn([5]), 1.2, 0.5], sample![randn([])]]
+}
+
+/// Values on both sides of the edges at -3 and 3.
+fn wide_line() -> Vec<Sample> {
+    vec![sample![values([-4.0f32, -2.9, -1.0, 0.5, 2.5, 3.5], [2, 3])], sample![randn([])], sample![randn([0, 2])]]
 }
 
 fn activation_grad_samples() -> Vec<Sample> {

@@ -4,7 +4,7 @@ use super::elementwise::pair_grads;
 use super::prelude::*;
 use sampan_kernels::Real;
 
-fn y_shape(y: &Operand) -> Option<Shape> {
+pub(crate) fn y_shape(y: &Operand) -> Option<Shape> {
     y.tensor().map(Tensor::shape_vec)
 }
 
@@ -61,10 +61,13 @@ fn rsubtract(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 fn multiply(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     let out = cx.binary_number(x, &y, real_fn!(|x, y| x * y), |x, y| x.wrapping_mul(y))?;
     match y {
-        Operand::Tensor(y) => cx.grad(out, &[x, &y], move |g| {
-            let (x, y) = (g.saved(0), g.saved(1));
-            Ok(pair_grads(g, x.shape(), Some(y.shape()), || g.grad() * y, || g.grad() * x))
-        }),
+        Operand::Tensor(y) => {
+            let (xs, ys) = (x.shape_vec(), y.shape_vec());
+            // Each factor is read only for the other's gradient: `x *= mask` may change the x that was saved.
+            cx.grad(out, &[x, &y], move |g| {
+                Ok(pair_grads(g, &xs, Some(&ys), || g.grad() * g.saved(1), || g.grad() * g.saved(0)))
+            })
+        }
         Operand::Scalar(s) => cx.grad(out, &[], move |g| Ok(g.grad() * s)),
     }
 }
@@ -79,10 +82,13 @@ fn multiply(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 fn divide(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     let out = cx.binary(x, &y, real_fn!(|x, y| x / y))?;
     match y {
-        Operand::Tensor(y) => cx.grad(out, &[x, &y], move |g| {
-            let (x, y) = (g.saved(0), g.saved(1));
-            Ok(pair_grads(g, x.shape(), Some(y.shape()), || g.grad() / y, || -(g.grad() * x) / (y * y)))
-        }),
+        Operand::Tensor(y) => {
+            let (xs, ys) = (x.shape_vec(), y.shape_vec());
+            cx.grad(out, &[x, &y], move |g| {
+                let y = g.saved(1);
+                Ok(pair_grads(g, &xs, Some(&ys), || g.grad() / y, || -(g.grad() * g.saved(0)) / (y * y)))
+            })
+        }
         Operand::Scalar(s) => cx.grad(out, &[], move |g| Ok(g.grad() / s)),
     }
 }

@@ -69,13 +69,27 @@ impl Geometry {
     }
 }
 
-/// The float both operands have after promotion; integers cannot be convolved.
-fn float_of(x: &Tensor, w: &Tensor) -> Result<DType> {
-    let dtype = promote_tensors(x, w);
-    if !x.dtype().is_float() || !w.dtype().is_float() {
-        return Err(Error::dtype("x and weight must be floats").hint("cast(\"float32\") first"));
+/// The float that all operands of a primitive share.
+fn shared_float(a: &Tensor, b: &Tensor, bias: Option<&Tensor>) -> Result<DType> {
+    let dtype = a.dtype();
+    let same = b.dtype() == dtype && bias.is_none_or(|b| b.dtype() == dtype);
+    if !dtype.is_float() || !same {
+        return Err(Error::dtype("all operands must be floats of one dtype"));
     }
     Ok(dtype)
+}
+
+/// What users give, brought to one float dtype; integers cannot be convolved.
+fn unify(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<(Tensor, Tensor, Option<Tensor>)> {
+    let dtype = promote_tensors(x, weight);
+    for (name, t) in [("x", Some(x)), ("weight", Some(weight)), ("bias", bias)] {
+        if let Some(t) = t.filter(|t| !t.dtype().is_float()) {
+            let message = format!("{name} must be a float tensor, got {}", t.dtype());
+            return Err(Error::dtype(message).hint("cast(\"float32\") first"));
+        }
+    }
+    let cast = |t: &Tensor| if t.dtype() == dtype { Ok(t.clone()) } else { t.try_cast(dtype) };
+    Ok((cast(x)?, cast(weight)?, bias.map(cast).transpose()?))
 }
 
 fn full_shape(batch: usize, channels: usize, extents: &[i64]) -> Result<Shape> {
@@ -92,8 +106,8 @@ fn bias_grad(g: &Tensor) -> Tensor {
 /// A bias has one number for each channel.
 fn check_bias(bias: Option<&Tensor>, channels: usize) -> Result<()> {
     match bias {
-        Some(b) if b.numel() != channels || b.ndim() != 1 => {
-            Err(Error::invalid(format!("bias must have one element for each of the {channels} output channels")))
+        Some(b) if b.shape() != [channels] => {
+            Err(Error::invalid(format!("bias must have the shape [{channels}], one element an output channel")))
         }
         _ => Ok(()),
     }
@@ -107,7 +121,7 @@ fn check_bias(bias: Option<&Tensor>, channels: usize) -> Result<()> {
 /// let (x, w) = (Tensor::new([[[1.0f32, 2.0, 3.0]]]), Tensor::new([[[1.0f32, -1.0]]]));
 /// assert_eq!(x.conv_forward(&w, None, 1, 0, 1, 1, 2).to_vec::<f32>(), [-1.0, -1.0]);
 /// ```
-#[op(module = "nn.functional", samples = forward_samples, peer = "none: internal form of conv", amp = "white")]
+#[op(module = "nn.functional", samples = forward_samples, peer = "none: internal form of conv")]
 fn conv_forward(
     cx: &Cx,
     x: &Tensor,
@@ -121,14 +135,13 @@ fn conv_forward(
 ) -> Result<Tensor> {
     ensure!(x.ndim() >= 3 && x.ndim() == weight.ndim(), "x and weight must have the same rank, at least 3");
     let geometry = Geometry::new(x.ndim() - 2, stride, pad, dilation, groups)?;
-    let dtype = float_of(x, weight)?;
+    let dtype = shared_float(x, weight, bias)?;
     let out_shape = full_shape(x.shape()[0], weight.shape()[0], output)?;
     let s = geometry.shape(x.shape(), weight.shape(), &out_shape)?;
     check_bias(bias, s.out_channels)?;
     let out = cx.out(&out_shape, dtype)?;
     cx.cpu(|| {
-        let ready = |t: &Tensor| t.try_cast(dtype)?.try_contiguous();
-        let (x, w, b) = (ready(x)?, ready(weight)?, bias.map(ready).transpose()?);
+        let (x, w, b) = (x.contiguous(), weight.contiguous(), bias.map(Tensor::contiguous));
         match_dtype!(dtype, T in float => {
             let (x, w, b) = (x.data::<T>(), w.data::<T>(), b.as_ref().map(|b| b.data::<T>()));
             conv::conv_forward(&s, x.slice(), w.slice(), b.as_ref().map(|b| b.slice()), out.data_mut::<T>().slice())
@@ -156,7 +169,7 @@ fn conv_forward(
 /// let (y, w) = (Tensor::new([[[1.0f32, 2.0]]]), Tensor::new([[[1.0f32, -1.0]]]));
 /// assert_eq!(y.conv_backward_data(&w, None, 1, 0, 1, 1, 3).to_vec::<f32>(), [1.0, 1.0, -2.0]);
 /// ```
-#[op(module = "nn.functional", samples = data_samples, peer = "none: internal form of conv_transpose", amp = "white")]
+#[op(module = "nn.functional", samples = data_samples, peer = "none: internal form of conv_transpose")]
 fn conv_backward_data(
     cx: &Cx,
     y: &Tensor,
@@ -170,14 +183,13 @@ fn conv_backward_data(
 ) -> Result<Tensor> {
     ensure!(y.ndim() >= 3 && y.ndim() == weight.ndim(), "y and weight must have the same rank, at least 3");
     let geometry = Geometry::new(y.ndim() - 2, stride, pad, dilation, groups)?;
-    let dtype = float_of(y, weight)?;
+    let dtype = shared_float(y, weight, bias)?;
     let out_shape = full_shape(y.shape()[0], weight.shape()[1] * groups as usize, input)?;
     let s = geometry.shape(&out_shape, weight.shape(), y.shape())?;
     check_bias(bias, s.in_channels)?;
     let out = cx.out(&out_shape, dtype)?;
     cx.cpu(|| {
-        let ready = |t: &Tensor| t.try_cast(dtype)?.try_contiguous();
-        let (y, w, b) = (ready(y)?, ready(weight)?, bias.map(ready).transpose()?);
+        let (y, w, b) = (y.contiguous(), weight.contiguous(), bias.map(Tensor::contiguous));
         match_dtype!(dtype, T in float => {
             let (y, w, mut out) = (y.data::<T>(), w.data::<T>(), out.data_mut::<T>());
             conv::conv_backward_data(&s, w.slice(), y.slice(), out.slice());
@@ -208,7 +220,7 @@ fn conv_backward_data(
 /// let (y, x) = (Tensor::new([[[1.0f32, 1.0]]]), Tensor::new([[[1.0f32, 2.0, 3.0]]]));
 /// assert_eq!(y.conv_backward_weight(&x, 1, 0, 1, 1, 2).to_vec::<f32>(), [3.0, 5.0]);
 /// ```
-#[op(module = "nn.functional", samples = weight_samples, peer = "none: internal gradient of conv", amp = "white")]
+#[op(module = "nn.functional", samples = weight_samples, peer = "none: internal gradient of conv")]
 fn conv_backward_weight(
     cx: &Cx,
     y: &Tensor,
@@ -221,13 +233,12 @@ fn conv_backward_weight(
 ) -> Result<Tensor> {
     ensure!(y.ndim() >= 3 && y.ndim() == x.ndim(), "y and x must have the same rank, at least 3");
     let geometry = Geometry::new(y.ndim() - 2, stride, pad, dilation, groups)?;
-    let dtype = float_of(x, y)?;
+    let dtype = shared_float(x, y, None)?;
     let out_shape = full_shape(y.shape()[1], x.shape()[1] / groups as usize, kernel)?;
     let s = geometry.shape(x.shape(), &out_shape, y.shape())?;
     let out = cx.out(&out_shape, dtype)?;
     cx.cpu(|| {
-        let ready = |t: &Tensor| t.try_cast(dtype)?.try_contiguous();
-        let (y, x) = (ready(y)?, ready(x)?);
+        let (y, x) = (y.contiguous(), x.contiguous());
         match_dtype!(dtype, T in float => {
             conv::conv_backward_weight(&s, x.data::<T>().slice(), y.data::<T>().slice(), out.data_mut::<T>().slice())
         }, else => {});
@@ -256,7 +267,8 @@ fn convolve(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, dims: usize, o: 
     let last = channels_last(x, o.data_format, dims)?;
     ensure!(weight.ndim() == dims + 2, "weight must have {} axes [out, in / groups, kernel…]", dims + 2);
     ensure!(o.groups > 0, "groups must be at least 1, got {}", o.groups);
-    let x = to_channels_first(x, last)?;
+    let (x, weight, bias) = unify(x, weight, bias)?;
+    let x = to_channels_first(&x, last)?;
     let (groups, channels) = (o.groups as usize, x.shape()[1]);
     let (out_channels, expected) = (weight.shape()[0], weight.shape()[1] * groups);
     if channels != expected {
@@ -276,6 +288,7 @@ fn convolve(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, dims: usize, o: 
         out_channels.is_multiple_of(groups),
         "weight has {out_channels} filters, which {groups} groups do not divide"
     );
+    check_bias(bias.as_ref(), out_channels)?;
     let stride = per_axis("stride", o.stride, dims, 1)?;
     let dilation = per_axis("dilation", o.dilation, dims, 1)?;
     let input = &x.shape()[2..];
@@ -294,7 +307,7 @@ fn convolve(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, dims: usize, o: 
         output.push((padded - window[a]) / stride[a] + 1);
     }
     let pad: Vec<i64> = pads.iter().map(|p| p[0]).collect();
-    let y = x.try_conv_forward(weight, bias, stride, pad, dilation, o.groups, output)?;
+    let y = x.try_conv_forward(&weight, bias.as_ref(), stride, pad, dilation, o.groups, output)?;
     to_channels_last(y, last)
 }
 
@@ -311,7 +324,8 @@ fn convolve_transposed(
     let last = channels_last(x, o.data_format, dims)?;
     ensure!(weight.ndim() == dims + 2, "weight must have {} axes [in, out / groups, kernel…]", dims + 2);
     ensure!(o.groups > 0, "groups must be at least 1, got {}", o.groups);
-    let x = to_channels_first(x, last)?;
+    let (x, weight, bias) = unify(x, weight, bias)?;
+    let x = to_channels_first(&x, last)?;
     let (groups, channels, expected) = (o.groups as usize, x.shape()[1], weight.shape()[0]);
     if channels != expected {
         let hint = format!("set in_channels={channels}, or check data_format=\"{}\"", o.data_format);
@@ -320,12 +334,13 @@ fn convolve_transposed(
     ensure!(channels.is_multiple_of(groups), "x has {channels} channels, which {groups} groups do not divide");
     let stride = per_axis("stride", o.stride, dims, 1)?;
     let dilation = per_axis("dilation", o.dilation, dims, 1)?;
+    check_bias(bias.as_ref(), weight.shape()[1] * groups)?;
     let extra = per_axis("output_padding", output_padding, dims, 0)?;
     let sizes = output_size.map(|s| per_axis("output_size", s, dims, 0)).transpose()?;
     if sizes.is_some() && extra.iter().any(|&e| e != 0) {
         bail!("output_padding and output_size exclude each other");
     }
-    let kernel = spatial(weight);
+    let kernel = spatial(&weight);
     ensure!(kernel.iter().all(|&k| k > 0), "the kernel has no elements");
     let window: Vec<i64> = (0..dims).map(|a| dilation[a] * (kernel[a] - 1) + 1).collect();
     let pads = Padding::read(o.padding, dims, last)?.resolve(&x.shape()[2..], &window, &stride);
@@ -346,7 +361,7 @@ fn convolve_transposed(
         output.push(size);
     }
     let pad: Vec<i64> = pads.iter().map(|p| p[0]).collect();
-    let y = x.try_conv_backward_data(weight, bias, stride, pad, dilation, o.groups, output)?;
+    let y = x.try_conv_backward_data(&weight, bias.as_ref(), stride, pad, dilation, o.groups, output)?;
     to_channels_last(y, last)
 }
 

@@ -32,6 +32,39 @@ impl Tensor {
         out
     }
 
+    /// The numbers from `start` up to, not including, `end`; see [`arange`](crate::ops::creation::arange).
+    ///
+    /// ```
+    /// # use sampan_core::Tensor;
+    /// assert_eq!(Tensor::arange(0, 6, 2).to_vec::<i64>(), [0, 2, 4]);
+    /// ```
+    #[track_caller]
+    pub fn arange(start: impl Into<Scalar>, end: impl Into<Scalar>, step: impl Into<Scalar>) -> Tensor {
+        arange(start, end.into(), step)
+    }
+
+    /// Standard normal numbers in the default float.
+    ///
+    /// ```
+    /// # use sampan_core::Tensor;
+    /// assert_eq!(Tensor::randn([2, 3]).shape(), [2, 3]);
+    /// ```
+    #[track_caller]
+    pub fn randn(shape: impl AsRef<[usize]>) -> Tensor {
+        super::random::randn(shape.as_ref())
+    }
+
+    /// Uniform numbers in [0, 1) in the default float.
+    ///
+    /// ```
+    /// # use sampan_core::Tensor;
+    /// assert_eq!(Tensor::rand([2, 3]).shape(), [2, 3]);
+    /// ```
+    #[track_caller]
+    pub fn rand(shape: impl AsRef<[usize]>) -> Tensor {
+        super::random::rand(shape.as_ref())
+    }
+
     /// A tensor of shapes and dtypes only, on which ops infer and compute nothing.
     pub fn meta(shape: impl AsRef<[usize]>, dtype: DType) -> Tensor {
         Tensor::uninit(shape, dtype, Device::Meta)
@@ -44,27 +77,6 @@ impl Tensor {
         t
     }
 }
-
-macro_rules! from_data {
-    ($($t:ty),*) => {$(
-        impl From<$t> for Tensor {
-            fn from(value: $t) -> Tensor {
-                Tensor::new(value)
-            }
-        }
-        impl From<Vec<$t>> for Tensor {
-            fn from(values: Vec<$t>) -> Tensor {
-                Tensor::new(values)
-            }
-        }
-        impl From<&[$t]> for Tensor {
-            fn from(values: &[$t]) -> Tensor {
-                Tensor::new(values)
-            }
-        }
-    )*};
-}
-from_data!(u8, i8, i16, i32, i64, f32, f64);
 
 fn fill(out: &Tensor, value: Scalar) {
     match_dtype!(out.dtype(), T => arrange::fill(out.data_mut::<T>().slice(), value.to::<T>()));
@@ -205,7 +217,10 @@ fn arange(
     let whole = [start, end, step].iter().all(|v| !matches!(v, Scalar::Float(_)));
     let dtype = dtype.unwrap_or_else(|| if whole { DType::Int64 } else { default_dtype() });
     let (a, b, s) = (start.to_f64(), end.to_f64(), step.to_f64());
-    ensure!(a.is_finite() && b.is_finite() && s.is_finite(), "the bounds and the step must be finite, got {a}, {b}, {s}");
+    ensure!(
+        a.is_finite() && b.is_finite() && s.is_finite(),
+        "the bounds and the step must be finite, got {a}, {b}, {s}"
+    );
     ensure!(s != 0.0, "step cannot be 0");
     // Whole numbers are counted exactly; an f64 would round beyond 2⁵³.
     let len = if whole {
@@ -277,7 +292,8 @@ fn spaced(
         let (a, b) = (number(start)?.to_f64(), number(stop)?.to_f64());
         let step = if num > 1 { (b - a) / (num - 1) as f64 } else { 0.0 };
         // From both ends, so that the last number is `stop` itself.
-        let at = move |i: i64| if i < num / 2 || num == 1 { a + step * i as f64 } else { b - step * (num - 1 - i) as f64 };
+        let at =
+            move |i: i64| if i < num / 2 || num == 1 { a + step * i as f64 } else { b - step * (num - 1 - i) as f64 };
         match_dtype!(dtype, T => arrange::fill_with(out.data_mut::<T>().slice(), |i| T::from_f64(f(at(i as i64)))));
         Ok(())
     })?;
@@ -371,21 +387,10 @@ fn full_like_samples() -> Vec<Sample> {
     vec![sample![randn([2, 3]), 1.5], sample![ints([2], 0, 5), 2.5], sample![randn([]), 3; dtype = DType::Int32]]
 }
 fn arange_samples() -> Vec<Sample> {
-    vec![
-        sample![5],
-        sample![5, 0, -2],
-        sample![0.5, 3.0, 0.4],
-        sample![3, 0],
-        sample![1, 4; dtype = DType::Float32],
-    ]
+    vec![sample![5], sample![5, 0, -2], sample![0.5, 3.0, 0.4], sample![3, 0], sample![1, 4; dtype = DType::Float32]]
 }
 fn linspace_samples() -> Vec<Sample> {
-    vec![
-        sample![0, 1, 5],
-        sample![5.0, -3.0, 4],
-        sample![2, 9, 1],
-        sample![0, 7, 3; dtype = DType::Int32],
-    ]
+    vec![sample![0, 1, 5], sample![5.0, -3.0, 4], sample![2, 9, 1], sample![0, 7, 3; dtype = DType::Int32]]
 }
 fn logspace_samples() -> Vec<Sample> {
     vec![sample![0, 2, 3], sample![1.0, 2.0, 4, 2.0], sample![2, 9, 1]]

@@ -32,37 +32,49 @@ pub(crate) fn pair_grads(
 }
 
 /// An operand ready for a kernel: cast, with its layout under the common shape.
-pub(crate) struct Ready {
-    tensor: Option<Tensor>,
-    scalar: Scalar,
-    layout: Layout,
+pub(crate) enum Ready<'a> {
+    /// As it is.
+    Same(&'a Tensor),
+    /// Cast or broadcast.
+    Tensor(Tensor, Layout),
+    /// A number for every element.
+    Number(Scalar, Layout),
 }
 
-impl Ready {
-    pub fn new(y: &Operand, dtype: DType, shape: &[usize]) -> Result<Ready> {
-        Ok(match y {
-            Operand::Tensor(t) => Ready::tensor(t, dtype, shape)?,
+/// A number beside so few elements is written out: a plain loop is quicker than a walk over strides.
+const FEW: usize = 64;
+
+impl<'a> Ready<'a> {
+    pub fn new(y: &'a Operand, dtype: DType, shape: &[usize]) -> Result<Ready<'a>> {
+        match y {
+            Operand::Tensor(t) => Ready::tensor(t, dtype, shape),
             Operand::Scalar(s) => {
-                let strides = Strides::from_elem(0, shape.len());
-                let layout = Layout { shape: Shape::from_slice(shape), strides, offset: 0 };
-                Ready { tensor: None, scalar: *s, layout }
+                let mut layout = Layout::contiguous(shape);
+                if layout.numel() > FEW {
+                    layout.strides.fill(0);
+                }
+                Ok(Ready::Number(*s, layout))
             }
-        })
+        }
     }
 
-    pub fn tensor(t: &Tensor, dtype: DType, shape: &[usize]) -> Result<Ready> {
+    pub fn tensor(t: &'a Tensor, dtype: DType, shape: &[usize]) -> Result<Ready<'a>> {
+        if t.dtype() == dtype && t.shape() == shape {
+            return Ok(Ready::Same(t));
+        }
         let t = if t.dtype() == dtype { t.clone() } else { t.try_cast(dtype)? };
         let layout = t.layout().broadcast_to(shape);
-        Ok(Ready { tensor: Some(t), scalar: Scalar::Int(0), layout })
+        Ok(Ready::Tensor(t, layout))
     }
 
     /// Calls `f` with the values.
     pub fn with<T: Element, R>(&self, f: impl FnOnce(View<T>) -> R) -> R {
-        match &self.tensor {
-            Some(t) => f(t.data::<T>().view_as(&self.layout)),
-            None => {
-                let value = [self.scalar.to::<T>()];
-                f(View { data: &value, shape: &self.layout.shape, strides: &self.layout.strides, offset: 0 })
+        match self {
+            Ready::Same(t) => f(t.data::<T>().view()),
+            Ready::Tensor(t, layout) => f(t.data::<T>().view_as(layout)),
+            Ready::Number(s, layout) => {
+                let values = [s.to::<T>(); FEW];
+                f(View { data: &values, shape: &layout.shape, strides: &layout.strides, offset: 0 })
             }
         }
     }

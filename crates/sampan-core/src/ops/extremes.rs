@@ -12,7 +12,9 @@ use super::prelude::*;
 #[op(inplace, samples = extreme_pairs, onnx = "Max")]
 fn maximum(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     let out = cx.binary_number(x, &y, real_fn!(|x, y| x.max(y)), |x, y| x.max(y))?;
-    pick_grad(cx, out, x, y, |x, y| zero_one_mean(x.greater_than(y), x.greater_equal(y), x.dtype()))
+    pick_grad(cx, out, x, y, |x, y| half_if_equal(x.greater_than(y), x.greater_equal(y)), |x, y| {
+        half_if_equal(x.less_than(y), x.less_equal(y))
+    })
 }
 
 /// The smaller of `x` and `y`, element by element; NaN where either is. Where they are equal each gets half the gradient.
@@ -24,7 +26,9 @@ fn maximum(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 #[op(inplace, samples = extreme_pairs, onnx = "Min")]
 fn minimum(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     let out = cx.binary_number(x, &y, real_fn!(|x, y| x.min(y)), |x, y| x.min(y))?;
-    pick_grad(cx, out, x, y, |x, y| zero_one_mean(x.less_than(y), x.less_equal(y), x.dtype()))
+    pick_grad(cx, out, x, y, |x, y| half_if_equal(x.less_than(y), x.less_equal(y)), |x, y| {
+        half_if_equal(x.greater_than(y), x.greater_equal(y))
+    })
 }
 
 /// The larger of `x` and `y`, element by element; the other one where one is NaN.
@@ -36,7 +40,8 @@ fn minimum(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 #[op(inplace, samples = extreme_pairs)]
 fn fmax(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     let out = cx.binary_number(x, &y, real_fn!(|x, y| x.fmax(y)), |x, y| x.max(y))?;
-    pick_grad(cx, out, x, y, |x, y| x.greater_equal(y).logical_or(is_nan(y)))
+    let wins = |x: &Tensor, y: &Operand| x.greater_equal(y).logical_or(is_nan(y));
+    pick_grad(cx, out, x, y, wins, move |x, y| wins(x, y).logical_not())
 }
 
 /// The smaller of `x` and `y`, element by element; the other one where one is NaN.
@@ -48,7 +53,8 @@ fn fmax(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 #[op(inplace, samples = extreme_pairs)]
 fn fmin(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     let out = cx.binary_number(x, &y, real_fn!(|x, y| x.fmin(y)), |x, y| x.min(y))?;
-    pick_grad(cx, out, x, y, |x, y| x.less_equal(y).logical_or(is_nan(y)))
+    let wins = |x: &Tensor, y: &Operand| x.less_equal(y).logical_or(is_nan(y));
+    pick_grad(cx, out, x, y, wins, move |x, y| wins(x, y).logical_not())
 }
 
 fn is_nan(y: &Operand) -> Operand {
@@ -58,26 +64,28 @@ fn is_nan(y: &Operand) -> Operand {
     }
 }
 
-/// 1 where `a` holds, ½ where only `b` does, else 0.
-fn zero_one_mean(a: Tensor, b: Tensor, dtype: DType) -> Tensor {
-    (a.cast(dtype) + b) * 0.5
+/// 1 where it wins, ½ where it only does not lose, else 0.
+fn half_if_equal(wins: Tensor, wins_or_equal: Tensor) -> Tensor {
+    (wins.cast(default_dtype()) + wins_or_equal) * 0.5
 }
 
-/// The gradient of a choice between two: `share` is the part of it that goes to `x`.
+/// The gradient of a choice between two, from the share of it that goes to each.
 fn pick_grad(
     cx: &Cx,
     out: Tensor,
     x: &Tensor,
     y: Operand,
-    share: impl Fn(&Tensor, &Operand) -> Tensor + Send + Sync + 'static,
+    x_share: impl Fn(&Tensor, &Operand) -> Tensor + Send + Sync + 'static,
+    y_share: impl Fn(&Tensor, &Operand) -> Tensor + Send + Sync + 'static,
 ) -> Result<Tensor> {
+    let times = |g: &Grad, share: Tensor| g.grad() * share.cast(g.grad().dtype());
     match y {
         Operand::Tensor(y) => cx.grad(out, &[x, &y], move |g| {
             let (x, y) = (g.saved(0), g.saved(1));
-            let share = share(x, &y.into()).cast(g.grad().dtype());
-            Ok(pair_grads(g, x.shape(), Some(y.shape()), || g.grad() * &share, || g.grad() * (1.0 - &share)))
+            let (dx, dy) = (|| times(g, x_share(x, &y.into())), || times(g, y_share(x, &y.into())));
+            Ok(pair_grads(g, x.shape(), Some(y.shape()), dx, dy))
         }),
-        Operand::Scalar(s) => cx.grad(out, &[x], move |g| Ok(g.grad() * share(g.saved(0), &s.into()))),
+        Operand::Scalar(s) => cx.grad(out, &[x], move |g| Ok(times(g, x_share(g.saved(0), &s.into())))),
     }
 }
 

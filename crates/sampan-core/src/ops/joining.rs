@@ -19,7 +19,12 @@ fn concat(cx: &Cx, x: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
     let mut shape = first.shape_vec();
     for (i, t) in x.iter().enumerate().skip(1) {
         let fits = t.ndim() == first.ndim() && (0..t.ndim()).all(|a| a == axis || t.shape()[a] == first.shape()[a]);
-        ensure!(fits, "x[{i}] has shape {:?}, which does not continue {:?} along axis {axis}", t.shape(), first.shape());
+        ensure!(
+            fits,
+            "x[{i}] has shape {:?}, which does not continue {:?} along axis {axis}",
+            t.shape(),
+            first.shape()
+        );
         shape[axis] += t.shape()[axis];
     }
     let out = cx.out(&shape, dtype)?;
@@ -160,6 +165,235 @@ fn chunk(x: &Tensor, chunks: i64, #[default(0)] axis: i64) -> Result<Vec<Tensor>
     x.try_split(chunks, axis)
 }
 
+/// Splits an axis into that many pieces, the first ones longer by one where it does not divide, or before each of the
+/// given positions.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([1i64, 2, 3, 4, 5]);
+/// assert_eq!(x.tensor_split(2, 0)[0].to_vec::<i64>(), [1, 2, 3]);
+/// assert_eq!(x.tensor_split([1, 3], 0)[1].to_vec::<i64>(), [2, 3]);
+/// ```
+#[op(samples = tensor_split_samples)]
+fn tensor_split(x: &Tensor, num_or_indices: &Value, #[default(0)] axis: i64) -> Result<Vec<Tensor>> {
+    ensure!(x.ndim() > 0, "a 0-d tensor has no axis to split");
+    let n = x.shape()[resolve_axis(axis, x.ndim())?] as i64;
+    let bounds: Vec<(i64, i64)> = match num_or_indices {
+        Value::Int(num) => {
+            ensure!(*num > 0, "the number of pieces must be positive, got {num}");
+            let start = |i: i64| i * (n / num) + i.min(n % num);
+            (0..*num).map(|i| (start(i), start(i + 1))).collect()
+        }
+        Value::Ints(at) => {
+            let clip = |i: i64| if i < 0 { (i + n).max(0) } else { i.min(n) };
+            let mut ends: Vec<i64> = std::iter::once(0).chain(at.iter().map(|&i| clip(i))).collect();
+            ends.push(n);
+            ends.windows(2).map(|w| (w[0], w[1].max(w[0]))).collect()
+        }
+        other => bail!("num_or_indices must be an int or a list of ints, got {}", other.type_name()),
+    };
+    if bounds.iter().map(|(a, b)| b - a).sum::<i64>() == n {
+        return x.try_split_at(bounds.iter().map(|(a, b)| b - a).collect::<Vec<_>>(), axis);
+    }
+    // Positions that go backwards give pieces that overlap.
+    bounds.iter().map(|&(a, b)| x.try_narrow(axis, a as usize, (b - a) as usize)).collect()
+}
+
+/// `tensor_split` along the second axis, or along the only one.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).hsplit(2)[0].to_vec::<i64>(), [1, 3]);
+/// ```
+#[op(samples = hsplit_samples)]
+fn hsplit(x: &Tensor, num_or_indices: &Value) -> Result<Vec<Tensor>> {
+    ensure!(x.ndim() >= 1, "needs at least 1 axis");
+    even_split(x, num_or_indices, if x.ndim() == 1 { 0 } else { 1 })
+}
+
+/// `tensor_split` along the first of at least two axes.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).vsplit(2)[0].to_vec::<i64>(), [1, 2]);
+/// ```
+#[op(samples = vsplit_samples)]
+fn vsplit(x: &Tensor, num_or_indices: &Value) -> Result<Vec<Tensor>> {
+    ensure!(x.ndim() >= 2, "needs at least 2 axes");
+    even_split(x, num_or_indices, 0)
+}
+
+/// `tensor_split` along the third axis.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([[[1i64, 2]]]).dsplit(2)[1].to_vec::<i64>(), [2]);
+/// ```
+#[op(samples = dsplit_samples)]
+fn dsplit(x: &Tensor, num_or_indices: &Value) -> Result<Vec<Tensor>> {
+    ensure!(x.ndim() >= 3, "needs at least 3 axes");
+    even_split(x, num_or_indices, 2)
+}
+
+fn even_split(x: &Tensor, at: &Value, axis: i64) -> Result<Vec<Tensor>> {
+    if let Value::Int(num) = at {
+        let n = x.shape()[axis as usize] as i64;
+        ensure!(*num > 0 && n % num == 0, "axis {axis} of extent {n} cannot be split into {num} equal pieces");
+    }
+    x.try_tensor_split(at.clone(), axis)
+}
+
+/// Joins side by side: along the second axis, vectors along their only one.
+///
+/// ```
+/// # use sampan_core::{Tensor, ops::joining::hstack};
+/// assert_eq!(hstack(&[Tensor::new([1i64, 2]), Tensor::new([3i64])]).to_vec::<i64>(), [1, 2, 3]);
+/// ```
+#[op(samples = hstack_samples)]
+fn hstack(x: &[Tensor]) -> Result<Tensor> {
+    let parts = super::shape::try_atleast_1d(x)?.0;
+    let axis = if parts.first().is_some_and(|t| t.ndim() == 1) { 0 } else { 1 };
+    try_concat(&parts, axis)
+}
+
+/// Joins on top of each other; vectors count as rows.
+///
+/// ```
+/// # use sampan_core::{Tensor, ops::joining::vstack};
+/// assert_eq!(vstack(&[Tensor::new([1i64, 2]), Tensor::new([3i64, 4])]).shape(), [2, 2]);
+/// ```
+#[op(samples = vstack_samples, also("row_stack"))]
+fn vstack(x: &[Tensor]) -> Result<Tensor> {
+    try_concat(&super::shape::try_atleast_2d(x)?.0, 0)
+}
+
+/// Joins along the third axis; tensors of fewer axes get them as in `atleast_3d`.
+///
+/// ```
+/// # use sampan_core::{Tensor, ops::joining::dstack};
+/// assert_eq!(dstack(&[Tensor::new([1i64, 2]), Tensor::new([3i64, 4])]).to_vec::<i64>(), [1, 3, 2, 4]);
+/// ```
+#[op(samples = dstack_samples)]
+fn dstack(x: &[Tensor]) -> Result<Tensor> {
+    try_concat(&super::shape::try_atleast_3d(x)?.0, 2)
+}
+
+/// Joins side by side; vectors count as columns.
+///
+/// ```
+/// # use sampan_core::{Tensor, ops::joining::column_stack};
+/// assert_eq!(column_stack(&[Tensor::new([1i64, 2]), Tensor::new([3i64, 4])]).to_vec::<i64>(), [1, 3, 2, 4]);
+/// ```
+#[op(samples = column_stack_samples)]
+fn column_stack(x: &[Tensor]) -> Result<Tensor> {
+    let column = |t: &Tensor| if t.ndim() < 2 { t.try_reshape_to([t.numel(), 1]) } else { Ok(t.clone()) };
+    try_concat(&x.iter().map(column).collect::<Result<Vec<_>>>()?, 1)
+}
+
+/// Matrices placed along the diagonal of a larger one, zeros elsewhere; vectors count as rows.
+///
+/// ```
+/// # use sampan_core::{Tensor, ops::joining::block_diag};
+/// assert_eq!(block_diag(&[Tensor::new([[1i64, 2]]), Tensor::new(3i64)]).to_vec::<i64>(), [1, 2, 0, 0, 0, 3]);
+/// ```
+#[op(samples = block_diag_samples)]
+fn block_diag(inputs: &[Tensor]) -> Result<Tensor> {
+    let blocks = super::shape::try_atleast_2d(inputs)?.0;
+    for (i, b) in blocks.iter().enumerate() {
+        ensure!(b.ndim() == 2, "inputs[{i}] has rank {}, at most 2 is possible", b.ndim());
+    }
+    let width: usize = blocks.iter().map(|b| b.shape()[1]).sum();
+    let mut at = 0;
+    let rows = blocks
+        .iter()
+        .map(|b| {
+            let before = at as i64;
+            at += b.shape()[1];
+            b.try_pad_around([0, before], [0, (width - at) as i64], 0)
+        })
+        .collect::<Result<Vec<_>>>()?;
+    try_concat(&rows, 0)
+}
+
+/// Coordinates of a grid: each vector repeated along the axes of the others. `indexing` is `ij` (the first vector runs
+/// down the rows) or `xy` (along the columns).
+///
+/// ```
+/// # use sampan_core::{Tensor, ops::joining::meshgrid};
+/// let grid = meshgrid(&[Tensor::new([1i64, 2]), Tensor::new([3i64, 4])]);
+/// assert_eq!(grid[0].to_vec::<i64>(), [1, 1, 2, 2]);
+/// ```
+#[op(samples = meshgrid_samples)]
+fn meshgrid(inputs: &[Tensor], #[opt("ij")] indexing: &str) -> Result<Vec<Tensor>> {
+    ensure!(indexing == "ij" || indexing == "xy", "indexing must be \"ij\" or \"xy\", got {indexing:?}");
+    for (i, t) in inputs.iter().enumerate() {
+        ensure!(t.ndim() <= 1, "inputs[{i}] has rank {}, a vector is needed", t.ndim());
+    }
+    let rank = inputs.len();
+    let place = |i: usize| if indexing == "xy" && rank > 1 && i < 2 { 1 - i } else { i };
+    let mut shape = vec![0; rank];
+    inputs.iter().enumerate().for_each(|(i, t)| shape[place(i)] = t.numel());
+    let spread = |(i, t): (usize, &Tensor)| {
+        let mut own = vec![1; rank];
+        own[place(i)] = t.numel();
+        t.try_reshape_to(own)?.try_expand(shape.as_slice())
+    };
+    inputs.iter().enumerate().map(spread).collect()
+}
+
+/// Every way to take one element of each vector, as rows.
+///
+/// ```
+/// # use sampan_core::{Tensor, ops::joining::cartesian_prod};
+/// let rows = cartesian_prod(&[Tensor::new([1i64, 2]), Tensor::new([3i64, 4])]);
+/// assert_eq!(rows.to_vec::<i64>(), [1, 3, 1, 4, 2, 3, 2, 4]);
+/// ```
+#[op(samples = cartesian_samples)]
+fn cartesian_prod(x: &[Tensor]) -> Result<Tensor> {
+    ensure!(x.iter().all(|t| t.ndim() == 1), "every tensor must be a vector");
+    if let [one] = x {
+        return Ok(one.clone());
+    }
+    let columns = try_meshgrid(x)?.iter().map(|t| t.try_flatten(0, -1)).collect::<Result<Vec<_>>>()?;
+    try_stack(&columns, -1)
+}
+
+/// Every choice of `r` elements of a vector, in order of their positions, as rows.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1i64, 2, 3]).combinations(2).to_vec::<i64>(), [1, 2, 1, 3, 2, 3]);
+/// ```
+#[op(samples = combinations_samples)]
+fn combinations(x: &Tensor, #[default(2)] r: i64, #[opt(false)] with_replacement: bool) -> Result<Tensor> {
+    ensure!(x.ndim() == 1, "x must be a vector");
+    ensure!(r >= 0, "r cannot be negative, got {r}");
+    if r == 0 {
+        return Ok(Tensor::zeros([0], x.dtype()));
+    }
+    let (n, r) = (x.numel() as i64, r as usize);
+    let mut rows: Vec<i64> = Vec::new();
+    let mut pick: Vec<i64> = (0..r as i64).map(|i| if with_replacement { 0 } else { i }).collect();
+    // The largest value of each position, and the next choice in lexicographic order.
+    let last = |i: usize| if with_replacement { n - 1 } else { n - (r - i) as i64 };
+    let mut more = n > 0 && pick[r - 1] < n;
+    while more {
+        rows.extend_from_slice(&pick);
+        more = match (0..r).rev().find(|&i| pick[i] < last(i)) {
+            Some(i) => {
+                pick[i] += 1;
+                for j in i + 1..r {
+                    pick[j] = pick[j - 1] + !with_replacement as i64;
+                }
+                true
+            }
+            None => false,
+        };
+    }
+    let count = rows.len() / r;
+    x.try_index_select(&Tensor::from_vec(rows, [count * r]), 0)?.try_reshape_to([count, r])
+}
+
 fn pair(a: Tensor, b: Tensor) -> Vec<Tensor> {
     vec![a, b]
 }
@@ -188,4 +422,59 @@ fn split_samples() -> Vec<Sample> {
 }
 fn chunk_samples() -> Vec<Sample> {
     vec![sample![randn([4, 3]), 2], sample![randn([2, 6]), 3, -1]]
+}
+fn tensor_split_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([5, 2]), 3],
+        sample![randn([2, 4]), [1, 3], 1],
+        sample![randn([4]), [3, 1]],
+        sample![randn([2, 4]), [-1], -1],
+    ]
+}
+fn hsplit_samples() -> Vec<Sample> {
+    vec![sample![randn([4]), 2], sample![randn([2, 3]), [1]]]
+}
+fn vsplit_samples() -> Vec<Sample> {
+    vec![sample![randn([4, 2]), 2], sample![randn([3, 2]), [1]]]
+}
+fn dsplit_samples() -> Vec<Sample> {
+    vec![sample![randn([1, 2, 4]), 2], sample![randn([1, 2, 3]), [1]]]
+}
+fn hstack_samples() -> Vec<Sample> {
+    vec![
+        sample![pair(randn([2]), randn([3]))],
+        sample![pair(randn([2, 1]), randn([2, 2]))],
+        sample![pair(randn([]), uniform([], 0.0, 1.0))],
+    ]
+}
+fn vstack_samples() -> Vec<Sample> {
+    vec![sample![pair(randn([2]), randn([2]))], sample![pair(randn([1, 2]), randn([2, 2]))], sample![vec![randn([])]]]
+}
+fn dstack_samples() -> Vec<Sample> {
+    vec![sample![pair(randn([2]), randn([2]))], sample![pair(randn([2, 2]), randn([2, 2, 2]))]]
+}
+fn column_stack_samples() -> Vec<Sample> {
+    vec![sample![pair(randn([2]), randn([2, 2]))], sample![pair(randn([3]), randn([3]))]]
+}
+fn block_diag_samples() -> Vec<Sample> {
+    vec![sample![vec![randn([2]), randn([]), randn([2, 3])]], sample![vec![randn([2, 2])]]]
+}
+fn meshgrid_samples() -> Vec<Sample> {
+    vec![
+        sample![pair(randn([2]), randn([3]))],
+        sample![vec![randn([2]), randn([3]), randn([1])]; indexing = "xy"]
+            .no_peer("Paddle takes no keyword with a list"),
+        sample![vec![randn([2])]],
+    ]
+}
+fn cartesian_samples() -> Vec<Sample> {
+    vec![sample![pair(randn([2]), randn([3]))], sample![vec![randn([2])]]]
+}
+fn combinations_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([4])],
+        sample![randn([3]), 2; with_replacement = true],
+        sample![randn([3]), 0],
+        sample![randn([2]), 3].no_peer("Paddle refuses more than there are"),
+    ]
 }

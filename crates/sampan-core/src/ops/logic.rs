@@ -275,12 +275,24 @@ fn isneginf(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     cx.predicate(x, |x| x == f64::NEG_INFINITY, |_| false)
 }
 
+/// Is the sign of each element negative? True for -0.0 too.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([-0.0f32, 0.0, -3.0]).signbit().to_vec::<bool>(), [true, false, true]);
+/// ```
+#[op(non_diff, samples = signed_numbers)]
+fn signbit(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    cx.predicate(x, |x| x.is_sign_negative(), |x| x < 0)
+}
+
 fn comparable() -> Vec<Sample> {
     vec![
         sample![values([1.0f32, 2.0, 3.0, f32::NAN], [4]), values([1.0f32, 3.0, 2.0, f32::NAN], [4])],
         sample![ints([2, 3], 0, 3), ints([3], 0, 3)],
         sample![randn([2, 1, 3]), uniform([4, 1], -1.0, 1.0)],
-        sample![ints([5], -2, 3), 1],
+        sample![ints([5], -2, 3), 1].no_peer("Paddle wants two tensors"),
+        sample![values([1u8, 200], [2]), 300].no_peer("Paddle wants two tensors"),
         sample![bools([4]), bools([4])],
         sample![randn([]), randn([])],
         sample![randn([0, 3]), 0.5],
@@ -318,6 +330,10 @@ fn shifts() -> Vec<Sample> {
         sample![ints([4], -9, 9), 2].no_peer("Paddle wants two tensors"),
         sample![ints([0, 2], 0, 9), ints([2], 0, 3)],
     ]
+}
+fn signed_numbers() -> Vec<Sample> {
+    let zeros = values([-0.0f32, 0.0, f32::NEG_INFINITY, 2.0], [4]);
+    vec![sample![zeros], sample![ints([4], -3, 3)], sample![randn([])], sample![randn([0, 2])]]
 }
 pub(crate) fn odd_numbers() -> Vec<Sample> {
     let odd = vec![f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 0.0, -1.5, 3.0];

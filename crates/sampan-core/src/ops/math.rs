@@ -1,6 +1,8 @@
 //! Powers, exponentials, logarithms and other elementwise functions of one argument.
 
+use super::elementwise::pair_grads;
 use super::prelude::*;
+use super::trigonometric::output_and_grad;
 
 /// The exponential of each element.
 ///
@@ -146,38 +148,250 @@ fn sign(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 #[op(inplace, samples = real_line, onnx = "Sigmoid", also("nn.functional.sigmoid"))]
 fn sigmoid(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = cx.unary(x, real_fn!(|x| x.sigmoid()))?;
-    cx.grad_from_output(out, &[], |g| {
-        let y = g.output(0);
-        Ok(g.grad() * (y * (1.0 - y)))
+    cx.grad_from_output(out, &[], |g| Ok(g.output(0).sigmoid_grad(&g.grad())))
+}
+
+/// The backward step of `sigmoid` from its output: `grad * out * (1 - out)`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([0.5f32]).sigmoid_grad(&Tensor::new([2.0f32])).to_vec::<f32>(), [0.5]);
+/// ```
+#[op(module = "_C_ops", samples = output_and_grad, peer = "lambda out, grad: grad * out * (1 - out)")]
+fn sigmoid_grad(cx: &Cx, out: &Tensor, grad: &Tensor) -> Result<Tensor> {
+    let dx = cx.binary(out, &grad.into(), real_fn!(|y, g| g * (y * (T::ONE - y))))?;
+    cx.grad(dx, &[out, grad], |g| {
+        let (y, dy) = (g.saved(0), g.saved(1));
+        let slope = || g.grad() * dy * (1.0 - y * 2.0);
+        Ok(pair_grads(g, y.shape(), Some(dy.shape()), slope, || y.sigmoid_grad(&g.grad())))
     })
 }
 
-/// The hyperbolic tangent of each element.
+/// `scale_b * tanh(scale_a * x)`.
 ///
 /// ```
 /// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([0.0f32]).tanh().to_vec::<f32>(), [0.0]);
+/// assert_eq!(Tensor::new([0.0f32]).stanh().to_vec::<f32>(), [0.0]);
 /// ```
-#[op(inplace, samples = real_line, onnx = "Tanh", also("nn.functional.tanh"))]
-fn tanh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.tanh()))?;
-    cx.grad_from_output(out, &[], |g| Ok(g.grad() * (1.0 - g.output(0) * g.output(0))))
+#[op(samples = stanh_samples)]
+fn stanh(x: &Tensor, #[opt(0.67)] scale_a: f64, #[opt(1.7159)] scale_b: f64) -> Result<Tensor> {
+    Ok((x * scale_a).tanh() * scale_b)
 }
 
-/// The error function of each element.
+/// The inverse of `sigmoid`, `log(x / (1 - x))`, after holding `x` inside `[eps, 1 - eps]` if `eps` is given.
 ///
 /// ```
 /// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([0.0f32]).erf().to_vec::<f32>(), [0.0]);
+/// assert_eq!(Tensor::new([0.5f32]).logit(()).to_vec::<f32>(), [0.0]);
 /// ```
-#[op(inplace, samples = real_line, onnx = "Erf")]
-fn erf(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.erf()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() * (-g.saved(0).square()).exp() * std::f64::consts::FRAC_2_SQRT_PI))
+#[op(inplace, samples = logit_samples, amp = "black")]
+fn logit(x: &Tensor, #[default(None)] eps: Option<f64>) -> Result<Tensor> {
+    let x = match eps {
+        None => x.clone(),
+        Some(eps) => {
+            ensure!((0.0..=0.5).contains(&eps), "eps must lie in [0, 0.5], got {eps}");
+            x.try_clip(eps, 1.0 - eps)?
+        }
+    };
+    Ok(x.log() - (-x).log1p())
+}
+
+/// `x` itself; bool is refused.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([-1i64]).positive().to_vec::<i64>(), [-1]);
+/// ```
+#[op(samples = real_line)]
+fn positive(x: &Tensor) -> Result<Tensor> {
+    if x.dtype() == DType::Bool {
+        return Err(Error::dtype("x must hold numbers, got bool").hint("cast it to an integer first"));
+    }
+    Ok(x.clone())
+}
+
+/// `x` with NaN replaced by `nan` and infinities by `posinf` and `neginf`, or else by the dtype's largest and smallest
+/// number.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([f32::NAN, f32::INFINITY, 1.0]);
+/// assert_eq!(x.nan_to_num().to_vec::<f32>(), [0.0, f32::MAX, 1.0]);
+/// ```
+#[op(inplace, samples = nan_samples)]
+fn nan_to_num(
+    cx: &Cx,
+    x: &Tensor,
+    #[opt(0.0)] nan: f64,
+    #[opt(None)] posinf: Option<f64>,
+    #[opt(None)] neginf: Option<f64>,
+) -> Result<Tensor> {
+    let largest = match x.dtype() {
+        DType::Float16 => sampan_kernels::f16::MAX.to_f64(),
+        DType::BFloat16 => sampan_kernels::bf16::MAX.to_f64(),
+        DType::Float64 => f64::MAX,
+        _ => f32::MAX as f64,
+    };
+    let (high, low) = (posinf.unwrap_or(largest), neginf.unwrap_or(-largest));
+    let replace = real_fn!([nan: f64, high: f64, low: f64] |x| {
+        let x = select(x.is_nan(), T::of(nan), x);
+        select(x == T::INFINITY, T::of(high), select(x == -T::INFINITY, T::of(low), x))
+    });
+    let out = cx.unary_number(x, replace, |x| x)?;
+    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).isfinite()))
+}
+
+/// `scale * x + bias`, or `scale * (x + bias)` if not `bias_after_scale`; then the activation named by `act`, if any.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// # use sampan_core::ops::math::ScaleOpts;
+/// let x = Tensor::new([1.0f32, 2.0]);
+/// assert_eq!(x.scale(2.0).to_vec::<f32>(), [2.0, 4.0]);
+/// assert_eq!(x.scale_with(2.0, ScaleOpts::new().bias(1.0)).to_vec::<f32>(), [3.0, 5.0]);
+/// ```
+#[op(inplace, samples = scale_samples)]
+fn scale(
+    x: &Tensor,
+    #[default(1.0)] scale: Operand,
+    #[opt(0.0)] bias: f64,
+    #[opt(true)] bias_after_scale: bool,
+    #[opt(None)] act: Option<&str>,
+) -> Result<Tensor> {
+    if let Operand::Tensor(scale) = &scale {
+        ensure!(scale.numel() == 1, "scale must be a number or a tensor of one element, got shape {:?}", scale.shape());
+    }
+    let out = match (bias == 0.0, bias_after_scale) {
+        (true, _) => x.try_multiply(scale)?,
+        (false, true) => x.try_multiply(scale)?.try_add(bias)?,
+        (false, false) => x.try_add(bias)?.try_multiply(scale)?,
+    };
+    // Integers keep their dtype.
+    let out = out.try_cast(x.dtype())?;
+    let Some(act) = act else { return Ok(out) };
+    let op = crate::op::find(act).ok_or_else(|| Error::invalid(format!("act `{act}` is no op")))?;
+    let mut outputs = crate::dispatch::dispatch(op, op.bind(vec![out.into()], vec![])?)?;
+    Ok(outputs.remove(0))
+}
+
+/// Adds `value` to the one element of `x`, in place, and gives `x` back. Use it to count steps.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let step = Tensor::new([1i64]);
+/// step.increment(1.0);
+/// assert_eq!(step.to_vec::<i64>(), [2]);
+/// ```
+#[op(samples = increment_samples)]
+fn increment(x: &Tensor, #[default(1.0)] value: f64) -> Result<Tensor> {
+    ensure!(x.numel() == 1, "x must have one element, got shape {:?}", x.shape());
+    let mut target = x.clone();
+    let sum = x.try_add(value)?;
+    target.take_inplace(sum, "increment")?;
+    Ok(target)
+}
+
+/// The mantissa, in ±[½, 1), and the exponent of each element: `x = mantissa * 2^exponent`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let (mantissa, exponent) = Tensor::new([8.0f32, -3.0]).frexp();
+/// assert_eq!(mantissa.to_vec::<f32>(), [0.5, -0.75]);
+/// assert_eq!(exponent.to_vec::<f32>(), [4.0, 2.0]);
+/// ```
+#[op(samples = real_line)]
+fn frexp(cx: &Cx, x: &Tensor) -> Result<(Tensor, Tensor)> {
+    let mantissa = cx.unary(x, real_fn!(|x| T::of(split_float(x.to_f64()).0)))?;
+    let exponent = cx.unary(x, real_fn!(|x| T::of(split_float(x.to_f64()).1)))?;
+    // The exponent is constant between the powers of two.
+    cx.grad_from_output((mantissa, exponent), &[], |g| Ok(g.grad_of(0).ldexp(&-g.output(1).detach())))
+}
+
+/// Mantissa and exponent; zero, infinities and NaN stay as they are, with the exponent 0.
+fn split_float(x: f64) -> (f64, f64) {
+    if x == 0.0 || !x.is_finite() {
+        return (x, 0.0);
+    }
+    const BITS: u32 = 52;
+    const EXPONENT: u64 = 0x7ff << BITS;
+    // Subnormal numbers have no exponent of their own.
+    let (x, shift) = if x.is_subnormal() { (x * 2f64.powi(54), 54.0) } else { (x, 0.0) };
+    let exponent = (x.to_bits() & EXPONENT) >> BITS;
+    let mantissa = f64::from_bits((x.to_bits() & !EXPONENT) | (1022 << BITS));
+    (mantissa, exponent as f64 - 1022.0 - shift)
+}
+
+/// `x * 2^y`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1.5f32, 3.0]).ldexp(&Tensor::new([2i64, -1])).to_vec::<f32>(), [6.0, 1.5]);
+/// ```
+#[op(inplace, samples = ldexp_samples)]
+fn ldexp(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    // In two steps, so that the power does not overflow where the product is finite.
+    let times_power = real_fn!(|x, y| {
+        let half = (y * T::of(0.5)).floor();
+        x * half.exp2() * (y - half).exp2()
+    });
+    let out = cx.binary(x, &y.into(), times_power)?;
+    cx.grad_from_output(out, &[x, y], |g| {
+        let (x, y) = (g.saved(0), g.saved(1));
+        let dy = || g.grad() * g.output(0) * std::f64::consts::LN_2;
+        Ok(pair_grads(g, x.shape(), Some(y.shape()), || g.grad().ldexp(y), dy))
+    })
 }
 
 /// The gradient of a function that is constant between its jumps.
 pub(crate) fn zeros_like_grad(g: &Grad) -> Tensor {
     let g = g.grad();
     Tensor::zeroed(g.shape(), g.dtype(), g.device())
+}
+
+fn stanh_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 3])], sample![randn([]); scale_a = 0.5, scale_b = 2.0], sample![randn([0, 2])]]
+}
+fn logit_samples() -> Vec<Sample> {
+    vec![
+        sample![uniform([2, 3], 0.1, 0.9)],
+        sample![uniform([6], 0.0, 1.0), 0.2],
+        sample![uniform([], 0.1, 0.9)],
+        sample![uniform([0, 2], 0.1, 0.9)],
+    ]
+}
+fn nan_samples() -> Vec<Sample> {
+    let odd = || values(vec![f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 0.0, -1.5, 3.0], [2, 3]);
+    vec![
+        sample![odd(); nan = 2.0, posinf = 10.0, neginf = -10.0].no_grad("NaN has no slope"),
+        sample![values([f32::NAN, 1.5], [2])].no_grad("NaN has no slope"),
+        sample![randn([2, 3])],
+        sample![ints([3], 0, 3)].no_peer("Paddle takes floats only"),
+        sample![randn([])],
+        sample![randn([0, 2])],
+    ]
+}
+fn scale_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3]), 2.0],
+        sample![randn([3]), 2.0; bias = 0.5],
+        sample![randn([3]), 2.0; bias = 0.5, bias_after_scale = false],
+        sample![randn([3]), 2.0; act = "tanh"],
+        sample![randn([2, 3]), positive([])],
+        sample![ints([3], -3, 4), 2; bias = 1.0],
+        sample![randn([]), 3.0],
+        sample![randn([0, 2]), 3.0],
+    ]
+}
+fn increment_samples() -> Vec<Sample> {
+    let reason = "changes its argument";
+    vec![sample![randn([1])].no_grad(reason), sample![ints([1], 0, 9), 2.0].no_grad(reason), sample![randn([]), 0.5].no_grad(reason)]
+}
+fn ldexp_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3]), ints([2, 3], -4, 5)],
+        sample![randn([2, 1]), randn([3])],
+        sample![ints([3], -4, 5), ints([3], -3, 3)],
+        sample![randn([]), ints([], -4, 5)],
+        sample![randn([0, 2]), ints([2], -4, 5)],
+    ]
 }

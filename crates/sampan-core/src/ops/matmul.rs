@@ -54,7 +54,7 @@ fn matrix_product(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     shape.extend([m, n]);
     let out = cx.out(&shape, dtype)?;
     cx.cpu(|| {
-        let (x, y) = (x.try_cast(dtype)?, y.try_cast(dtype)?);
+        let (x, y) = (x.in_dtype(dtype)?, y.in_dtype(dtype)?);
         match_dtype!(dtype, T in number => product::<T>(&x, &y, &out, &batch, m, n, k), else => {});
         Ok(())
     })?;

@@ -1,269 +1,15 @@
-//! Normalisation: over rows (layer, group, root mean square) and over channels (batch, instance).
+//! Normalisation layers as functions: layer, root mean square, group, batch, instance, local response.
 
+use super::piecewise::channels_last;
 use super::prelude::*;
-use super::reduction::SumOpts;
-use crate::autograd::vjp;
-use sampan_kernels::elementwise::RealElement;
-use sampan_kernels::norm::{self, Channels, RowNorm};
+use super::standardize::check_float;
 
-/// The dtype that statistics of `dtype` are kept in.
-fn wide(dtype: DType) -> DType {
-    if dtype.is_half() { DType::Float32 } else { dtype }
-}
-
-fn check_float(x: &Tensor) -> Result<()> {
-    if x.dtype().is_float() {
-        return Ok(());
-    }
-    Err(Error::dtype(format!("x must be a float tensor, got {}", x.dtype())))
-}
-
-fn check_affine(what: &str, t: Option<&Tensor>, shape: &[usize]) -> Result<()> {
+/// An affine parameter as a vector of `n`.
+fn flat(what: &str, t: Option<&Tensor>, n: usize) -> Result<Option<Tensor>> {
     match t {
-        Some(t) if t.shape() != shape => bail!("{what} must have shape {shape:?}, got {:?}", t.shape()),
-        _ => Ok(()),
+        Some(t) if t.numel() != n => bail!("{what} has shape {:?}, expected {n} elements", t.shape()),
+        other => Ok(other.map(|t| t.reshape_to([n]))),
     }
-}
-
-/// The optional tensor in a dtype and row-major.
-fn ready(t: Option<&Tensor>, dtype: DType) -> Result<Option<Tensor>> {
-    t.map(|t| Ok(t.try_cast(dtype)?.contiguous())).transpose()
-}
-
-/// How a composite normalises: the axes that statistics are taken over, and which statistics.
-#[derive(Clone, Copy)]
-struct Plan {
-    axes: &'static [i64],
-    rms: bool,
-    epsilon: f64,
-}
-
-const ROWS: &[i64] = &[1];
-const CHANNELS: &[i64] = &[0, 2];
-
-impl Plan {
-    fn mean(self, t: &Tensor) -> Tensor {
-        let count: usize = self.axes.iter().map(|&a| t.dim(a)).product();
-        t.sum_with(self.axes, SumOpts::new().keepdim(true)) / count as f64
-    }
-
-    /// Mean, variance, one over the deviation and the normalised values, with the statistics' axes kept.
-    fn parts(self, x: &Tensor) -> (Tensor, Tensor, Tensor, Tensor) {
-        let mean = self.mean(x) * if self.rms { 0.0 } else { 1.0 };
-        let centred = x - &mean;
-        let var = self.mean(&(&centred * &centred));
-        let rstd = ((&var + self.epsilon).log() * -0.5).exp();
-        let normal = centred * &rstd;
-        (mean, var, rstd, normal)
-    }
-
-    /// Gradients of `normal * weight + bias` with respect to x, weight and bias, in differentiable ops.
-    fn backward(self, x: &Tensor, grad: &Tensor, weight: Option<&Tensor>) -> Vec<Tensor> {
-        let (_, _, rstd, normal) = self.parts(x);
-        self.backward_by(x, grad, weight, rstd, normal)
-    }
-
-    /// The same from known statistics.
-    fn backward_by(
-        self,
-        x: &Tensor,
-        grad: &Tensor,
-        weight: Option<&Tensor>,
-        rstd: Tensor,
-        normal: Tensor,
-    ) -> Vec<Tensor> {
-        let inner = weight.map_or(grad.clone(), |w| grad * self.spread(w, x));
-        let level = self.mean(&inner) * if self.rms { 0.0 } else { 1.0 };
-        let dx = (&inner - level - &normal * self.mean(&(&inner * &normal))) * rstd;
-        // Weights belong to columns of rows, or to channels.
-        let others = if self.axes == CHANNELS { CHANNELS } else { &[0] };
-        vec![dx, (grad * normal).sum(others), grad.sum(others)]
-    }
-
-    /// A weight of one axis in a shape that broadcasts against `x`.
-    fn spread(self, w: &Tensor, x: &Tensor) -> Tensor {
-        if self.axes == CHANNELS { w.reshape_to([1, x.dim(1), 1]) } else { w.clone() }
-    }
-}
-
-/// The affine map after a normalisation.
-fn affine(plan: Plan, normal: Tensor, weight: Option<&Tensor>, bias: Option<&Tensor>) -> Tensor {
-    let y = weight.map_or(normal.clone(), |w| &normal * plan.spread(w, &normal));
-    bias.map_or(y.clone(), |b| &y + plan.spread(b, &normal))
-}
-
-/// Rows of a matrix normalised to mean 0 and deviation 1, or with `rms` divided by the root of their mean square; then
-/// scaled and shifted by column. Also gives each row's mean (0 with `rms`) and one over its deviation.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (y, mean, _) = Tensor::new([[1.0f32, 3.0]]).row_norm(None, None, 0.0, false);
-/// assert_eq!((y.to_vec::<f32>(), mean.to_vec::<f32>()), (vec![-1.0, 1.0], vec![2.0]));
-/// ```
-#[op(
-    module = "nn.functional",
-    samples = row_norm_samples,
-    reference = row_norm_composite,
-    peer = "none: internal part of layer_norm"
-)]
-fn row_norm(
-    cx: &Cx,
-    x: &Tensor,
-    weight: Option<&Tensor>,
-    bias: Option<&Tensor>,
-    epsilon: f64,
-    rms: bool,
-) -> Result<(Tensor, Tensor, Tensor)> {
-    check_float(x)?;
-    let &[rows, n] = x.shape() else { bail!("x must be a matrix, got {:?}", x.shape()) };
-    check_affine("weight", weight, &[n])?;
-    check_affine("bias", bias, &[n])?;
-    let dtype = x.dtype();
-    let (y, mean, rstd) = (cx.out(x.shape(), dtype)?, cx.out([rows], wide(dtype))?, cx.out([rows], wide(dtype))?);
-    cx.cpu(|| {
-        let (x, w, b) = (x.contiguous(), ready(weight, dtype)?, ready(bias, dtype)?);
-        match_dtype!(dtype, T in float => {
-            type Wide = <T as RealElement>::Wide;
-            let (x, w, b) = (x.data::<T>(), w.as_ref().map(|w| w.data::<T>()), b.as_ref().map(|b| b.data::<T>()));
-            let (mut y, mut mean, mut rstd) = (y.data_mut::<T>(), mean.data_mut::<Wide>(), rstd.data_mut::<Wide>());
-            norm::row_norm::<T>(
-                kind(rms), x.slice(), n, w.as_ref().map(|w| w.slice()), b.as_ref().map(|b| b.slice()), epsilon,
-                y.slice(), mean.slice(), rstd.slice(),
-            );
-        }, else => {});
-        Ok(())
-    })?;
-    let (has_weight, has_bias) = (weight.is_some(), bias.is_some());
-    let saved: Vec<&Tensor> = [Some(x), weight].into_iter().flatten().collect();
-    cx.grad_from_output((y, mean, rstd), &saved, move |g| {
-        let (x, w) = (g.saved(0), has_weight.then(|| g.saved(1)));
-        let mut out = if g.has_grad(1) || g.has_grad(2) {
-            // The statistics themselves were used: no kernel for that.
-            let grads: Vec<Option<Tensor>> = (0..3).map(|i| g.has_grad(i).then(|| g.grad_of(i))).collect();
-            let mut inputs = vec![x];
-            inputs.extend(w);
-            let mut out = vjp(&inputs, &grads, |t| {
-                let (y, mean, rstd) = row_norm_composite(&t[0], t.get(1), None, epsilon, rms)?;
-                Ok(vec![y, mean, rstd])
-            })?;
-            if has_bias {
-                out.push(Some(g.grad().sum(0)));
-            }
-            return Ok(out);
-        } else {
-            let (dx, dw, db) = x.row_norm_grad(&g.grad(), w, g.output(1), g.output(2), epsilon, rms);
-            vec![Some(dx), Some(dw), Some(db)]
-        };
-        if !has_bias {
-            out.remove(2);
-        }
-        if !has_weight {
-            out.remove(1);
-        }
-        Ok(out)
-    })
-}
-
-fn kind(rms: bool) -> RowNorm {
-    if rms { RowNorm::Rms } else { RowNorm::Layer }
-}
-
-fn row_norm_composite(
-    x: &Tensor,
-    weight: Option<&Tensor>,
-    bias: Option<&Tensor>,
-    epsilon: f64,
-    rms: bool,
-) -> Result<(Tensor, Tensor, Tensor)> {
-    let plan = Plan { axes: ROWS, rms, epsilon };
-    let (mean, _, rstd, normal) = plan.parts(x);
-    Ok((affine(plan, normal, weight, bias), mean.squeeze(1), rstd.squeeze(1)))
-}
-
-/// The gradients of `row_norm` with respect to x, weight and bias. `mean` and `rstd` are what it gave for `x`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([[1.0f32, 3.0]]);
-/// let (_, mean, rstd) = x.row_norm(None, None, 0.0, false);
-/// let (_, _, db) = x.row_norm_grad(&Tensor::new([[5.0f32, 6.0]]), None, &mean, &rstd, 0.0, false);
-/// assert_eq!(db.to_vec::<f32>(), [5.0, 6.0]);
-/// ```
-#[op(
-    module = "nn.functional",
-    samples = row_norm_grad_samples,
-    reference = row_norm_grad_composite,
-    peer = "none: internal gradient of layer_norm"
-)]
-fn row_norm_grad(
-    cx: &Cx,
-    x: &Tensor,
-    grad: &Tensor,
-    weight: Option<&Tensor>,
-    mean: &Tensor,
-    rstd: &Tensor,
-    epsilon: f64,
-    rms: bool,
-) -> Result<(Tensor, Tensor, Tensor)> {
-    check_float(x)?;
-    let &[rows, n] = x.shape() else { bail!("x must be a matrix, got {:?}", x.shape()) };
-    ensure!(grad.shape() == x.shape(), "x and grad must have one shape");
-    ensure!(mean.shape() == [rows] && rstd.shape() == [rows], "mean and rstd need one element a row");
-    check_affine("weight", weight, &[n])?;
-    let (dtype, stats) = (x.dtype(), wide(x.dtype()));
-    let (dx, dw, db) = (cx.out(x.shape(), dtype)?, cx.out([n], stats)?, cx.out([n], stats)?);
-    cx.cpu(|| {
-        let (x, grad, w) = (x.contiguous(), grad.try_cast(dtype)?.contiguous(), ready(weight, dtype)?);
-        let (mean, rstd) = (mean.try_cast(stats)?.contiguous(), rstd.try_cast(stats)?.contiguous());
-        match_dtype!(dtype, T in float => {
-            type Wide = <T as RealElement>::Wide;
-            let (x, grad, w) = (x.data::<T>(), grad.data::<T>(), w.as_ref().map(|w| w.data::<T>()));
-            let (mean, rstd) = (mean.data::<Wide>(), rstd.data::<Wide>());
-            let (mut dx, mut dw, mut db) = (dx.data_mut::<T>(), dw.data_mut::<Wide>(), db.data_mut::<Wide>());
-            norm::row_norm_backward::<T>(
-                kind(rms), x.slice(), grad.slice(), n, w.as_ref().map(|w| w.slice()), mean.slice(), rstd.slice(),
-                dx.slice(), dw.slice(), db.slice(),
-            );
-        }, else => {});
-        Ok(())
-    })?;
-    second_order(cx, (dx, dw, db), x, grad, weight, Plan { axes: ROWS, rms, epsilon })
-}
-
-/// States the gradient of a backward kernel through the composite it stands for. The statistics among the arguments are
-/// functions of `x`, whose gradient accounts for them.
-fn second_order(
-    cx: &Cx,
-    outputs: (Tensor, Tensor, Tensor),
-    x: &Tensor,
-    grad: &Tensor,
-    weight: Option<&Tensor>,
-    plan: Plan,
-) -> Result<(Tensor, Tensor, Tensor)> {
-    let saved: Vec<&Tensor> = [Some(x), Some(grad), weight].into_iter().flatten().collect();
-    let count = saved.len();
-    cx.grad(outputs, &saved, move |g| {
-        let inputs: Vec<&Tensor> = (0..count).map(|i| g.saved(i)).collect();
-        let grads: Vec<Option<Tensor>> = (0..3).map(|i| g.has_grad(i).then(|| g.grad_of(i))).collect();
-        let mut out = vjp(&inputs, &grads, |t| Ok(plan.backward(&t[0], &t[1], t.get(2))))?;
-        out.extend([None, None]);
-        Ok(out)
-    })
-}
-
-fn row_norm_grad_composite(
-    x: &Tensor,
-    grad: &Tensor,
-    weight: Option<&Tensor>,
-    mean: &Tensor,
-    rstd: &Tensor,
-    epsilon: f64,
-    rms: bool,
-) -> Result<(Tensor, Tensor, Tensor)> {
-    let rstd = rstd.unsqueeze(1);
-    let normal = (x - mean.unsqueeze(1)) * &rstd;
-    let out = Plan { axes: ROWS, rms, epsilon }.backward_by(x, grad, weight, rstd, normal);
-    Ok((out[0].clone(), out[1].clone(), out[2].clone()))
 }
 
 /// Rows over the trailing axes `normalized_shape`, and the checks of it.
@@ -296,268 +42,151 @@ fn layer_norm(
 ) -> Result<Tensor> {
     check_float(x)?;
     let [rows, n] = trailing(x, normalized_shape)?;
-    let flat = |what, t: Option<&Tensor>| -> Result<Option<Tensor>> {
-        let t = match t {
-            Some(t) if t.numel() != n => bail!("{what} has shape {:?}, expected {normalized_shape:?}", t.shape()),
-            other => other,
-        };
-        Ok(t.map(|t| t.reshape_to([n])))
-    };
-    let (w, b) = (flat("weight", weight)?, flat("bias", bias)?);
+    let (w, b) = (flat("weight", weight, n)?, flat("bias", bias, n)?);
     let (y, _, _) = x.reshape_to([rows, n]).try_row_norm(w.as_ref(), b.as_ref(), epsilon, false)?;
     Ok(y.reshape_to(x.shape()))
 }
 
-/// Channels of `[batch, channels, rest]` normalised to mean 0 and deviation 1, then scaled and shifted. Also gives each
-/// channel's mean and biased variance.
+/// Divides by the root of the mean square over the last axes, those of `normalized_shape`, then scales by `weight`. Gives
+/// the result and one over the root for each row.
 ///
 /// ```
 /// # use sampan_core::Tensor;
-/// let (y, mean, var) = Tensor::new([[[1.0f32, 3.0]]]).channel_norm(None, None, 0.0);
-/// assert_eq!((y.to_vec::<f32>(), mean.to_f64(), var.to_f64()), (vec![-1.0, 1.0], 2.0, 1.0));
+/// let (y, _) = Tensor::new([[3.0f32, 3.0]]).rms_norm(2, None, 0.0);
+/// assert_eq!(y.to_vec::<f32>(), [1.0, 1.0]);
 /// ```
-#[op(
-    module = "nn.functional",
-    samples = channel_norm_samples,
-    reference = channel_norm_composite,
-    peer = "none: internal part of batch_norm"
-)]
-fn channel_norm(
-    cx: &Cx,
-    x: &Tensor,
-    weight: Option<&Tensor>,
-    bias: Option<&Tensor>,
-    epsilon: f64,
-) -> Result<(Tensor, Tensor, Tensor)> {
-    check_float(x)?;
-    let extents = channels_of(x)?;
-    let c = extents.channels;
-    check_affine("weight", weight, &[c])?;
-    check_affine("bias", bias, &[c])?;
-    let (dtype, stats) = (x.dtype(), wide(x.dtype()));
-    let (y, mean, var) = (cx.out(x.shape(), dtype)?, cx.out([c], stats)?, cx.out([c], stats)?);
-    cx.cpu(|| {
-        let (x, w, b) = (x.contiguous(), ready(weight, stats)?, ready(bias, stats)?);
-        match_dtype!(dtype, T in float => {
-            type Wide = <T as RealElement>::Wide;
-            let (x, w, b) = (x.data::<T>(), w.as_ref().map(|w| w.data::<Wide>()), b.as_ref().map(|b| b.data::<Wide>()));
-            let (mut y, mut mean, mut var) = (y.data_mut::<T>(), mean.data_mut::<Wide>(), var.data_mut::<Wide>());
-            let (mean, var) = (mean.slice(), var.slice());
-            norm::channel_stats::<T>(x.slice(), extents, mean, var);
-            let rstd: Vec<Wide> = var.iter().map(|v| 1.0 / (v + epsilon as Wide).sqrt()).collect();
-            let (w, b) = (w.as_ref().map(|w| w.slice()), b.as_ref().map(|b| b.slice()));
-            norm::batch_norm::<T>(x.slice(), extents, mean, &rstd, w, b, y.slice());
-        }, else => {});
-        Ok(())
-    })?;
-    let (has_weight, has_bias) = (weight.is_some(), bias.is_some());
-    let saved: Vec<&Tensor> = [Some(x), weight].into_iter().flatten().collect();
-    cx.grad_from_output((y, mean, var), &saved, move |g| {
-        let (x, w) = (g.saved(0), has_weight.then(|| g.saved(1)));
-        if g.has_grad(1) || g.has_grad(2) {
-            let grads: Vec<Option<Tensor>> = (0..3).map(|i| g.has_grad(i).then(|| g.grad_of(i))).collect();
-            let mut inputs = vec![x];
-            inputs.extend(w);
-            let mut out = vjp(&inputs, &grads, |t| {
-                let (y, mean, var) = channel_norm_composite(&t[0], t.get(1), None, epsilon)?;
-                Ok(vec![y, mean, var])
-            })?;
-            if has_bias {
-                out.push(Some(g.grad().sum([0, 2])));
-            }
-            return Ok(out);
-        }
-        let (dx, dw, db) = x.channel_norm_grad(&g.grad(), w, g.output(1), g.output(2), epsilon);
-        let mut out = vec![Some(dx)];
-        if has_weight {
-            out.push(Some(dw));
-        }
-        if has_bias {
-            out.push(Some(db));
-        }
-        Ok(out)
-    })
+#[op(module = "nn.functional", samples = rms_samples, alias(x = input, epsilon = eps), peer = "none: Paddle computes it on GPUs only", amp = "black")]
+fn rms_norm(
+    input: &Tensor,
+    normalized_shape: &[i64],
+    #[default(None)] weight: Option<&Tensor>,
+    #[default(1e-5)] eps: f64,
+) -> Result<(Tensor, Tensor)> {
+    check_float(input)?;
+    let [rows, n] = trailing(input, normalized_shape)?;
+    let w = flat("weight", weight, n)?;
+    let (y, _, rstd) = input.reshape_to([rows, n]).try_row_norm(w.as_ref(), None, eps, true)?;
+    Ok((y.reshape_to(input.shape()), rstd))
 }
 
-fn channels_of(x: &Tensor) -> Result<Channels> {
-    let &[batch, channels, inner] = x.shape() else {
-        bail!("x must have the axes batch, channel, rest; got shape {:?}", x.shape())
-    };
-    Ok(Channels { batch, channels, inner })
+/// `x` with its channels on axis 1, and whether they were moved there.
+fn channels_first(x: &Tensor, data_format: &str) -> Result<(Tensor, bool)> {
+    ensure!(x.ndim() >= 2, "x must have at least the axes batch and channel, got shape {:?}", x.shape());
+    let moved = channels_last(data_format)? && x.ndim() > 2;
+    Ok((if moved { x.moveaxis(-1, 1) } else { x.clone() }, moved))
 }
 
-fn channel_norm_composite(
-    x: &Tensor,
-    weight: Option<&Tensor>,
-    bias: Option<&Tensor>,
-    epsilon: f64,
-) -> Result<(Tensor, Tensor, Tensor)> {
-    let plan = Plan { axes: CHANNELS, rms: false, epsilon };
-    let (mean, var, _, normal) = plan.parts(x);
-    Ok((affine(plan, normal, weight, bias), mean.squeeze([0, 2]), var.squeeze([0, 2])))
-}
-
-/// The gradients of `channel_norm` with respect to x, weight and bias. `mean` and `var` are what it gave for `x`.
+/// Normalises groups of channels of each sample to mean 0 and deviation 1, then scales and shifts by channel.
 ///
 /// ```
 /// # use sampan_core::Tensor;
-/// let x = Tensor::new([[[1.0f32, 3.0]]]);
-/// let (_, mean, var) = x.channel_norm(None, None, 0.0);
-/// let (_, _, db) = x.channel_norm_grad(&Tensor::new([[[5.0f32, 6.0]]]), None, &mean, &var, 0.0);
-/// assert_eq!(db.to_vec::<f32>(), [11.0]);
+/// let y = Tensor::new([[[1.0f32, 3.0], [1.0, 3.0]]]).group_norm(2, 0.0, None, None, "NCHW");
+/// assert_eq!(y.to_vec::<f32>(), [-1.0, 1.0, -1.0, 1.0]);
 /// ```
-#[op(
-    module = "nn.functional",
-    samples = channel_norm_grad_samples,
-    reference = channel_norm_grad_composite,
-    peer = "none: internal gradient of batch_norm"
-)]
-fn channel_norm_grad(
-    cx: &Cx,
+#[op(module = "nn.functional", samples = group_samples, alias(eps = epsilon), amp = "black")]
+fn group_norm(
     x: &Tensor,
-    grad: &Tensor,
-    weight: Option<&Tensor>,
-    mean: &Tensor,
-    var: &Tensor,
-    epsilon: f64,
-) -> Result<(Tensor, Tensor, Tensor)> {
-    check_float(x)?;
-    let extents = channels_of(x)?;
-    let c = extents.channels;
-    ensure!(grad.shape() == x.shape(), "x and grad must have one shape");
-    ensure!(mean.shape() == [c] && var.shape() == [c], "mean and var need one element a channel");
-    check_affine("weight", weight, &[c])?;
-    let (dtype, stats) = (x.dtype(), wide(x.dtype()));
-    let (dx, dw, db) = (cx.out(x.shape(), dtype)?, cx.out([c], stats)?, cx.out([c], stats)?);
-    cx.cpu(|| {
-        let (x, grad, w) = (x.contiguous(), grad.try_cast(dtype)?.contiguous(), ready(weight, stats)?);
-        let (mean, var) = (mean.try_cast(stats)?.contiguous(), var.try_cast(stats)?.contiguous());
-        match_dtype!(dtype, T in float => {
-            type Wide = <T as RealElement>::Wide;
-            let (x, grad, w) = (x.data::<T>(), grad.data::<T>(), w.as_ref().map(|w| w.data::<Wide>()));
-            let (mean, var) = (mean.data::<Wide>(), var.data::<Wide>());
-            let rstd: Vec<Wide> = var.slice().iter().map(|v| 1.0 / (v + epsilon as Wide).sqrt()).collect();
-            let (mut dx, mut dw, mut db) = (dx.data_mut::<T>(), dw.data_mut::<Wide>(), db.data_mut::<Wide>());
-            norm::batch_norm_backward::<T>(
-                x.slice(), grad.slice(), extents, mean.slice(), &rstd, w.as_ref().map(|w| w.slice()), true,
-                dx.slice(), dw.slice(), db.slice(),
-            );
-        }, else => {});
-        Ok(())
-    })?;
-    second_order(cx, (dx, dw, db), x, grad, weight, Plan { axes: CHANNELS, rms: false, epsilon })
-}
-
-fn channel_norm_grad_composite(
-    x: &Tensor,
-    grad: &Tensor,
-    weight: Option<&Tensor>,
-    mean: &Tensor,
-    var: &Tensor,
-    epsilon: f64,
-) -> Result<(Tensor, Tensor, Tensor)> {
-    let plan = Plan { axes: CHANNELS, rms: false, epsilon };
-    let rstd = plan.spread(&rstd_of(var, epsilon), x);
-    let normal = (x - plan.spread(mean, x)) * &rstd;
-    let out = plan.backward_by(x, grad, weight, rstd, normal);
-    Ok((out[0].clone(), out[1].clone(), out[2].clone()))
-}
-
-/// Channels of `[batch, channels, rest]` normalised by given statistics, then scaled and shifted, in one pass.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (x, zero, one) = (Tensor::new([[[3.0f32]]]), Tensor::new([1.0f32]), Tensor::new([4.0f32]));
-/// assert_eq!(x.channel_norm_by(&zero, &one, None, None, 0.0).to_vec::<f32>(), [1.0]);
-/// ```
-#[op(
-    module = "nn.functional",
-    samples = channel_norm_by_samples,
-    reference = channel_norm_by_composite,
-    peer = "none: internal part of batch_norm"
-)]
-fn channel_norm_by(
-    cx: &Cx,
-    x: &Tensor,
-    mean: &Tensor,
-    var: &Tensor,
-    weight: Option<&Tensor>,
-    bias: Option<&Tensor>,
-    epsilon: f64,
+    num_groups: i64,
+    #[default(1e-5)] epsilon: f64,
+    #[default(None)] weight: Option<&Tensor>,
+    #[default(None)] bias: Option<&Tensor>,
+    #[default("NCHW")] data_format: &str,
 ) -> Result<Tensor> {
     check_float(x)?;
-    let extents = channels_of(x)?;
-    let c = [extents.channels];
-    for (what, t) in [("mean", Some(mean)), ("variance", Some(var)), ("weight", weight), ("bias", bias)] {
-        check_affine(what, t, &c)?;
+    let (first, moved) = channels_first(x, data_format)?;
+    let (batch, channels) = (first.dim(0), first.dim(1));
+    ensure!(
+        num_groups > 0 && channels % num_groups as usize == 0,
+        "{channels} channels have no {num_groups} equal groups"
+    );
+    let (w, b) = (flat("weight", weight, channels)?, flat("bias", bias, channels)?);
+    let inner: usize = first.shape()[2..].iter().product();
+    let (rows, n) = (batch * num_groups as usize, channels / num_groups as usize * inner);
+    let (y, _, _) = first.reshape_to([rows, n]).try_row_norm(None, None, epsilon, false)?;
+    let mut y = y.reshape_to([batch, channels, inner]);
+    let column = |t: Tensor| t.cast(x.dtype()).reshape_to([1, channels, 1]);
+    if let Some(w) = w {
+        y = y * column(w);
     }
-    let (dtype, stats) = (x.dtype(), wide(x.dtype()));
-    let y = cx.out(x.shape(), dtype)?;
-    cx.cpu(|| {
-        let (x, w, b) = (x.contiguous(), ready(weight, stats)?, ready(bias, stats)?);
-        let (mean, var) = (mean.try_cast(stats)?.contiguous(), var.try_cast(stats)?.contiguous());
-        match_dtype!(dtype, T in float => {
-            type Wide = <T as RealElement>::Wide;
-            let (x, w, b) = (x.data::<T>(), w.as_ref().map(|w| w.data::<Wide>()), b.as_ref().map(|b| b.data::<Wide>()));
-            let (mean, var, mut y) = (mean.data::<Wide>(), var.data::<Wide>(), y.data_mut::<T>());
-            let rstd: Vec<Wide> = var.slice().iter().map(|v| 1.0 / (v + epsilon as Wide).sqrt()).collect();
-            let (w, b) = (w.as_ref().map(|w| w.slice()), b.as_ref().map(|b| b.slice()));
-            norm::batch_norm::<T>(x.slice(), extents, mean.slice(), &rstd, w, b, y.slice());
-        }, else => {});
-        Ok(())
-    })?;
-    let (has_weight, has_bias) = (weight.is_some(), bias.is_some());
-    let saved: Vec<&Tensor> = [Some(x), Some(mean), Some(var), weight].into_iter().flatten().collect();
-    cx.grad(y, &saved, move |g| {
-        let (x, mean, var) = (g.saved(0), g.saved(1), g.saved(2));
-        let column = |t: &Tensor| t.reshape_to([1, t.numel(), 1]);
-        let rstd = rstd_of(var, epsilon);
-        let scale = if has_weight { &rstd * g.saved(3) } else { rstd.clone() };
-        let grad = g.grad();
-        let weight_needed = has_weight && g.needs(3);
-        let bias_needed = has_bias && g.needs(3 + has_weight as usize);
-        let db = (bias_needed || g.needs(1)).then(|| grad.sum([0, 2]));
-        let dw = (weight_needed || g.needs(2)).then(|| (&grad * (x - column(mean))).sum([0, 2]) * &rstd);
-        let mut out = vec![
-            g.if_needed(0, || &grad * column(&scale)),
-            db.as_ref().map(|db| -(db * &scale)),
-            dw.as_ref().map(|dw| dw * &scale * &rstd * -0.5),
-        ];
-        if has_weight {
-            out.push(dw);
-        }
-        if has_bias {
-            out.push(db);
-        }
-        Ok(out)
-    })
+    if let Some(b) = b {
+        y = y + column(b);
+    }
+    let y = y.reshape_to(first.shape());
+    Ok(if moved { y.moveaxis(1, -1) } else { y })
 }
 
-/// One over the deviation.
-fn rstd_of(var: &Tensor, epsilon: f64) -> Tensor {
-    ((var + epsilon).log() * -0.5).exp()
-}
-
-fn channel_norm_by_composite(
+/// Normalises each channel of each sample to mean 0 and deviation 1, then scales and shifts by channel. The running
+/// statistics, `use_input_stats` and `momentum` are accepted and have no effect, as in Paddle.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let y = Tensor::new([[[1.0f32, 3.0]]]).instance_norm();
+/// assert!((y.to_vec::<f32>()[1] - 1.0).abs() < 1e-4);
+/// ```
+#[op(module = "nn.functional", samples = instance_samples, alias(epsilon = eps))]
+fn instance_norm(
     x: &Tensor,
-    mean: &Tensor,
-    var: &Tensor,
-    weight: Option<&Tensor>,
-    bias: Option<&Tensor>,
-    epsilon: f64,
+    #[opt(None)] running_mean: Option<&Tensor>,
+    #[opt(None)] running_var: Option<&Tensor>,
+    #[opt(None)] weight: Option<&Tensor>,
+    #[opt(None)] bias: Option<&Tensor>,
+    #[opt(true)] use_input_stats: bool,
+    #[opt(0.9)] momentum: f64,
+    #[opt(1e-5)] eps: f64,
+    #[opt("NCHW")] data_format: &str,
 ) -> Result<Tensor> {
-    let plan = Plan { axes: CHANNELS, rms: false, epsilon };
-    let normal = (x - plan.spread(mean, x)) * plan.spread(&rstd_of(var, epsilon), x);
-    Ok(affine(plan, normal, weight, bias))
+    let _ = (running_mean, running_var, use_input_stats, momentum);
+    check_float(x)?;
+    let (first, moved) = channels_first(x, data_format)?;
+    let (batch, channels) = (first.dim(0), first.dim(1));
+    let (w, b) = (flat("weight", weight, channels)?, flat("bias", bias, channels)?);
+    // Every channel of every sample is a channel of its own.
+    let spread = |t: Tensor| t.unsqueeze(0).expand([batch, channels]).reshape_to([batch * channels]);
+    let inner: usize = first.shape()[2..].iter().product();
+    let rows = first.reshape_to([1, batch * channels, inner]);
+    let (y, _, _) = rows.try_channel_norm(w.map(spread).as_ref(), b.map(spread).as_ref(), eps)?;
+    let y = y.reshape_to(first.shape());
+    Ok(if moved { y.moveaxis(1, -1) } else { y })
+}
+
+/// Divides by `(k + alpha * mean)^beta`, the mean being that of the squares of `size` neighbouring channels.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let y = Tensor::new([[[2.0f32], [2.0]]]).local_response_norm(1, 1.0, 1.0, 0.0, "NCHW");
+/// assert_eq!(y.to_vec::<f32>(), [0.5, 0.5]);
+/// ```
+#[op(module = "nn.functional", samples = response_samples)]
+fn local_response_norm(
+    x: &Tensor,
+    size: i64,
+    #[default(1e-4)] alpha: f64,
+    #[default(0.75)] beta: f64,
+    #[default(1.0)] k: f64,
+    #[default("NCHW")] data_format: &str,
+) -> Result<Tensor> {
+    check_float(x)?;
+    ensure!(x.ndim() >= 3, "x must have at least 3 axes, got shape {:?}", x.shape());
+    ensure!(size > 0, "size must be positive, got {size}");
+    let axis = if channels_last(data_format)? { x.ndim() - 1 } else { 1 };
+    let n = x.shape()[axis] as i64;
+    let squares = x.square();
+    let mut total: Option<Tensor> = None;
+    // Channel c sees c - size / 2 up to c + (size - 1) / 2; what lies outside counts as zero.
+    for shift in (-(size / 2)).max(1 - n)..=((size - 1) / 2).min(n - 1) {
+        let part = squares.try_narrow(axis as i64, shift.max(0) as usize, (n - shift.abs()) as usize)?;
+        let mut start = vec![0i64; x.ndim()];
+        start[axis] = (-shift).max(0);
+        let part = if shift == 0 { part } else { part.unslice(x.shape(), start, vec![1i64; x.ndim()]) };
+        total = Some(total.map_or(part.clone(), |t| t + part));
+    }
+    let Some(total) = total else { return Ok(x.clone()) };
+    Ok(x / (total * (alpha / size as f64) + k).pow(beta))
 }
 
 /// `x` as `[batch, channels, rest]`; channels-last data has no rest.
 fn by_channel(x: &Tensor, data_format: &str) -> Result<Tensor> {
-    let last = match data_format {
-        "NC" | "NCL" | "NCHW" | "NCDHW" => false,
-        "NLC" | "NHWC" | "NDHWC" => true,
-        other => bail!("data_format must be one of NC, NCL, NCHW, NCDHW, NLC, NHWC, NDHWC, got \"{other}\""),
-    };
+    let last = super::piecewise::channels_last(data_format)?;
     ensure!(x.ndim() >= 2, "x must have at least the axes batch and channel, got shape {:?}", x.shape());
     let s = x.shape();
     Ok(if last && s.len() > 2 {
@@ -617,36 +246,11 @@ fn batch_norm(
     } else {
         ensure!(x.numel() > 0, "the statistics of an empty batch do not exist");
         let (y, mean, var) = rows.try_channel_norm(weight, bias, epsilon)?;
-        if training {
-            update_running(running_mean, &mean, momentum)?;
-            update_running(running_var, &var, momentum)?;
-        }
+        update_running(running_mean, &mean, momentum)?;
+        update_running(running_var, &var, momentum)?;
         y
     };
     Ok(y.reshape_to(x.shape()))
-}
-
-fn row_norm_samples() -> Vec<Sample> {
-    let none = || Value::None;
-    vec![
-        sample![randn([3, 4]), positive([4]), randn([4]), 1e-5, false],
-        sample![randn([2, 3]), none(), none(), 1e-3, false],
-        sample![randn([3, 4]), positive([4]), none(), 1e-5, true],
-        sample![randn([2, 3]), none(), randn([3]), 1e-3, true],
-        sample![randn([0, 3]), positive([3]), none(), 1e-5, false],
-    ]
-}
-
-const DEPENDENT: &str = "the statistics are functions of x, not independent inputs; layer_norm and batch_norm check it";
-
-fn row_norm_grad_samples() -> Vec<Sample> {
-    let make = |weight: bool, rms: bool| {
-        let x = randn([3, 4]);
-        let (_, mean, rstd) = x.row_norm(None, None, 1e-5, rms);
-        let w = if weight { Value::from(positive([4])) } else { Value::None };
-        sample![x, uniform([3, 4], -1.0, 1.0), w, mean, rstd, 1e-5, rms].no_grad(DEPENDENT)
-    };
-    vec![make(true, false), make(false, false), make(true, true)]
 }
 
 fn layer_norm_samples() -> Vec<Sample> {
@@ -654,35 +258,8 @@ fn layer_norm_samples() -> Vec<Sample> {
         sample![randn([3, 4]), 4],
         sample![randn([2, 2, 3]), [2, 3], positive([6]), randn([6])],
         sample![randn([2, 3]), [3], positive([3])],
-        sample![randn([2, 3]), [3], Value::None, randn([3]), 1e-2],
+        sample![randn([2, 3]), [3], Value::None, randn([3]), 1e-3],
         sample![randn([0, 3]), 3],
-    ]
-}
-
-fn channel_norm_samples() -> Vec<Sample> {
-    vec![
-        sample![randn([2, 3, 2]), positive([3]), randn([3]), 1e-5],
-        sample![randn([4, 2, 1]), Value::None, Value::None, 1e-3],
-        sample![randn([3, 2, 1]), positive([2]), Value::None, 1e-3],
-    ]
-}
-
-fn channel_norm_grad_samples() -> Vec<Sample> {
-    let x = randn([2, 3, 2]);
-    let (_, mean, var) = x.channel_norm(None, None, 1e-5);
-    let g = uniform([2, 3, 2], -1.0, 1.0);
-    vec![
-        sample![x.clone(), g.clone(), positive([3]), mean.clone(), var.clone(), 1e-5].no_grad(DEPENDENT),
-        sample![x, g, Value::None, mean, var, 1e-5].no_grad(DEPENDENT),
-    ]
-}
-
-fn channel_norm_by_samples() -> Vec<Sample> {
-    vec![
-        sample![randn([2, 3, 2]), randn([3]), positive([3]), positive([3]), randn([3]), 1e-5],
-        sample![randn([2, 3, 2]), randn([3]), positive([3]), Value::None, randn([3]), 1e-2],
-        sample![randn([2, 3, 2]), randn([3]), positive([3]), positive([3]), Value::None, 1e-2],
-        sample![randn([0, 3, 2]), randn([3]), positive([3]), Value::None, Value::None, 1e-5],
     ]
 }
 
@@ -696,5 +273,27 @@ fn batch_norm_samples() -> Vec<Sample> {
         sample![randn([4, 2]), m2.clone(), v2.clone(); training = true, momentum = 0.5],
         sample![randn([2, 3, 2]), m2.clone(), v2.clone(); training = true, data_format = "NLC", weight = positive([2]), bias = randn([2])],
         sample![randn([2, 3, 2]), m3, v3; training = true, use_global_stats = true],
+    ]
+}
+
+fn rms_samples() -> Vec<Sample> {
+    vec![sample![randn([3, 4]), 4], sample![randn([2, 2, 3]), [2, 3], positive([6]), 1e-3], sample![randn([0, 3]), 3]]
+}
+fn group_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 4, 2]), 2],
+        sample![randn([2, 4, 1, 2]), 2, 1e-4, positive([4]), randn([4])],
+        sample![randn([2, 2, 4]), 4, 1e-5, positive([4]), randn([4]), "NLC"].no_peer("Paddle takes no NLC here"),
+        sample![randn([1, 2, 2, 4]), 2, 1e-5, positive([4]), randn([4]), "NHWC"],
+    ]
+}
+fn instance_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 3, 4])], sample![randn([2, 3, 2, 2]); weight = positive([3]), bias = randn([3]), eps = 1e-4]]
+}
+fn response_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 4, 2]), 3, 0.5],
+        sample![randn([1, 2, 2, 3]), 2, 0.3, 0.6, 2.0, "NHWC"],
+        sample![randn([1, 3, 2, 2]), 9, 0.3],
     ]
 }

@@ -2,6 +2,7 @@
 
 use super::joining::try_concat;
 use super::prelude::*;
+use sampan_kernels::{arrange, copy};
 
 /// More elements around the borders. `pad` holds pairs (before, after):
 /// * one pair for each axis: from the first axis, or from the last one without `pad_from_left_axis`;
@@ -66,6 +67,54 @@ fn zeropad2d(x: &Tensor, padding: &Value, #[opt("NCHW")] data_format: &str) -> R
     x.try_pad_with(padding.clone(), PadOpts::new().data_format(data_format))
 }
 
+/// `x` with `before[i]` and `after[i]` more elements around each axis, all `value`. Negative numbers crop.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1i64, 2]).pad_around([1], [-1], 9).to_vec::<i64>(), [9, 1]);
+/// ```
+#[op(samples = pad_around_samples, peer = "none: internal form of pad")]
+fn pad_around(cx: &Cx, x: &Tensor, before: &[i64], after: &[i64], #[default(0)] value: Scalar) -> Result<Tensor> {
+    let rank = x.ndim();
+    ensure!(before.len() == rank && after.len() == rank, "every axis needs its two numbers");
+    // What of x is seen, where it lands, and how large the result is.
+    let (mut starts, mut lens, mut at, mut shape) = (vec![], vec![], vec![], Shape::new());
+    for i in 0..rank {
+        let (n, b, a) = (x.shape()[i] as i64, before[i], after[i]);
+        let all = n.checked_add(b).and_then(|s| s.checked_add(a)).filter(|&s| s >= 0);
+        let Some(all) = all else { bail!("axis {i} of extent {n} padded by {b} and {a} has no valid extent") };
+        let len = (n + b.min(0) + a.min(0)).max(0);
+        starts.push(if len == 0 { 0 } else { (-b).max(0) });
+        lens.push(len);
+        at.push(if len == 0 { 0 } else { b.max(0) });
+        shape.push(all as usize);
+    }
+    let steps = vec![1i64; rank];
+    let out = cx.out(&shape, x.dtype())?;
+    cx.cpu(|| {
+        let seen = x.try_view_slice(starts.as_slice(), lens.as_slice(), steps.as_slice())?.contiguous();
+        let inner = Layout::contiguous(&shape);
+        let offset: isize = at.iter().zip(&inner.strides).map(|(&a, &s)| a as isize * s).sum();
+        match_dtype!(x.dtype(), T => {
+            let mut data = out.data_mut::<T>();
+            arrange::fill(data.slice(), value.to::<T>());
+            if seen.numel() > 0 {
+                copy::scatter_strided(seen.data::<T>().slice(), data.slice(), seen.shape(), &inner.strides, offset as usize);
+            }
+        });
+        Ok(())
+    })?;
+    let from = x.shape_vec();
+    cx.grad(out, &[], move |g| {
+        let seen = g.grad().view_slice(at.as_slice(), lens.as_slice(), steps.as_slice());
+        Ok(if seen.shape() == from.as_slice() {
+            seen
+        } else {
+            seen.unslice(&from, starts.as_slice(), steps.as_slice())
+        })
+    })
+}
+
 /// The numbers of `pad` two by two; one number stands for both sides of every spatial axis.
 fn pairs(pad: &Value, rank: usize) -> Result<Vec<(i64, i64)>> {
     let flat: Vec<i64> = match pad {
@@ -99,8 +148,14 @@ fn extend(x: &Tensor, axis: usize, before: i64, after: i64, mode: &str) -> Resul
         _ => i64::MAX,
     };
     ensure!(n > 0, "axis {axis} is empty and has nothing to pad with");
-    ensure!(before <= most && after <= most, "{mode} takes at most {most} on axis {axis} of extent {n}, got ({before}, {after})");
-    ensure!(n + before.min(0) + after.min(0) >= 0, "axis {axis} of extent {n} cannot be cropped by ({before}, {after})");
+    ensure!(
+        before <= most && after <= most,
+        "{mode} takes at most {most} on axis {axis} of extent {n}, got ({before}, {after})"
+    );
+    ensure!(
+        n + before.min(0) + after.min(0) >= 0,
+        "axis {axis} of extent {n} cannot be cropped by ({before}, {after})"
+    );
     let a = axis as i64;
     let part = |start: i64, len: i64| x.try_narrow(a, start as usize, len as usize);
     let edge = |at: i64, len: i64| {
@@ -144,4 +199,13 @@ fn pad_samples() -> Vec<Sample> {
 }
 fn zeropad_samples() -> Vec<Sample> {
     vec![sample![randn([1, 1, 2, 2]), [1, 0, 0, 2]], sample![randn([1, 2, 2, 1]), [1, 0, 0, 2]; data_format = "NHWC"]]
+}
+fn pad_around_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3]), [1, 0], [0, 2], 1.5],
+        sample![randn([2, 3]), [-1, 1], [1, -2], 0.5],
+        sample![randn([2]), [3], [-4]],
+        sample![randn([0, 2]), [1, 1], [1, 0]],
+        sample![randn([]), Vec::<i64>::new(), Vec::<i64>::new()],
+    ]
 }

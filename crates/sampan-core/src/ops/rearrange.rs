@@ -1,7 +1,6 @@
-//! Repeating, reversing, padding, triangles and diagonals.
+//! Repeating, reversing and rolling.
 
 use super::prelude::*;
-use sampan_kernels::{arrange, copy};
 
 /// The elements in reverse order along the named axes.
 ///
@@ -51,86 +50,166 @@ fn tile(x: &Tensor, repeat_times: &[i64]) -> Result<Tensor> {
     x.try_reshape_to(apart)?.try_expand(wide)?.try_reshape_to(out)
 }
 
-/// `x` with `before[i]` and `after[i]` more elements around each axis, all `value`. Negative numbers crop.
+/// Each element `repeats` times in a row along an axis, or each its own number of times; without an axis along the
+/// flattened tensor.
 ///
 /// ```
 /// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([1i64, 2]).pad_around([1], [-1], 9).to_vec::<i64>(), [9, 1]);
+/// let x = Tensor::new([[1i64, 2], [3, 4]]);
+/// assert_eq!(x.repeat_interleave(2, 1).to_vec::<i64>(), [1, 1, 2, 2, 3, 3, 4, 4]);
+/// assert_eq!(x.repeat_interleave(&Tensor::new([0i64, 2]), 0).to_vec::<i64>(), [3, 4, 3, 4]);
 /// ```
-#[op(samples = pad_around_samples, peer = "none: internal form of pad")]
-fn pad_around(cx: &Cx, x: &Tensor, before: &[i64], after: &[i64], #[default(0)] value: Scalar) -> Result<Tensor> {
-    let rank = x.ndim();
-    ensure!(before.len() == rank && after.len() == rank, "every axis needs its two numbers");
-    // What of x is seen, where it lands, and how large the result is.
-    let (mut starts, mut lens, mut at, mut shape) = (vec![], vec![], vec![], Shape::new());
-    for i in 0..rank {
-        let (n, b, a) = (x.shape()[i] as i64, before[i], after[i]);
-        let all = n.checked_add(b).and_then(|s| s.checked_add(a)).filter(|&s| s >= 0);
-        let Some(all) = all else { bail!("axis {i} of extent {n} padded by {b} and {a} has no valid extent") };
-        let len = (n + b.min(0) + a.min(0)).max(0);
-        starts.push(if len == 0 { 0 } else { (-b).max(0) });
-        lens.push(len);
-        at.push(if len == 0 { 0 } else { b.max(0) });
-        shape.push(all as usize);
-    }
-    let steps = vec![1i64; rank];
-    let out = cx.out(&shape, x.dtype())?;
-    cx.cpu(|| {
-        let seen = x.try_view_slice(starts.as_slice(), lens.as_slice(), steps.as_slice())?.contiguous();
-        let inner = Layout::contiguous(&shape);
-        let offset: isize = at.iter().zip(&inner.strides).map(|(&a, &s)| a as isize * s).sum();
-        match_dtype!(x.dtype(), T => {
-            let mut data = out.data_mut::<T>();
-            arrange::fill(data.slice(), value.to::<T>());
-            if seen.numel() > 0 {
-                copy::scatter_strided(seen.data::<T>().slice(), data.slice(), seen.shape(), &inner.strides, offset as usize);
-            }
-        });
-        Ok(())
-    })?;
-    let from = x.shape_vec();
-    cx.grad(out, &[], move |g| {
-        let seen = g.grad().view_slice(at.as_slice(), lens.as_slice(), steps.as_slice());
-        Ok(if seen.shape() == from.as_slice() { seen } else { seen.unslice(&from, starts.as_slice(), steps.as_slice()) })
-    })
-}
-
-/// The lower triangles of the last two axes, zeros above; `diagonal` moves the border to the right.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).tril(0).to_vec::<i64>(), [1, 0, 3, 4]);
-/// ```
-#[op(inplace, samples = triangle_samples, onnx = "Trilu")]
-fn tril(cx: &Cx, x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
-    let out = triangle(cx, x, diagonal, true)?;
-    cx.grad(out, &[], move |g| Ok(g.grad().tril(diagonal)))
-}
-
-/// The upper triangles of the last two axes, zeros below; `diagonal` moves the border to the right.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).triu(0).to_vec::<i64>(), [1, 2, 0, 4]);
-/// ```
-#[op(inplace, samples = triangle_samples, onnx = "Trilu")]
-fn triu(cx: &Cx, x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
-    let out = triangle(cx, x, diagonal, false)?;
-    cx.grad(out, &[], move |g| Ok(g.grad().triu(diagonal)))
-}
-
-fn triangle(cx: &Cx, x: &Tensor, diagonal: i64, lower: bool) -> Result<Tensor> {
-    ensure!(x.ndim() >= 2, "needs at least 2 axes");
-    let (rows, cols) = (x.dim(-2), x.dim(-1));
-    let out = cx.out(x.shape(), x.dtype())?;
-    cx.cpu(|| {
-        let x = x.contiguous();
-        match_dtype!(x.dtype(), T => {
-            arrange::triangle(x.data::<T>().slice(), out.data_mut::<T>().slice(), rows, cols, diagonal, lower)
-        });
-        Ok(())
-    })?;
+#[op(samples = repeat_interleave_samples)]
+fn repeat_interleave(
+    x: &Tensor,
+    repeats: &Value,
+    #[default(None)] axis: Option<i64>,
+    #[opt(None)] output_size: Option<i64>,
+) -> Result<Tensor> {
+    let (x, axis) = match axis {
+        Some(axis) if x.ndim() > 0 => (x.clone(), resolve_axis(axis, x.ndim())?),
+        _ => (x.try_flatten(0, -1)?, 0),
+    };
+    let n = x.shape()[axis];
+    let out = match repeats {
+        Value::Int(r) => {
+            ensure!(*r >= 0, "repeats cannot be negative, got {r}");
+            let mut shape: Vec<i64> = x.shape().iter().map(|&n| n as i64).collect();
+            let mut out = shape.clone();
+            shape.insert(axis + 1, *r);
+            out[axis] = n as i64 * r;
+            x.try_unsqueeze(axis as i64 + 1)?.try_expand(shape)?.try_reshape_to(out)?
+        }
+        Value::Tensor(_) | Value::Ints(_) => {
+            let times = if let Value::Ints(list) = repeats { list.to_vec() } else { repeats_of(repeats)? };
+            ensure!(
+                times.len() == n || times.len() == 1,
+                "repeats has {} numbers, axis {axis} has extent {n}",
+                times.len()
+            );
+            ensure!(times.iter().all(|&r| r >= 0), "repeats cannot be negative, got {times:?}");
+            let times = |i: usize| times[if times.len() == 1 { 0 } else { i }] as usize;
+            let index: Vec<i64> = (0..n).flat_map(|i| std::iter::repeat_n(i as i64, times(i))).collect();
+            let len = index.len();
+            x.try_index_select(&Tensor::from_vec(index, [len]), axis as i64)?
+        }
+        other => bail!("repeats must be an int or a Tensor of ints, got {}", other.type_name()),
+    };
+    let len = out.shape()[axis] as i64;
+    ensure!(output_size.is_none_or(|n| n == len), "output_size is {output_size:?}, the repeats add up to {len}");
     Ok(out)
+}
+
+fn repeats_of(v: &Value) -> Result<Vec<i64>> {
+    match v {
+        Value::Tensor(t) => t.try_to_ints(),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// The elements moved along the axes by `shifts`; those that leave at one end come back at the other. Without an axis
+/// the flattened tensor is rolled.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1i64, 2, 3]).roll(1, ()).to_vec::<i64>(), [3, 1, 2]);
+/// ```
+#[op(samples = roll_samples)]
+fn roll(x: &Tensor, shifts: &[i64], #[default(None)] axis: Axes) -> Result<Tensor> {
+    let Some(axes) = axis.0 else {
+        ensure!(shifts.len() == 1, "without an axis there is one shift, got {shifts:?}");
+        return x.try_flatten(0, -1)?.try_roll(shifts, 0)?.try_reshape_to(x.shape());
+    };
+    ensure!(axes.len() == shifts.len(), "{} shifts for {} axes", shifts.len(), axes.len());
+    let mut out = x.clone();
+    for (&shift, &axis) in shifts.iter().zip(&axes) {
+        let a = resolve_axis(axis, x.ndim())?;
+        let n = x.shape().get(a).copied().unwrap_or(1);
+        let shift = if n == 0 { 0 } else { shift.rem_euclid(n as i64) as usize };
+        if shift > 0 {
+            let (front, back) = (out.try_narrow(axis, 0, n - shift)?, out.try_narrow(axis, n - shift, shift)?);
+            out = super::joining::try_concat(&[back, front], axis)?;
+        }
+    }
+    // A copy also where nothing moves.
+    if out.shares_memory(x) { out.try_assign() } else { Ok(out) }
+}
+
+/// A quarter turn in the plane of two axes, `k` times, from the first axis towards the second.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).rot90(1).to_vec::<i64>(), [2, 4, 1, 3]);
+/// ```
+#[op(samples = rot90_samples)]
+fn rot90(x: &Tensor, #[default(1)] k: i64, #[opt([0i64, 1])] axes: &[i64]) -> Result<Tensor> {
+    ensure!(axes.len() == 2, "axes must name two axes, got {axes:?}");
+    ensure!(x.ndim() >= 2, "needs at least 2 axes");
+    let (a, b) = (resolve_axis(axes[0], x.ndim())? as i64, resolve_axis(axes[1], x.ndim())? as i64);
+    ensure!(a != b, "axes {axes:?} name one axis twice");
+    match k.rem_euclid(4) {
+        0 => x.try_assign(),
+        1 => x.try_flip(b)?.try_swapaxes(a, b),
+        2 => x.try_flip([a, b]),
+        _ => x.try_swapaxes(a, b)?.try_flip(b),
+    }
+}
+
+/// The powers of each element as a row: `n` of them, falling unless `increasing`; `n` is the length of `x` unless given.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([2i64, 3]).vander(3).to_vec::<i64>(), [4, 2, 1, 9, 3, 1]);
+/// ```
+#[op(samples = vander_samples)]
+fn vander(x: &Tensor, #[default(None)] n: Option<i64>, #[opt(false)] increasing: bool) -> Result<Tensor> {
+    ensure!(x.ndim() == 1, "x must be a vector");
+    let n = n.unwrap_or(x.numel() as i64);
+    ensure!(n >= 0, "n cannot be negative, got {n}");
+    if n == 0 {
+        return Ok(Tensor::zeros([x.numel(), 0], x.dtype()));
+    }
+    let mut columns = vec![x.ones_like()];
+    for _ in 1..n {
+        columns.push(columns.last().map_or_else(|| x.clone(), |last| last * x));
+    }
+    if !increasing {
+        columns.reverse();
+    }
+    super::joining::try_stack(&columns, -1)
+}
+
+/// Ids of a table cut into `nshards` equal parts, seen from part `shard_id`: the position inside it, or `ignore_value`
+/// for ids of other parts.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([16i64, 1]).shard_index(20, 2, 0, -1).to_vec::<i64>(), [-1, 1]);
+/// ```
+#[op(non_diff, samples = shard_samples)]
+fn shard_index(
+    cx: &Cx,
+    input: &Tensor,
+    index_num: i64,
+    nshards: i64,
+    shard_id: i64,
+    #[default(-1)] ignore_value: i64,
+) -> Result<Tensor> {
+    ensure!(index_num > 0 && nshards > 0, "index_num and nshards must be positive, got {index_num} and {nshards}");
+    ensure!((0..nshards).contains(&shard_id), "shard_id must lie in [0, {nshards}), got {shard_id}");
+    if !input.dtype().is_int() {
+        return Err(Error::dtype(format!("ids must be integers, got {}", input.dtype())));
+    }
+    cx.cpu(|| {
+        let bad = input.try_to_ints()?.into_iter().find(|v| !(0..index_num).contains(v));
+        if let Some(bad) = bad {
+            bail!("ids must lie in [0, {index_num}), got {bad}");
+        }
+        Ok(())
+    })?;
+    let size = (index_num + nshards - 1) / nshards;
+    let local = move |v: i64| if v / size == shard_id { v % size } else { ignore_value };
+    cx.unary_number(input, real_fn!(|x| x), local)
 }
 
 fn flip_samples() -> Vec<Sample> {
@@ -150,21 +229,40 @@ fn tile_samples() -> Vec<Sample> {
         sample![randn([2]), [0]].no_peer("Paddle refuses zero"),
     ]
 }
-fn pad_around_samples() -> Vec<Sample> {
+fn repeat_interleave_samples() -> Vec<Sample> {
     vec![
-        sample![randn([2, 3]), [1, 0], [0, 2], 1.5],
-        sample![randn([2, 3]), [-1, 1], [1, -2], 0.5],
-        sample![randn([2]), [3], [-4]],
-        sample![randn([0, 2]), [1, 1], [1, 0]],
-        sample![randn([]), Vec::<i64>::new(), Vec::<i64>::new()],
+        sample![randn([2, 3]), 2],
+        sample![randn([2, 3]), 2, 0],
+        sample![randn([2, 3]), values([1i64, 0, 2], [3]), -1],
+        sample![randn([3]), values([2i64], [1]), 0].no_peer("Paddle wants a number for each"),
+        sample![randn([2, 3]), 0, 1].no_peer("Paddle refuses zero"),
     ]
 }
-fn triangle_samples() -> Vec<Sample> {
+fn roll_samples() -> Vec<Sample> {
     vec![
-        sample![randn([3, 3])],
-        sample![randn([2, 3, 4]), 1],
-        sample![randn([4, 2]), -1],
-        sample![randn([2, 3]), 7],
-        sample![randn([0, 3])],
+        sample![randn([2, 3]), 1],
+        sample![randn([2, 3]), [1, -2], [0, 1]],
+        sample![randn([2, 3]), 7, -1],
+        sample![randn([2, 3]), 3, 1],
+        sample![randn([0, 3]), 1, 0],
     ]
+}
+fn rot90_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3])],
+        sample![randn([2, 3]), 2],
+        sample![randn([2, 3, 2]), -1; axes = [1, 2]],
+        sample![randn([2, 3]), 4],
+    ]
+}
+fn vander_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([3])],
+        sample![randn([3]), 2; increasing = true],
+        sample![ints([3], 0, 5), 4],
+        sample![randn([2]), 1],
+    ]
+}
+fn shard_samples() -> Vec<Sample> {
+    vec![sample![ints([3, 1], 0, 20), 20, 2, 0], sample![ints([4, 1], 0, 7), 7, 3, 2, 9]]
 }

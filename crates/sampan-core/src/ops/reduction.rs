@@ -5,16 +5,16 @@ use sampan_kernels::reduce;
 use smallvec::SmallVec;
 
 /// Which axes go, and the shapes that result with and without them.
-struct Plan {
-    mask: SmallVec<[bool; 5]>,
-    kept: Shape,
-    out: Shape,
+pub(super) struct Plan {
+    pub mask: SmallVec<[bool; 5]>,
+    pub kept: Shape,
+    pub out: Shape,
     /// Elements that meet in one result.
-    count: usize,
+    pub count: usize,
 }
 
 impl Plan {
-    fn new(x: &Tensor, axis: &Axes, keepdim: bool) -> Result<Plan> {
+    pub fn new(x: &Tensor, axis: &Axes, keepdim: bool) -> Result<Plan> {
         let mask = axis.mask(x.ndim())?;
         let kept = Cx::reduced_shape(x.shape(), &mask, true);
         let out = Cx::reduced_shape(x.shape(), &mask, keepdim);
@@ -23,12 +23,12 @@ impl Plan {
     }
 
     /// The reduced axes, for another reduction over the same.
-    fn axes(&self) -> Vec<i64> {
+    pub fn axes(&self) -> Vec<i64> {
         (0..self.mask.len()).filter(|&i| self.mask[i]).map(|i| i as i64).collect()
     }
 
     /// Refuses to pick one of no elements, unless no result asks for it.
-    fn nonempty(&self, x: &Tensor) -> Result<()> {
+    pub fn nonempty(&self, x: &Tensor) -> Result<()> {
         let results: usize = self.out.iter().product();
         ensure!(self.count > 0 || results == 0, "has no value over an empty axis, x is {:?}", x.shape());
         Ok(())
@@ -59,7 +59,13 @@ fn sum(
     let plan = Plan::new(x, &axis, keepdim)?;
     let out = cx.out(&plan.out, dtype)?;
     cx.cpu(|| {
-        let x = x.try_cast(dtype)?;
+        if dtype == DType::Int64 && x.dtype() != dtype {
+            match_dtype!(x.dtype(), T => {
+                reduce::sum_as::<T, i64>(x.data::<T>().view(), &plan.mask, out.data_mut().slice())
+            });
+            return Ok(());
+        }
+        let x = x.in_dtype(dtype)?;
         match_dtype!(dtype, T in number => {
             reduce::sum(x.data::<T>().view(), &plan.mask, out.data_mut::<T>().slice())
         }, else => {});
@@ -92,7 +98,7 @@ fn mean(
     let plan = Plan::new(x, &axis, keepdim)?;
     let out = cx.out(&plan.out, dtype)?;
     cx.cpu(|| {
-        let x = x.try_cast(dtype)?;
+        let x = x.in_dtype(dtype)?;
         match_dtype!(dtype, T in float => {
             reduce::mean(x.data::<T>().view(), &plan.mask, out.data_mut::<T>().slice())
         }, else => {});
@@ -183,7 +189,7 @@ fn prod(
     let plan = Plan::new(x, &axis, keepdim)?;
     let out = cx.out(&plan.out, dtype)?;
     cx.cpu(|| {
-        let x = x.try_cast(dtype)?;
+        let x = x.in_dtype(dtype)?;
         match_dtype!(dtype, T in number => {
             reduce::prod(x.data::<T>().view(), &plan.mask, out.data_mut::<T>().slice())
         }, else => {});
@@ -205,7 +211,8 @@ fn product_of_others(x: &Tensor, plan: &Plan) -> Tensor {
     let mut flat: Shape = turned.shape()[..x.ndim() - plan.axes().len()].into();
     flat.push(plan.count);
     let lines = turned.reshape_to(&flat);
-    let others = super::scan::product_before(&lines, -1, false) * super::scan::product_before(&lines, -1, true);
+    let last = flat.len() - 1;
+    let others = super::scan::product_before(&lines, last, false) * super::scan::product_before(&lines, last, true);
     let mut back = vec![0i64; perm.len()];
     perm.iter().enumerate().for_each(|(i, &a)| back[a as usize] = i as i64);
     others.reshape_to(turned.shape()).transpose(back)
@@ -248,6 +255,82 @@ fn all(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: 
     truth!(cx, x, axis, keepdim, all)
 }
 
+/// How many elements over `axis` (all axes by default) are true or nonzero.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([[1.0f32, 0.0], [3.0, 4.0]]).count_nonzero(0).to_vec::<i64>(), [2, 1]);
+/// ```
+#[op(non_diff, samples = count_samples)]
+fn count_nonzero(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: bool) -> Result<Tensor> {
+    let plan = Plan::new(x, &axis, keepdim)?;
+    let out = cx.out(&plan.out, DType::Int64)?;
+    cx.cpu(|| {
+        match_dtype!(x.dtype(), T => {
+            reduce::count_nonzero(x.data::<T>().view(), &plan.mask, out.data_mut().slice())
+        });
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// 1 where `x` is a number and 0 where it is NaN, as floats.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([2.0f32, f32::NAN]).number_mask().to_vec::<f32>(), [1.0, 0.0]);
+/// ```
+#[op(non_diff, samples = nan_line, peer = "lambda x: 1 - paddle.isnan(x).astype(x.dtype)")]
+fn number_mask(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    cx.unary(x, real_fn!(|x| select(x == x, T::ONE, T::ZERO)))
+}
+
+/// `x` with a number in place of each NaN, whose gradient is zero there.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([2.0f32, f32::NAN]).fill_nan(7.0).to_vec::<f32>(), [2.0, 7.0]);
+/// ```
+#[op(samples = fill_samples, peer = "lambda x, v: paddle.nan_to_num(x, v)")]
+fn fill_nan(cx: &Cx, x: &Tensor, value: f64) -> Result<Tensor> {
+    let out = cx.unary(x, real_fn!([value: f64] |x| select(x == x, x, T::of(value))))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).number_mask()))
+}
+
+/// The sum over `axis` (all axes by default) of what is not NaN.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1.0f32, f32::NAN, 2.0]).nansum(()).to_f64(), 3.0);
+/// ```
+#[op(samples = nansum_samples, amp = "black")]
+fn nansum(
+    x: &Tensor,
+    #[default(None)] axis: Axes,
+    #[opt(None)] dtype: Option<DType>,
+    #[opt(false)] keepdim: bool,
+) -> Result<Tensor> {
+    let x = if x.dtype().is_float() { x.try_fill_nan(0.0)? } else { x.clone() };
+    let opts = SumOpts::new().keepdim(keepdim);
+    x.try_sum_with(axis, if let Some(d) = dtype { opts.dtype(d) } else { opts })
+}
+
+/// The mean over `axis` (all axes by default) of what is not NaN; NaN where there is nothing else.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1.0f32, f32::NAN, 2.0]).nanmean(()).to_f64(), 1.5);
+/// ```
+#[op(samples = nan_samples, amp = "black")]
+fn nanmean(x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: bool) -> Result<Tensor> {
+    if !x.dtype().is_float() {
+        return x.try_mean_with(axis, MeanOpts::new().keepdim(keepdim));
+    }
+    let opts = || SumOpts::new().keepdim(keepdim);
+    let count = x.try_number_mask()?.try_sum_with(&axis, opts())?;
+    x.try_fill_nan(0.0)?.try_sum_with(&axis, opts())?.try_divide(count)
+}
+
 /// `ln Σ eˣ` over `axis` (all axes by default), without overflow.
 ///
 /// ```
@@ -260,7 +343,7 @@ fn logsumexp(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] kee
     let plan = Plan::new(x, &axis, keepdim)?;
     let out = cx.out(&plan.out, dtype)?;
     cx.cpu(|| {
-        let x = x.try_cast(dtype)?;
+        let x = x.in_dtype(dtype)?;
         match_dtype!(dtype, T in float => {
             reduce::logsumexp(x.data::<T>().view(), &plan.mask, out.data_mut::<T>().slice())
         }, else => {});
@@ -270,78 +353,6 @@ fn logsumexp(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] kee
         let shares = (g.saved(0) - g.output(0).reshape_to(&plan.kept)).exp();
         Ok(shares * g.grad().reshape_to(&plan.kept))
     })
-}
-
-/// The variance over `axis` (all axes by default): the sum of squared distances from the mean over `n - correction`.
-/// `unbiased` sets the correction to 1 or 0. Integers give the default float.
-///
-/// ```
-/// # use sampan_core::{Tensor, ops::reduction::VarOpts};
-/// let x = Tensor::new([1.0f32, 2.0, 3.0, 4.0]);
-/// assert_eq!(x.var_with((), VarOpts::new().unbiased(false)).to_f64(), 1.25);
-/// ```
-#[op(samples = var_samples, amp = "black")]
-fn var(
-    cx: &Cx,
-    x: &Tensor,
-    #[default(None)] axis: Axes,
-    #[opt(None)] unbiased: Option<bool>,
-    #[opt(false)] keepdim: bool,
-    #[opt(1.0)] correction: f64,
-) -> Result<Tensor> {
-    let correction = unbiased.map_or(correction, |u| u as u8 as f64);
-    let plan = Plan::new(x, &axis, keepdim)?;
-    let out = variance(cx, x, &plan, correction)?;
-    cx.grad(out, &[x], move |g| {
-        let deviation = deviation(g.saved(0), &plan);
-        Ok(deviation * (g.grad().reshape_to(&plan.kept) * (2.0 / freedom(&plan, correction))))
-    })
-}
-
-/// The standard deviation over `axis` (all axes by default): the root of `var`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([[1.0f32, 3.0, 5.0]]).std(1).to_vec::<f32>(), [2.0]);
-/// ```
-#[op(samples = std_samples, amp = "black")]
-fn std(
-    cx: &Cx,
-    x: &Tensor,
-    #[default(None)] axis: Axes,
-    #[opt(true)] unbiased: bool,
-    #[opt(false)] keepdim: bool,
-) -> Result<Tensor> {
-    let correction = unbiased as u8 as f64;
-    let plan = Plan::new(x, &axis, keepdim)?;
-    let out = cx.unary(&variance(cx, x, &plan, correction)?, real_fn!(|x| x.sqrt()))?;
-    cx.grad_from_output(out, &[x], move |g| {
-        let slope = g.grad() / (g.output(0) * freedom(&plan, correction));
-        Ok(deviation(g.saved(0), &plan) * slope.reshape_to(&plan.kept))
-    })
-}
-
-/// What a sum of squares is divided by; zero where the correction leaves nothing.
-fn freedom(plan: &Plan, correction: f64) -> f64 {
-    (plan.count as f64 - correction).max(0.0)
-}
-
-/// The distances from the mean.
-fn deviation(x: &Tensor, plan: &Plan) -> Tensor {
-    x - x.mean_with(plan.axes(), MeanOpts::new().keepdim(true))
-}
-
-fn variance(cx: &Cx, x: &Tensor, plan: &Plan, correction: f64) -> Result<Tensor> {
-    let dtype = to_float(x.dtype());
-    let out = cx.out(&plan.out, dtype)?;
-    cx.cpu(|| {
-        let x = x.try_cast(dtype)?;
-        match_dtype!(dtype, T in float => {
-            reduce::variance(x.data::<T>().view(), &plan.mask, freedom(plan, correction), out.data_mut::<T>().slice())
-        }, else => {});
-        Ok(())
-    })?;
-    Ok(out)
 }
 
 /// Reductions over one axis, several, all; kept and not; with empty and 0-d inputs.
@@ -390,20 +401,31 @@ pub(crate) fn truth_samples() -> Vec<Sample> {
         sample![bools([0, 3]), 0],
     ]
 }
-fn var_samples() -> Vec<Sample> {
+fn count_samples() -> Vec<Sample> {
+    let mut samples = truth_samples();
+    samples.push(sample![values(vec![1.0f32, 0.0, f32::NAN, -2.0], [2, 2]), 0]);
+    samples
+}
+fn nans() -> Tensor {
+    values(vec![1.5f32, f32::NAN, -0.5, 2.0, f32::NAN, f32::NAN], [2, 3])
+}
+fn nan_line() -> Vec<Sample> {
+    vec![sample![nans()], sample![randn([])]]
+}
+fn fill_samples() -> Vec<Sample> {
+    vec![sample![nans(), 3.0].no_grad("differences of NaN"), sample![randn([2]), 0.0]]
+}
+fn nan_samples() -> Vec<Sample> {
     vec![
-        sample![randn([2, 3])],
-        sample![randn([2, 3, 4]), 1; unbiased = false],
-        sample![randn([2, 3, 4]), [0, -1]; keepdim = true],
-        sample![randn([5]), 0; correction = 2.0],
-        sample![randn([0, 3]), 1],
+        sample![nans()].no_grad("differences of NaN"),
+        sample![nans(), 0].no_grad("differences of NaN"),
+        sample![randn([2, 3, 2]), [0, -1]; keepdim = true],
+        sample![randn([])],
     ]
 }
-fn std_samples() -> Vec<Sample> {
-    vec![
-        sample![randn([2, 3])],
-        sample![randn([2, 3, 4]), 1; unbiased = false],
-        sample![randn([2, 3, 4]), [0, -1]; keepdim = true],
-        sample![randn([0, 3]), 1],
-    ]
+fn nansum_samples() -> Vec<Sample> {
+    let mut samples = nan_samples();
+    samples.push(sample![ints([2, 3], 0, 9), 1]);
+    samples.push(sample![randn([2, 3]), 1; dtype = DType::Float64]);
+    samples
 }

@@ -14,24 +14,42 @@ impl Tensor {
     }
 }
 
-/// The tensor and axis a scan works on: without an axis all elements in a row, and a 0-d tensor as one of them.
-fn line_up(x: &Tensor, axis: Option<i64>) -> Result<(Tensor, usize)> {
-    match axis {
-        None => Ok((x.try_reshape_to([x.numel()])?, 0)),
-        Some(a) => {
-            let a = resolve_axis(a, x.ndim())?;
-            Ok((if x.ndim() == 0 { x.try_reshape_to([1])? } else { x.clone() }, a))
-        }
+/// What a scan works on: without an axis all elements in a row; a 0-d tensor is one of them.
+struct Line {
+    /// The input seen with an axis to run along.
+    shape: Shape,
+    at: usize,
+    /// Extents at and after that axis.
+    n: usize,
+    inner: usize,
+    out: Shape,
+}
+
+impl Line {
+    fn new(x: &Tensor, axis: Option<i64>) -> Result<Line> {
+        let flat = Shape::from_slice(&[x.numel()]);
+        let (shape, at, out) = match axis {
+            None => (flat.clone(), 0, flat),
+            Some(a) if x.ndim() == 0 => (flat, resolve_axis(a, 0)?, x.shape_vec()),
+            Some(a) => (x.shape_vec(), resolve_axis(a, x.ndim())?, x.shape_vec()),
+        };
+        let axis = Axis::of(&shape, at);
+        Ok(Line { shape, at, n: axis.n, inner: axis.inner, out })
+    }
+
+    /// A gradient formula, written for a tensor with the axis, under the shapes of output and input.
+    fn back(&self, x: &[usize], g: &Tensor, formula: impl FnOnce(&Tensor) -> Tensor) -> Tensor {
+        formula(&g.reshape_to(&self.shape)).reshape_to(x)
     }
 }
 
-/// The dtype that sums and products of small integers are kept in.
-fn wide(dtype: Option<DType>, x: &Tensor) -> Result<DType> {
+/// The dtype of running sums and products: bool and, where `widen`, small integers are kept in int64.
+fn wide(dtype: Option<DType>, x: &Tensor, widen: bool) -> Result<DType> {
     match dtype {
         Some(DType::Bool) => Err(Error::dtype("cannot add up in bool").hint("leave dtype out to add up in int64")),
         Some(d) => Ok(d),
-        None if x.dtype().is_float() => Ok(x.dtype()),
-        None => Ok(DType::Int64),
+        None if x.dtype() == DType::Bool || (widen && x.dtype().is_int()) => Ok(DType::Int64),
+        None => Ok(x.dtype()),
     }
 }
 
@@ -44,34 +62,184 @@ fn wide(dtype: Option<DType>, x: &Tensor) -> Result<DType> {
 /// assert_eq!(x.cumsum(None).to_vec::<f32>(), [1.0, 3.0, 6.0, 10.0]);
 /// ```
 #[op(inplace, samples = cumsum_samples, amp = "black")]
-fn cumsum(x: &Tensor, #[default(None)] axis: Option<i64>, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
-    let (line, axis_at) = line_up(x, axis)?;
-    let out = line.try_cast(wide(dtype, x)?)?.try_running_sum(axis_at as i64)?;
-    if axis.is_some() { out.try_reshape_to(x.shape()) } else { Ok(out) }
-}
-
-/// The running sum along one axis; `cumsum` comes down to it.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([1i64, 2, 3]).running_sum(0).to_vec::<i64>(), [1, 3, 6]);
-/// ```
-#[op(samples = along_samples, peer = "lambda x, axis: paddle.cumsum(x, axis)", amp = "black")]
-fn running_sum(cx: &Cx, x: &Tensor, axis: i64) -> Result<Tensor> {
-    ensure!(x.ndim() > 0, "a 0-d tensor has no axis to run along");
-    let axis = resolve_axis(axis, x.ndim())?;
-    if x.dtype() == DType::Bool {
-        return Err(Error::dtype("cannot add up in bool"));
-    }
-    let out = cx.out(x.shape(), x.dtype())?;
+fn cumsum(cx: &Cx, x: &Tensor, #[default(None)] axis: Option<i64>, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
+    let (line, dtype) = (Line::new(x, axis)?, wide(dtype, x, true)?);
+    let out = cx.out(&line.out, dtype)?;
     cx.cpu(|| {
-        let (x, line) = (x.contiguous(), Axis::of(x.shape(), axis));
-        match_dtype!(x.dtype(), T in number => {
+        let x = x.try_cast(dtype)?.contiguous();
+        match_dtype!(dtype, T in number => {
             scan::cumsum(x.data::<T>().slice(), out.data_mut::<T>().slice(), line.n, line.inner)
         }, else => {});
         Ok(())
     })?;
-    cx.grad(out, &[], move |g| Ok(g.grad().reversed(axis).running_sum(axis as i64).reversed(axis)))
+    let (shape, from) = (x.shape_vec(), x.dtype());
+    cx.grad(out, &[], move |g| {
+        let at = line.at;
+        Ok(line.back(&shape, &g.grad().cast(from), |g| g.reversed(at).cumsum(at as i64).reversed(at)))
+    })
+}
+
+/// The running product along `dim`; without one, of all elements in a row. Its gradient is exact at zeros too.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1.0f32, 2.0, 3.0]).cumprod(0).to_vec::<f32>(), [1.0, 2.0, 6.0]);
+/// ```
+#[op(inplace, samples = cumprod_samples, amp = "black", alias(axis = dim))]
+fn cumprod(cx: &Cx, x: &Tensor, #[default(None)] dim: Option<i64>, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
+    let (line, dtype) = (Line::new(x, dim)?, wide(dtype, x, false)?);
+    let out = cx.out(&line.out, dtype)?;
+    cx.cpu(|| {
+        let x = x.try_cast(dtype)?.contiguous();
+        match_dtype!(dtype, T in number => {
+            scan::cumprod(x.data::<T>().slice(), out.data_mut::<T>().slice(), line.n, line.inner)
+        }, else => {});
+        Ok(())
+    })?;
+    cx.grad(out, &[x], move |g| {
+        let (x, g) = (g.saved(0), g.grad().cast(g.saved(0).dtype()));
+        Ok(line.back(x.shape(), &g, |g| {
+            // Behind each element: r[k] = g[k] + x[k + 1] * r[k + 1]; the product before it is the rest.
+            let (x, at) = (x.reshape_to(&line.shape), line.at);
+            let r = delayed(&x.reversed(at), at).linear_recurrence(&g.reversed(at), at as i64).reversed(at);
+            r * product_before(&x, at, false)
+        }))
+    })
+}
+
+/// The running `ln Σ eˣ` along `axis`; without one, of all elements in a row.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1000.0f32, -5.0]).logcumsumexp(0).to_vec::<f32>(), [1000.0, 1000.0]);
+/// ```
+#[op(samples = along_samples, amp = "black")]
+fn logcumsumexp(
+    cx: &Cx,
+    x: &Tensor,
+    #[default(None)] axis: Option<i64>,
+    #[opt(None)] dtype: Option<DType>,
+) -> Result<Tensor> {
+    let dtype = dtype.unwrap_or(to_float(x.dtype()));
+    if !dtype.is_float() {
+        return Err(Error::dtype(format!("a logarithm is no {dtype}")).hint("leave dtype out, or pass a float"));
+    }
+    let line = Line::new(x, axis)?;
+    let out = cx.out(&line.out, dtype)?;
+    cx.cpu(|| {
+        let x = x.try_cast(dtype)?.contiguous();
+        match_dtype!(dtype, T in float => {
+            scan::logcumsumexp(x.data::<T>().slice(), out.data_mut::<T>().slice(), line.n, line.inner)
+        }, else => {});
+        Ok(())
+    })?;
+    cx.grad_from_output(out, &[x], move |g| {
+        let (x, out) = (g.saved(0).cast(dtype), g.output(0).reshape_to(&line.shape));
+        let dx = line.back(x.shape(), &g.grad(), |g| {
+            // r[k] = Σ g[j] e^(out[k] - out[j]) over j ≥ k, whose factors e^(out[k] - out[k + 1]) stay below one.
+            let (at, last) = (line.at, line.n.max(1) - 1);
+            let turned = out.reversed(at);
+            let part = |from: usize| crate::error::unwrap(turned.try_narrow(at as i64, from, last));
+            let falls = if line.n == 0 { turned.clone() } else { delayed_into(&(part(1) - part(0)).exp(), &line.shape, at) };
+            let r = falls.linear_recurrence(&g.reversed(at), at as i64).reversed(at);
+            r * (x.reshape_to(&line.shape) - &out).exp()
+        });
+        Ok(dx.cast(g.saved(0).dtype()))
+    })
+}
+
+/// Cummax and cummin: values, and where they were met last.
+macro_rules! running_extreme {
+    ($cx:ident, $x:ident, $axis:ident, $dtype:ident, $kernel:ident) => {{
+        if !matches!($dtype, DType::Int32 | DType::Int64) {
+            return Err(Error::dtype(format!("a position is int32 or int64, not {}", $dtype)));
+        }
+        let line = Line::new($x, $axis)?;
+        let (values, indices) = ($cx.out(&line.out, $x.dtype())?, $cx.out(&line.out, DType::Int64)?);
+        $cx.cpu(|| {
+            let x = $x.contiguous();
+            let mut at = indices.data_mut::<i64>();
+            match_dtype!(x.dtype(), T in number => {
+                let mut out = values.data_mut::<T>();
+                scan::$kernel(x.data::<T>().slice(), out.slice(), at.slice(), line.n, line.inner)
+            }, else => return Err(Error::dtype("truth values have no order here").hint("cast to uint8 first")));
+            Ok(())
+        })?;
+        let indices = indices.try_cast($dtype)?;
+        let shape = $x.shape_vec();
+        $cx.grad_from_output((values, indices), &[], move |g| {
+            let indices = g.output(1).reshape_to(&line.shape);
+            let back = line.back(&shape, &g.grad(), |d| d.untake_along(&indices, line.at as i64, &line.shape));
+            Ok(back)
+        })
+    }};
+}
+
+/// The running maximum along `axis` (without one, of all elements in a row) and where it was met last.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let (values, indices) = Tensor::new([1.0f32, 3.0, 2.0]).cummax(0);
+/// assert_eq!(values.to_vec::<f32>(), [1.0, 3.0, 3.0]);
+/// assert_eq!(indices.to_vec::<i64>(), [0, 1, 1]);
+/// ```
+#[op(samples = extreme_samples)]
+fn cummax(
+    cx: &Cx,
+    x: &Tensor,
+    #[default(None)] axis: Option<i64>,
+    #[opt(DType::Int64)] dtype: DType,
+) -> Result<(Tensor, Tensor)> {
+    running_extreme!(cx, x, axis, dtype, cummax)
+}
+
+/// The running minimum along `axis` (without one, of all elements in a row) and where it was met last.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let (values, indices) = Tensor::new([2.0f32, 3.0, 1.0]).cummin(0);
+/// assert_eq!(values.to_vec::<f32>(), [2.0, 2.0, 1.0]);
+/// assert_eq!(indices.to_vec::<i64>(), [0, 0, 2]);
+/// ```
+#[op(samples = extreme_samples)]
+fn cummin(
+    cx: &Cx,
+    x: &Tensor,
+    #[default(None)] axis: Option<i64>,
+    #[opt(DType::Int64)] dtype: DType,
+) -> Result<(Tensor, Tensor)> {
+    running_extreme!(cx, x, axis, dtype, cummin)
+}
+
+/// The `n`-th differences of neighbours along `axis`, with `prepend` and `append` joined on before. Truth values give
+/// where they change.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1i64, 4, 9, 16]).diff(2).to_vec::<i64>(), [2, 2]);
+/// ```
+#[op(samples = diff_samples)]
+fn diff(
+    x: &Tensor,
+    #[default(1)] n: i64,
+    #[opt(-1)] axis: i64,
+    #[opt(None)] prepend: Option<&Tensor>,
+    #[opt(None)] append: Option<&Tensor>,
+) -> Result<Tensor> {
+    ensure!(x.ndim() > 0, "a 0-d tensor has no neighbours");
+    ensure!(n >= 1, "n must be at least 1, got {n}");
+    let axis = resolve_axis(axis, x.ndim())?;
+    let parts: Vec<Tensor> = [prepend, Some(x), append].into_iter().flatten().cloned().collect();
+    let mut out = if parts.len() == 1 { x.clone() } else { crate::ops::joining::try_concat(&parts, axis as i64)? };
+    for _ in 0..n {
+        let last = out.shape()[axis].max(1) - 1;
+        let step = |from: usize| out.try_narrow(axis as i64, from.min(out.shape()[axis]), last);
+        out = step(1)?.try_subtract(step(0)?)?;
+        if last == 0 {
+            break;
+        }
+    }
+    Ok(out)
 }
 
 /// `s[k] = a[k] * s[k - 1] + b[k]` along one axis, from `s = 0`: discounted sums, and what gradients of running products
@@ -107,44 +275,74 @@ fn linear_recurrence(cx: &Cx, a: &Tensor, b: &Tensor, axis: i64) -> Result<Tenso
 
 /// Every element one place later along an axis, a zero in front.
 fn delayed(x: &Tensor, axis: usize) -> Tensor {
-    let n = x.shape()[axis];
-    if n == 0 {
-        return x.clone();
+    match x.shape()[axis] {
+        0 => x.clone(),
+        n => delayed_into(&crate::error::unwrap(x.try_narrow(axis as i64, 0, n - 1)), x.shape(), axis),
     }
-    let mut starts = vec![0i64; x.ndim()];
+}
+
+/// Elements one place later along an axis of a tensor of `shape`, which is one longer there; a zero in front.
+fn delayed_into(x: &Tensor, shape: &[usize], axis: usize) -> Tensor {
+    let mut starts = vec![0i64; shape.len()];
     starts[axis] = 1;
-    let kept = crate::error::unwrap(x.try_narrow(axis as i64, 0, n - 1));
-    kept.unslice(x.shape(), starts, vec![1i64; x.ndim()])
+    x.unslice(shape, starts, vec![1i64; shape.len()])
 }
 
 /// For each element the product of those before it along `axis` (behind it, with `reverse`); 1 for the first.
-pub(super) fn product_before(x: &Tensor, axis: i64, reverse: bool) -> Tensor {
-    let axis = crate::error::unwrap(resolve_axis(axis, x.ndim()));
-    let turn = |t: &Tensor| if reverse { t.reversed(axis) } else { t.clone() };
+pub(super) fn product_before(x: &Tensor, axis: usize, reverse: bool) -> Tensor {
     if x.numel() == 0 {
         return x.clone();
     }
+    let turn = |t: &Tensor| if reverse { t.reversed(axis) } else { t.clone() };
     let mut first = x.shape_vec();
     first[axis] = 1;
-    let one = Tensor::zeros(&first, x.dtype()) + 1.0;
-    let (start, step) = (vec![0i64; x.ndim()], vec![1i64; x.ndim()]);
-    let start = one.unslice(x.shape(), start, step);
+    let one = Tensor::zeroed(&first, x.dtype(), x.device()) + 1.0;
+    let start = one.unslice(x.shape(), vec![0i64; x.ndim()], vec![1i64; x.ndim()]);
     turn(&delayed(&turn(x), axis).linear_recurrence(&start, axis as i64))
 }
 
 fn along_samples() -> Vec<Sample> {
-    vec![sample![randn([2, 3]), 0], sample![randn([2, 3, 2]), 1], sample![randn([4]), -1], sample![randn([0, 2]), 0]]
-}
-fn cumsum_samples() -> Vec<Sample> {
     vec![
         sample![randn([2, 3])],
         sample![randn([2, 3, 2]), 1],
         sample![randn([2, 3]), -1],
-        sample![ints([2, 3], 0, 9), 0],
         sample![randn([])],
         sample![randn([]), 0],
         sample![randn([0, 2]), 1],
-        sample![randn([3]), 0; dtype = DType::Float64],
+        sample![randn([0, 2]), 0],
+    ]
+}
+fn cumsum_samples() -> Vec<Sample> {
+    let mut samples = along_samples();
+    samples.push(sample![ints([2, 3], 0, 9), 0]);
+    samples.push(sample![randn([3]), 0; dtype = DType::Float64]);
+    samples
+}
+fn cumprod_samples() -> Vec<Sample> {
+    let mut samples = along_samples();
+    samples.push(sample![ints([2, 3], 0, 9), 0]);
+    samples.push(sample![values(vec![1.5f32, 0.0, 2.0, 0.0, 3.0, -1.0], [6]), 0]);
+    samples
+}
+fn extreme_samples() -> Vec<Sample> {
+    vec![
+        sample![distinct([2, 3])],
+        sample![distinct([2, 4, 2]), 1],
+        sample![distinct([3, 2]), 0; dtype = DType::Int32],
+        sample![distinct([])],
+        sample![ints([2, 6], 0, 4), -1],
+        sample![distinct([0, 2]), 0].no_peer("Paddle refuses empty tensors"),
+    ]
+}
+fn diff_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 4])],
+        sample![randn([2, 5]), 2],
+        sample![randn([3, 2]), 1; axis = 0],
+        sample![randn([2, 3]); prepend = randn([2, 1]), append = randn([2, 2])],
+        sample![ints([2, 4], 0, 9)],
+        sample![bools([6])],
+        sample![randn([2, 3]), 5],
     ]
 }
 fn recurrence_samples() -> Vec<Sample> {

@@ -75,7 +75,7 @@ fn reshape_to(cx: &Cx, x: &Tensor, shape: &[i64]) -> Result<Tensor> {
 }
 
 /// The extents a reshape asks for, with -1 and 0 worked out.
-fn reshape_target(from: &[usize], to: &[i64]) -> Result<Shape> {
+pub(crate) fn reshape_target(from: &[usize], to: &[i64]) -> Result<Shape> {
     let numel: usize = from.iter().product();
     let mut shape = Shape::new();
     let mut free = None;
@@ -111,7 +111,7 @@ fn reshape_target(from: &[usize], to: &[i64]) -> Result<Shape> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2, 3]]).transpose([1, 0]).shape(), [3, 1]);
 /// ```
-#[op(inplace, samples = transpose_samples, onnx = "Transpose")]
+#[op(inplace, samples = transpose_samples, onnx = "Transpose", also("permute"), alias(dims = perm))]
 fn transpose(cx: &Cx, x: &Tensor, perm: &[i64]) -> Result<Tensor> {
     ensure!(perm.len() == x.ndim(), "perm {perm:?} must name all {} axes once", x.ndim());
     let mut order = Shape::new();
@@ -177,6 +177,7 @@ fn expand(cx: &Cx, x: &Tensor, shape: &[i64]) -> Result<Tensor> {
         ensure!(have == want || have == 1, "axis {i} has extent {have} and cannot be expanded to {want}");
         target.push(want);
     }
+    crate::shape::checked_numel(&target)?;
     let out = x.view(x.layout().broadcast_to(&target));
     let from = x.shape_vec();
     cx.grad(out, &[], move |g| Ok(super::elementwise::sum_to(&g.grad(), &from)))
@@ -209,6 +210,193 @@ fn unsqueeze(x: &Tensor, axis: &[i64]) -> Result<Tensor> {
         shape.insert(a, 1);
     }
     x.try_reshape_to(shape)
+}
+
+/// The axes from `start_axis` to `stop_axis` merged into one; a 0-d tensor becomes a vector of one element.
+///
+/// ```
+/// # use sampan_core::{DType, Tensor};
+/// assert_eq!(Tensor::zeros([2, 3, 4], DType::Float32).flatten(1, -1).shape(), [2, 12]);
+/// ```
+#[op(inplace, samples = flatten_samples, also("ravel"), alias(start_dim = start_axis, end_dim = stop_axis))]
+fn flatten(x: &Tensor, #[default(0)] start_axis: i64, #[default(-1)] stop_axis: i64) -> Result<Tensor> {
+    let (start, stop) = (resolve_axis(start_axis, x.ndim())?, resolve_axis(stop_axis, x.ndim())?);
+    ensure!(start <= stop, "start_axis {start_axis} lies after stop_axis {stop_axis}");
+    let shape = x.shape();
+    let merged = shape.get(start..=stop).map_or(1, |s| s.iter().product());
+    let tail = shape.get(stop + 1..).unwrap_or_default();
+    x.try_reshape_to([&shape[..start], &[merged], tail].concat())
+}
+
+/// Axes moved to other places; the others keep their order.
+///
+/// ```
+/// # use sampan_core::{DType, Tensor};
+/// assert_eq!(Tensor::zeros([2, 3, 4], DType::Float32).moveaxis(0, 2).shape(), [3, 4, 2]);
+/// ```
+#[op(samples = moveaxis_samples, also("movedim"))]
+fn moveaxis(x: &Tensor, source: &[i64], destination: &[i64]) -> Result<Tensor> {
+    ensure!(source.len() == destination.len(), "source {source:?} and destination {destination:?} differ in length");
+    let rank = x.ndim();
+    let mut perm: Vec<Option<i64>> = vec![None; rank];
+    let mut left: Vec<i64> = (0..rank as i64).collect();
+    for (&s, &d) in source.iter().zip(destination) {
+        let (s, d) = (resolve_axis(s, rank)? as i64, resolve_axis(d, rank)?);
+        if rank == 0 {
+            continue;
+        }
+        ensure!(left.contains(&s), "source {source:?} names axis {s} twice");
+        ensure!(perm[d].is_none(), "destination {destination:?} names axis {d} twice");
+        left.retain(|&a| a != s);
+        perm[d] = Some(s);
+    }
+    let mut left = left.into_iter();
+    x.try_transpose(perm.into_iter().map(|p| p.or_else(|| left.next()).unwrap_or_default()).collect::<Vec<i64>>())
+}
+
+/// One axis taken apart into several, whose product is its extent; one of them may be -1.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1i64, 2, 3, 4]).unflatten(0, [2, -1]).shape(), [2, 2]);
+/// ```
+#[op(samples = unflatten_samples)]
+fn unflatten(x: &Tensor, axis: i64, shape: &[i64]) -> Result<Tensor> {
+    ensure!(x.ndim() > 0, "a 0-d tensor has no axis to take apart");
+    let axis = resolve_axis(axis, x.ndim())?;
+    ensure!(
+        !shape.is_empty() && !shape.contains(&0),
+        "shape {shape:?} must hold positive extents, one of them may be -1"
+    );
+    let parts = reshape_target(&x.shape()[axis..=axis], shape)?;
+    x.try_reshape_to([&x.shape()[..axis], &parts, &x.shape()[axis + 1..]].concat())
+}
+
+/// Two axes exchanged.
+///
+/// ```
+/// # use sampan_core::{DType, Tensor};
+/// assert_eq!(Tensor::zeros([2, 3, 4], DType::Float32).swapaxes(0, 2).shape(), [4, 3, 2]);
+/// ```
+#[op(samples = swapaxes_samples, also("swapdims"), alias(dim0 = axis0, dim1 = axis1))]
+fn swapaxes(x: &Tensor, axis0: i64, axis1: i64) -> Result<Tensor> {
+    let (a, b) = (resolve_axis(axis0, x.ndim())?, resolve_axis(axis1, x.ndim())?);
+    let mut perm: Vec<i64> = (0..x.ndim() as i64).collect();
+    if a != b {
+        perm.swap(a, b);
+    }
+    x.try_transpose(perm)
+}
+
+/// The last two axes exchanged.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).matrix_transpose().to_vec::<i64>(), [1, 3, 2, 4]);
+/// ```
+#[op(samples = matrix_transpose_samples, also("linalg.matrix_transpose"))]
+fn matrix_transpose(x: &Tensor) -> Result<Tensor> {
+    ensure!(x.ndim() >= 2, "needs at least 2 axes");
+    x.try_swapaxes(-1, -2)
+}
+
+/// `x` expanded to the shape of `y`.
+///
+/// ```
+/// # use sampan_core::{DType, Tensor};
+/// let y = Tensor::zeros([2, 2], DType::Float32);
+/// assert_eq!(Tensor::new([1i64, 2]).expand_as(&y).to_vec::<i64>(), [1, 2, 1, 2]);
+/// ```
+#[op(samples = expand_as_samples)]
+fn expand_as(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    x.try_expand(y.shape())
+}
+
+/// The tensors expanded to the shape they broadcast to.
+///
+/// ```
+/// # use sampan_core::{Tensor, ops::shape::broadcast_tensors};
+/// let both = broadcast_tensors(&[Tensor::new([[1i64], [2]]), Tensor::new([3i64, 4])]);
+/// assert_eq!(both[0].to_vec::<i64>(), [1, 1, 2, 2]);
+/// ```
+#[op(samples = broadcast_tensors_samples, alias(inputs = input))]
+fn broadcast_tensors(input: &[Tensor]) -> Result<Vec<Tensor>> {
+    ensure!(!input.is_empty(), "needs at least one tensor");
+    let shape = input.iter().try_fold(Shape::new(), |shape, t| broadcast(&shape, t.shape()))?;
+    input.iter().map(|t| t.try_expand(&shape)).collect()
+}
+
+/// Views at every position of an axis, which goes away.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).unbind(1)[0].to_vec::<i64>(), [1, 3]);
+/// ```
+#[op(samples = unbind_samples)]
+fn unbind(x: &Tensor, #[default(0)] axis: i64) -> Result<Vec<Tensor>> {
+    ensure!(x.ndim() > 0, "a 0-d tensor has no axis to take apart");
+    let n = x.shape()[resolve_axis(axis, x.ndim())?];
+    // Through `split_at`, so that the gradient is one concatenation.
+    x.try_split_at(vec![1i64; n], axis)?.iter().map(|t| t.try_squeeze(axis)).collect()
+}
+
+/// Views at every position of an axis, which goes away; `num`, if given, must be its extent.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).unstack(0, None)[1].to_vec::<i64>(), [3, 4]);
+/// ```
+#[op(samples = unbind_samples)]
+fn unstack(x: &Tensor, #[default(0)] axis: i64, #[default(None)] num: Option<i64>) -> Result<Vec<Tensor>> {
+    let parts = x.try_unbind(axis)?;
+    ensure!(num.is_none_or(|n| n == parts.len() as i64), "num is {num:?}, axis {axis} has extent {}", parts.len());
+    Ok(parts)
+}
+
+/// Each tensor with at least one axis.
+///
+/// ```
+/// # use sampan_core::{Tensor, ops::shape::atleast_1d};
+/// assert_eq!(atleast_1d(&[Tensor::new(3i64)]).0[0].shape(), [1]);
+/// ```
+#[op(samples = atleast_samples)]
+fn atleast_1d(inputs: &[Tensor]) -> Result<Varying> {
+    at_least(inputs, |s| if s.is_empty() { vec![1] } else { s.to_vec() })
+}
+
+/// Each tensor with at least two axes; a vector becomes a row.
+///
+/// ```
+/// # use sampan_core::{Tensor, ops::shape::atleast_2d};
+/// assert_eq!(atleast_2d(&[Tensor::new([3i64, 4])]).0[0].shape(), [1, 2]);
+/// ```
+#[op(samples = atleast_samples)]
+fn atleast_2d(inputs: &[Tensor]) -> Result<Varying> {
+    at_least(inputs, |s| match s {
+        [] => vec![1, 1],
+        &[n] => vec![1, n],
+        s => s.to_vec(),
+    })
+}
+
+/// Each tensor with at least three axes; a vector of n elements becomes `[1, n, 1]`, a matrix `[m, n, 1]`.
+///
+/// ```
+/// # use sampan_core::{Tensor, ops::shape::atleast_3d};
+/// assert_eq!(atleast_3d(&[Tensor::new([3i64, 4])]).0[0].shape(), [1, 2, 1]);
+/// ```
+#[op(samples = atleast_samples)]
+fn atleast_3d(inputs: &[Tensor]) -> Result<Varying> {
+    at_least(inputs, |s| match s {
+        [] => vec![1, 1, 1],
+        &[n] => vec![1, n, 1],
+        &[m, n] => vec![m, n, 1],
+        s => s.to_vec(),
+    })
+}
+
+fn at_least(inputs: &[Tensor], shape: impl Fn(&[usize]) -> Vec<usize>) -> Result<Varying> {
+    Ok(Varying(inputs.iter().map(|t| t.try_reshape_to(shape(t.shape()))).collect::<Result<_>>()?))
 }
 
 fn cast_samples() -> Vec<Sample> {
@@ -252,49 +440,6 @@ fn squeeze_samples() -> Vec<Sample> {
 fn unsqueeze_samples() -> Vec<Sample> {
     vec![sample![randn([2, 3]), [0, 2]], sample![randn([]), 0], sample![randn([0, 3]), -1]]
 }
-
-/// The axes from `start_axis` to `stop_axis` merged into one; a 0-d tensor becomes a vector of one element.
-///
-/// ```
-/// # use sampan_core::{DType, Tensor};
-/// assert_eq!(Tensor::zeros([2, 3, 4], DType::Float32).flatten(1, -1).shape(), [2, 12]);
-/// ```
-#[op(inplace, samples = flatten_samples, alias(start_dim = start_axis, end_dim = stop_axis))]
-fn flatten(x: &Tensor, #[default(0)] start_axis: i64, #[default(-1)] stop_axis: i64) -> Result<Tensor> {
-    let (start, stop) = (resolve_axis(start_axis, x.ndim())?, resolve_axis(stop_axis, x.ndim())?);
-    ensure!(start <= stop, "start_axis {start_axis} lies after stop_axis {stop_axis}");
-    let shape = x.shape();
-    let merged = shape.get(start..=stop).map_or(1, |s| s.iter().product());
-    let tail = shape.get(stop + 1..).unwrap_or_default();
-    x.try_reshape_to([&shape[..start], &[merged], tail].concat())
-}
-
-/// Axes moved to other places; the others keep their order.
-///
-/// ```
-/// # use sampan_core::{DType, Tensor};
-/// assert_eq!(Tensor::zeros([2, 3, 4], DType::Float32).moveaxis(0, 2).shape(), [3, 4, 2]);
-/// ```
-#[op(samples = moveaxis_samples, also("movedim"))]
-fn moveaxis(x: &Tensor, source: &[i64], destination: &[i64]) -> Result<Tensor> {
-    ensure!(source.len() == destination.len(), "source {source:?} and destination {destination:?} differ in length");
-    let rank = x.ndim();
-    let mut perm: Vec<Option<i64>> = vec![None; rank];
-    let mut left: Vec<i64> = (0..rank as i64).collect();
-    for (&s, &d) in source.iter().zip(destination) {
-        let (s, d) = (resolve_axis(s, rank)? as i64, resolve_axis(d, rank)?);
-        if rank == 0 {
-            continue;
-        }
-        ensure!(left.contains(&s), "source {source:?} names axis {s} twice");
-        ensure!(perm[d].is_none(), "destination {destination:?} names axis {d} twice");
-        left.retain(|&a| a != s);
-        perm[d] = Some(s);
-    }
-    let mut left = left.into_iter();
-    x.try_transpose(perm.into_iter().map(|p| p.or_else(|| left.next()).unwrap_or_default()).collect::<Vec<i64>>())
-}
-
 fn flatten_samples() -> Vec<Sample> {
     vec![
         sample![randn([2, 3, 4])],
@@ -306,4 +451,25 @@ fn flatten_samples() -> Vec<Sample> {
 }
 fn moveaxis_samples() -> Vec<Sample> {
     vec![sample![randn([2, 3, 4]), 0, -1], sample![randn([2, 3, 4]), [0, 2], [1, 0]], sample![randn([2, 3]), [0], [1]]]
+}
+fn unflatten_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 6]), 1, [3, -1]], sample![randn([4, 2]), -2, [2, 2]]]
+}
+fn swapaxes_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 3, 4]), 0, -1], sample![randn([2, 3]), 1, 1]]
+}
+fn matrix_transpose_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 3, 4])], sample![randn([0, 3])]]
+}
+fn expand_as_samples() -> Vec<Sample> {
+    vec![sample![randn([3]), randn([2, 3])], sample![randn([]), randn([2])]]
+}
+fn broadcast_tensors_samples() -> Vec<Sample> {
+    vec![sample![vec![randn([2, 1]), randn([3])]], sample![vec![randn([]), randn([2]), randn([2, 1])]]]
+}
+fn unbind_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 3])], sample![randn([2, 3]), -1]]
+}
+fn atleast_samples() -> Vec<Sample> {
+    vec![sample![randn([])], sample![randn([3])], sample![randn([2, 3])], sample![vec![randn([]), randn([2])]]]
 }

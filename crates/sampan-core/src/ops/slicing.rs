@@ -4,7 +4,7 @@ use super::prelude::*;
 use sampan_kernels::copy;
 
 /// The region of `shape` that starts at `starts` and steps by `steps`, `lens` elements along each axis.
-fn region(layout: &Layout, starts: &[i64], lens: &[i64], steps: &[i64]) -> Result<Layout> {
+pub(crate) fn region(layout: &Layout, starts: &[i64], lens: &[i64], steps: &[i64]) -> Result<Layout> {
     let rank = layout.shape.len();
     ensure!(starts.len() == rank && lens.len() == rank && steps.len() == rank, "a slice needs every axis");
     let mut out = layout.clone();
@@ -67,16 +67,6 @@ fn unslice(cx: &Cx, x: &Tensor, shape: &[i64], starts: &[i64], steps: &[i64]) ->
 }
 
 impl Tensor {
-    /// A view on `len` elements of one axis from `start`.
-    pub fn try_narrow(&self, axis: i64, start: usize, len: usize) -> Result<Tensor> {
-        let axis = resolve_axis(axis, self.ndim())?;
-        let mut starts = vec![0i64; self.ndim()];
-        let mut lens: Vec<i64> = self.shape().iter().map(|&n| n as i64).collect();
-        starts[axis] = start as i64;
-        lens[axis] = len as i64;
-        self.try_view_slice(starts, lens, vec![1i64; self.ndim()])
-    }
-
     /// A view at one position of one axis, which goes away.
     pub fn try_select(&self, axis: i64, index: usize) -> Result<Tensor> {
         self.try_narrow(axis, index, 1)?.try_squeeze(axis)

@@ -158,6 +158,72 @@ fn log_softmax_grad_composite(y: &Tensor, grad: &Tensor, axis: i64) -> Result<Te
     Ok(grad - y.exp() * kept_sum(grad, axis))
 }
 
+/// A softmax of `x` plus Gumbel noise over `temperature`: a differentiable draw from the categories along `axis`. With
+/// `hard` the result is one-hot, with the gradient of the soft one.
+///
+/// ```
+/// # use sampan_core::{Tensor, ops::softmax::GumbelSoftmaxOpts};
+/// let y = Tensor::new([[0.1f32, 0.2]]).gumbel_softmax_with(1.0, GumbelSoftmaxOpts::new().hard(true));
+/// assert_eq!(y.sum(()).to_f64(), 1.0);
+/// ```
+#[op(module = "nn.functional", samples = gumbel_samples, peer = "none: random")]
+fn gumbel_softmax(
+    x: &Tensor,
+    #[default(1.0)] temperature: f64,
+    #[opt(false)] hard: bool,
+    #[opt(-1)] axis: i64,
+) -> Result<Tensor> {
+    ensure!(temperature > 0.0, "temperature must be positive, got {temperature}");
+    let at = resolve_axis(axis, x.ndim())?;
+    let noise = super::dropout::gumbel_like(x)?;
+    let soft = ((x + noise) / temperature).try_softmax(axis)?;
+    if !hard || x.ndim() == 0 {
+        return Ok(soft);
+    }
+    let drawn = soft.detach();
+    let place = drawn.argmax_with(at as i64, super::sorting::ArgmaxOpts::new().keepdim(true));
+    let ones = Tensor::full_like_scalar(&Tensor::zeroed(place.shape(), soft.dtype(), soft.device()), 1.0);
+    let zeros = Tensor::zeroed(soft.shape(), soft.dtype(), soft.device());
+    let hot = zeros.put_along_axis(&place, ones, at as i64);
+    Ok(hot - drawn + soft)
+}
+
+/// The first half of `x` along `axis` times the sigmoid of the second half.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([3.0f32, 0.0]).glu(-1).to_vec::<f32>(), [1.5]);
+/// ```
+#[op(module = "nn.functional", samples = glu_samples)]
+fn glu(x: &Tensor, #[default(-1)] axis: i64) -> Result<Tensor> {
+    let (a, b) = halves(x, axis)?;
+    Ok(a * b.sigmoid())
+}
+
+/// `silu(x) * y`; without `y` both are halves of `x` along its last axis.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([0.0f32, 3.0]).swiglu(None).to_vec::<f32>(), [0.0]);
+/// ```
+#[op(module = "nn.functional", samples = swiglu_samples)]
+fn swiglu(x: &Tensor, #[default(None)] y: Option<&Tensor>) -> Result<Tensor> {
+    match y {
+        Some(y) => x.silu().try_multiply(y),
+        None => {
+            let (a, b) = halves(x, -1)?;
+            Ok(a.silu() * b)
+        }
+    }
+}
+
+fn halves(x: &Tensor, axis: i64) -> Result<(Tensor, Tensor)> {
+    let axis = resolve_axis(axis, x.ndim())?;
+    let n = x.shape().get(axis).copied().unwrap_or(1);
+    ensure!(n % 2 == 0, "axis {axis} has extent {n}, which has no half");
+    Ok((x.try_narrow(axis as i64, 0, n / 2)?, x.try_narrow(axis as i64, n / 2, n / 2)?))
+}
+
 fn softmax_samples() -> Vec<Sample> {
     vec![
         sample![randn([2, 3])],
@@ -175,4 +241,18 @@ fn softmax_grad_samples() -> Vec<Sample> {
         sample![uniform([2, 3, 2], -1.0, 1.0), randn([2, 3, 2]), 1],
         sample![positive([]), randn([]), 0],
     ]
+}
+
+fn gumbel_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3])],
+        sample![randn([2, 3]), 0.5; axis = 0],
+        sample![randn([2, 3]); hard = true].no_grad("the gradient is the soft one's by design"),
+    ]
+}
+fn glu_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 4])], sample![randn([4, 3]), 0], sample![randn([2, 0])]]
+}
+fn swiglu_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 4])], sample![randn([2, 3]), positive([2, 3])]]
 }

@@ -1,7 +1,7 @@
 //! Order along an axis: sorting, selecting, searching.
 
 use super::prelude::*;
-use sampan_kernels::{index, reduce, sort};
+use sampan_kernels::{reduce, sort};
 
 /// The axis an op along one axis works on; a 0-d tensor is a line of one element.
 fn along(x: &Tensor, axis: i64) -> Result<(usize, sort::Axis)> {
@@ -18,66 +18,40 @@ fn with_extent(x: &Tensor, axis: usize, n: usize) -> Shape {
     shape
 }
 
-/// The elements at positions `index` along one axis, where each line has its own; the index has the rank of `x`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([[1i64, 2], [3, 4]]);
-/// assert_eq!(x.pick_along(&Tensor::new([[1i64], [0]]), 1).to_vec::<i64>(), [2, 3]);
-/// ```
-#[op(samples = pick_samples, peer = "lambda x, index, axis: paddle.take_along_axis(x, index, axis, False)")]
-fn pick_along(cx: &Cx, x: &Tensor, index: &Tensor, axis: i64) -> Result<Tensor> {
-    let axis = resolve_axis(axis, x.ndim())?;
-    ensure!(index.ndim() == x.ndim() && x.ndim() > 0, "the index must have the rank of x");
-    let out = cx.out(index.shape(), x.dtype())?;
-    cx.cpu(|| {
-        let (x, index) = (x.contiguous(), index.contiguous());
-        match_dtype!(x.dtype(), T => index::take_along_axis(
-            x.data::<T>().slice(), x.shape(), axis, index.data::<i64>().slice(), index.shape(), true,
-            out.data_mut::<T>().slice(),
-        ))
-        .map_err(|e| Error::range(format!("position {} is outside of the axis of extent {}", e.value, e.limit)))
-    })?;
-    let n = x.shape()[axis];
-    cx.grad(out, &[index], move |g| Ok([Some(g.grad().place_along(g.saved(0), axis as i64, n as i64)), None]))
+/// The shape without an axis, or with one element along it.
+fn without(x: &Tensor, axis: usize, keepdim: bool) -> Shape {
+    let mask: Vec<bool> = (0..x.ndim()).map(|i| i == axis).collect();
+    Cx::reduced_shape(x.shape(), &mask, keepdim)
 }
 
-/// Zeros with the elements of `x` added at positions `index` along one axis of extent `n`: the transpose of
-/// `pick_along`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([[5i64], [6]]);
-/// assert_eq!(x.place_along(&Tensor::new([[1i64], [0]]), 1, 2).to_vec::<i64>(), [0, 5, 6, 0]);
-/// ```
-#[op(samples = place_samples, peer = "none: internal gradient of selecting")]
-fn place_along(cx: &Cx, x: &Tensor, index: &Tensor, axis: i64, n: i64) -> Result<Tensor> {
-    let axis = resolve_axis(axis, x.ndim())?;
-    ensure!(index.shape() == x.shape() && x.ndim() > 0, "the index must have the shape of x");
-    let out = cx.zeros(with_extent(x, axis, n as usize), x.dtype())?;
-    cx.cpu(|| {
-        let (x, index) = (x.contiguous(), index.contiguous());
-        match_dtype!(x.dtype(), T in number => index::put_along_axis(
-            out.data_mut::<T>().slice(), out.shape(), axis, index.data::<i64>().slice(), index.shape(), true,
-            x.data::<T>().slice(), index::Reduce::Add, true,
-        ), else => Ok(()))
-        .map_err(|e| Error::range(format!("position {} is outside of the axis of extent {}", e.value, e.limit)))
-    })?;
-    cx.grad(out, &[index], move |g| Ok([Some(g.grad().pick_along(g.saved(0), axis as i64)), None]))
-}
-
-/// The gradient of elements that were selected along an axis: back to where they came from. `index` as it was returned.
-fn scatter_back(g: &Tensor, index: &Tensor, shape: &[usize], axis: usize) -> Tensor {
+/// The gradient of elements that were selected along an axis, brought back to where they came from. `index` has as many
+/// elements as `g`, with or without the axis.
+fn scatter_back(g: &Tensor, index: &Tensor, shape: &[usize], axis: usize, k: usize) -> Tensor {
     if shape.is_empty() {
-        return g.clone();
+        return g.reshape_to(shape);
     }
     let mut picked = Shape::from_slice(shape);
-    picked[axis] = g.numel() / (shape.iter().product::<usize>() / shape[axis].max(1)).max(1);
-    if shape.contains(&0) {
-        return Tensor::zeros(shape, g.dtype());
-    }
-    let index = index.cast(DType::Int64).reshape_to(&picked);
-    g.reshape_to(&picked).place_along(&index, axis as i64, shape[axis] as i64)
+    picked[axis] = k;
+    g.reshape_to(&picked).untake_along(&index.reshape_to(&picked), axis as i64, shape)
+}
+
+/// Values and positions that a kernel selects along an axis, `k` from each line; `shape` is that of the results.
+macro_rules! select {
+    ($cx:ident, $x:ident, $at:expr, $k:expr, $shape:expr, |$d:ident, $values:ident, $indices:ident| $kernel:expr) => {{
+        let (shape, at, k) = ($shape, $at, $k);
+        let (values, indices) = ($cx.out(&shape, $x.dtype())?, $cx.out(&shape, DType::Int64)?);
+        $cx.cpu(|| {
+            let x = $x.contiguous();
+            match_dtype!(x.dtype(), T => {
+                let (data, mut values, mut indices) = (x.data::<T>(), values.data_mut::<T>(), indices.data_mut::<i64>());
+                let ($d, $values, $indices) = (data.slice(), values.slice(), indices.slice());
+                $kernel
+            });
+            Ok(())
+        })?;
+        let from = $x.shape_vec();
+        $cx.grad_from_output((values, indices), &[], move |g| Ok(scatter_back(&g.grad(), g.output(1), &from, at, k)))
+    }};
 }
 
 /// The `k` largest (or smallest) elements along `axis` (the last by default), best first, and their positions. Of equal
@@ -102,17 +76,84 @@ fn topk(
     let _ = sorted;
     let (at, line) = along(x, axis.unwrap_or(-1))?;
     ensure!(k >= 1 && k as usize <= line.n, "k must lie in [1, {}], the extent of axis {at}, got {k}", line.n);
-    let shape = with_extent(x, at, k as usize);
-    let (values, indices) = (cx.out(&shape, x.dtype())?, cx.out(&shape, DType::Int64)?);
-    cx.cpu(|| {
-        let x = x.contiguous();
-        match_dtype!(x.dtype(), T => sort::topk(
-            x.data::<T>().slice(), line, k as usize, largest, values.data_mut::<T>().slice(), indices.data_mut().slice(),
-        ));
-        Ok(())
-    })?;
-    let shape = x.shape_vec();
-    cx.grad_from_output((values, indices), &[], move |g| Ok(scatter_back(&g.grad(), g.output(1), &shape, at)))
+    let k = k as usize;
+    select!(cx, x, at, k, with_extent(x, at, k), |x, v, i| sort::topk(x, line, k, largest, v, i))
+}
+
+/// The elements in order along `axis` and the positions they came from; `sort` comes down to it.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let (values, indices) = Tensor::new([3.0f32, 1.0, 2.0]).sort_pairs(0, false);
+/// assert_eq!((values.to_vec::<f32>(), indices.to_vec::<i64>()), (vec![1.0, 2.0, 3.0], vec![1, 2, 0]));
+/// ```
+#[op(samples = sort_pairs_samples, peer = "lambda x, a, d: (paddle.sort(x, a, d), paddle.argsort(x, a, d))")]
+fn sort_pairs(cx: &Cx, x: &Tensor, axis: i64, descending: bool) -> Result<(Tensor, Tensor)> {
+    let (at, line) = along(x, axis)?;
+    select!(cx, x, at, line.n, x.shape_vec(), |x, v, i| sort::sort(x, line, descending, v, i))
+}
+
+/// The elements in order along `axis`; stable, NaN last (first when descending).
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([3.0f32, 1.0, 2.0]).sort(-1).to_vec::<f32>(), [1.0, 2.0, 3.0]);
+/// ```
+#[op(samples = sort_samples)]
+fn sort(
+    x: &Tensor,
+    #[default(-1)] axis: i64,
+    #[opt(false)] descending: bool,
+    #[opt(false)] stable: bool,
+) -> Result<Tensor> {
+    // Always stable, which `stable = false` allows too.
+    let _ = stable;
+    Ok(x.try_sort_pairs(axis, descending)?.0)
+}
+
+/// The elements in order along the first axis.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([[3i64, 1], [2, 4]]).msort().to_vec::<i64>(), [2, 1, 3, 4]);
+/// ```
+#[op(samples = msort_samples)]
+fn msort(input: &Tensor) -> Result<Tensor> {
+    input.try_sort(0)
+}
+
+/// The `k`-th smallest element along `axis` (the last by default; `k` counts from 1) and its position.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let (value, index) = Tensor::new([5.0f32, 1.0, 3.0]).kthvalue(2);
+/// assert_eq!((value.to_f64(), index.to_f64()), (3.0, 2.0));
+/// ```
+#[op(samples = kth_samples)]
+fn kthvalue(
+    cx: &Cx,
+    x: &Tensor,
+    k: i64,
+    #[opt(None)] axis: Option<i64>,
+    #[opt(false)] keepdim: bool,
+) -> Result<(Tensor, Tensor)> {
+    let (at, line) = along(x, axis.unwrap_or(-1))?;
+    ensure!(k >= 1 && k as usize <= line.n, "k must lie in [1, {}], the extent of axis {at}, got {k}", line.n);
+    select!(cx, x, at, 1, without(x, at, keepdim), |x, v, i| sort::kthvalue(x, line, k as usize, v, i))
+}
+
+/// The most frequent element along `axis` (the smallest of several) and its last position.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let (value, index) = Tensor::new([2.0f32, 5.0, 2.0]).mode(-1);
+/// assert_eq!((value.to_f64(), index.to_f64()), (2.0, 2.0));
+/// ```
+#[op(samples = mode_samples)]
+fn mode(cx: &Cx, x: &Tensor, #[default(-1)] axis: i64, #[opt(false)] keepdim: bool) -> Result<(Tensor, Tensor)> {
+    let (at, line) = along(x, axis)?;
+    ensure!(line.n > 0 || line.lines() == 0, "has no value over an empty axis");
+    select!(cx, x, at, 1, without(x, at, keepdim), |x, v, i| sort::mode(x, line, v, i))
 }
 
 /// The positions that would sort `x` along `axis`; stable, NaN last (first when descending).
@@ -205,15 +246,169 @@ fn argmin(
     arg_extreme!(cx, x, axis, keepdim, dtype, argmin)
 }
 
-fn pick_samples() -> Vec<Sample> {
-    vec![
-        sample![randn([2, 3]), values(vec![2i64, 0, 1, 1], [2, 2]), 1],
-        sample![randn([3, 2]), values(vec![2i64, 0], [1, 2]), 0],
-    ]
+/// Where each of `values` would go in `sorted_sequence`, whose last axis is sorted: 1-D for all values, or with one row
+/// for each row of them. `right` (or `side = "right"`): behind equal elements. `sorter` are the positions that sort it.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let edges = Tensor::new([1.0f32, 2.0, 3.0]);
+/// assert_eq!(edges.searchsorted(&Tensor::new([0.5f32, 2.0, 9.0])).to_vec::<i64>(), [0, 1, 3]);
+/// ```
+#[op(non_diff, samples = search_samples)]
+fn searchsorted(
+    cx: &Cx,
+    sorted_sequence: &Tensor,
+    values: &Tensor,
+    #[opt(false)] out_int32: bool,
+    #[opt(false)] right: bool,
+    #[opt(None)] side: Option<&str>,
+    #[opt(None)] sorter: Option<&Tensor>,
+) -> Result<Tensor> {
+    let rank = sorted_sequence.ndim();
+    ensure!(rank > 0, "sorted_sequence must have an axis");
+    let right = match side {
+        None => right,
+        Some("right") => true,
+        Some("left") if right => bail!("side is left but right is set"),
+        Some("left") => false,
+        Some(other) => bail!("side must be left or right, got {other}"),
+    };
+    let shared = rank == 1;
+    let lead = |t: &Tensor| t.shape()[..t.ndim().max(1) - 1].to_vec();
+    ensure!(
+        shared || (values.ndim() == rank && lead(values) == lead(sorted_sequence)),
+        "sorted_sequence must be 1-D or have the shape of values but for the last axis"
+    );
+    let sequence = match sorter {
+        Some(order) => sorted_sequence.try_take_along(order, -1)?,
+        None => sorted_sequence.clone(),
+    };
+    let dtype = crate::promote::promote(sequence.dtype(), values.dtype());
+    let out = cx.out(values.shape(), if out_int32 { DType::Int32 } else { DType::Int64 })?;
+    cx.cpu(|| {
+        let (s, v) = (sequence.try_cast(dtype)?.contiguous(), values.try_cast(dtype)?.contiguous());
+        let (m, q) = (s.dim(-1), if shared { v.numel() } else { v.dim(-1) });
+        match_dtype!(dtype, T => {
+            let (s, v) = (s.data::<T>(), v.data::<T>());
+            match_dtype!(out.dtype(), D in [i32, i64] => {
+                sort::searchsorted(s.slice(), m, v.slice(), q, right, out.data_mut::<D>().slice())
+            }, else => {})
+        });
+        Ok(())
+    })?;
+    Ok(out)
 }
-fn place_samples() -> Vec<Sample> {
-    vec![sample![randn([2, 2]), values(vec![2i64, 0, 1, 1], [2, 2]), 1, 3]]
+
+/// Which interval of the sorted 1-D `sorted_sequence` each element falls into. `right`: an edge belongs to the next one.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[0.5f32, 1.0], [2.5, 9.0]]);
+/// assert_eq!(x.bucketize(&Tensor::new([1.0f32, 2.0, 3.0])).to_vec::<i64>(), [0, 0, 2, 3]);
+/// ```
+#[op(non_diff, samples = bucketize_samples)]
+fn bucketize(
+    x: &Tensor,
+    sorted_sequence: &Tensor,
+    #[opt(false)] out_int32: bool,
+    #[opt(false)] right: bool,
+) -> Result<Tensor> {
+    ensure!(sorted_sequence.ndim() == 1, "sorted_sequence must be 1-D, it has {} axes", sorted_sequence.ndim());
+    sorted_sequence.try_searchsorted_with(x, SearchsortedOpts::new().out_int32(out_int32).right(right))
 }
+
+/// Equal rows of a matrix in groups, in ascending order of their values (neighbours in their own order with
+/// `consecutive`): the first row of each group, the group of each row, the sizes. `unique` comes down to it.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let (first, inverse, counts) = Tensor::new([[5i64], [2], [5]]).group_rows(false);
+/// assert_eq!(first.to_vec::<i64>(), [1, 0]);
+/// assert_eq!(inverse.to_vec::<i64>(), [1, 0, 1]);
+/// assert_eq!(counts.to_vec::<i64>(), [1, 2]);
+/// ```
+#[op(non_diff, samples = group_samples, peer = "none: internal form of unique")]
+fn group_rows(cx: &Cx, x: &Tensor, consecutive: bool) -> Result<(Tensor, Tensor, Tensor)> {
+    cx.needs_values()?;
+    ensure!(x.ndim() == 2, "x must be a matrix");
+    let (rows, width) = (x.shape()[0], x.shape()[1]);
+    let x = x.contiguous();
+    let find = |v: &Tensor| match_dtype!(v.dtype(), T => {
+        let v = v.data::<T>();
+        if consecutive { sort::unique_consecutive(v.slice(), rows, width) } else { sort::unique(v.slice(), rows, width) }
+    });
+    let groups = find(&x);
+    let list = |v: Vec<i64>| Tensor::try_from_slice(&v, [v.len()]);
+    Ok((list(groups.first)?, list(groups.inverse)?, list(groups.counts)?))
+}
+
+/// The groups of equal elements, or of equal slices along an axis, as `unique` and its kin return them.
+fn groups(x: &Tensor, axis: Option<i64>, consecutive: bool, wanted: [bool; 3], dtype: DType) -> Result<Varying> {
+    if !matches!(dtype, DType::Int32 | DType::Int64) {
+        return Err(Error::dtype(format!("positions and counts are int32 or int64, not {dtype}")));
+    }
+    // Slices along the axis become the rows of a matrix.
+    let turned = match axis {
+        None => x.try_reshape_to([x.numel(), 1])?,
+        Some(a) => x.try_moveaxis(resolve_axis(a, x.ndim())? as i64, 0)?,
+    };
+    let width = turned.shape()[1..].iter().product::<usize>();
+    let rows = turned.try_reshape_to([turned.shape()[0], width])?;
+    let (first, inverse, counts) = rows.detach().try_group_rows(consecutive)?;
+    let values = turned.try_index_select(&first, 0)?;
+    let values = match axis {
+        None => values.try_reshape_to([first.numel()])?,
+        Some(a) => values.try_moveaxis(0, resolve_axis(a, x.ndim())? as i64)?,
+    };
+    let mut out = vec![values];
+    for (part, wanted) in [first, inverse, counts].into_iter().zip(wanted) {
+        if wanted {
+            out.push(part.try_cast(dtype)?);
+        }
+    }
+    Ok(Varying(out))
+}
+
+/// The different elements (or slices along `axis`) in ascending order; on demand the position of the first of each, the
+/// place of every element among them, and how often each occurs. NaNs are equal here.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([3i64, 1, 3]).unique().to_vec::<i64>(), [1, 3]);
+/// ```
+#[op(samples = unique_samples)]
+fn unique(
+    x: &Tensor,
+    #[opt(false)] return_index: bool,
+    #[opt(false)] return_inverse: bool,
+    #[opt(false)] return_counts: bool,
+    #[opt(None)] axis: Option<i64>,
+    #[opt(DType::Int64)] dtype: DType,
+    #[opt(true)] sorted: bool,
+) -> Result<Varying> {
+    // The order is always the sorted one, which `sorted = false` allows too.
+    let _ = sorted;
+    groups(x, axis, false, [return_index, return_inverse, return_counts], dtype)
+}
+
+/// The elements (or slices along `axis`) without those equal to the one before; on demand the place of every element
+/// among them, and the length of each run.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1i64, 1, 2, 1]).unique_consecutive().to_vec::<i64>(), [1, 2, 1]);
+/// ```
+#[op(samples = consecutive_samples)]
+fn unique_consecutive(
+    x: &Tensor,
+    #[opt(false)] return_inverse: bool,
+    #[opt(false)] return_counts: bool,
+    #[opt(None)] axis: Option<i64>,
+    #[opt(DType::Int64)] dtype: DType,
+) -> Result<Varying> {
+    groups(x, axis, true, [false, return_inverse, return_counts], dtype)
+}
+
 fn topk_samples() -> Vec<Sample> {
     vec![
         sample![distinct([5]), 2],
@@ -242,5 +437,73 @@ fn arg_samples() -> Vec<Sample> {
         sample![ints([2, 6], 0, 3), 1],
         sample![distinct([])],
         sample![distinct([0, 3]), 1],
+    ]
+}
+fn sort_pairs_samples() -> Vec<Sample> {
+    vec![
+        sample![distinct([2, 5]), -1, false],
+        sample![distinct([2, 4, 3]), 1, true],
+        sample![distinct([]), 0, false],
+        sample![distinct([0, 3]), 0, false],
+    ]
+}
+fn msort_samples() -> Vec<Sample> {
+    vec![sample![distinct([3, 2])], sample![distinct([])]]
+}
+fn kth_samples() -> Vec<Sample> {
+    vec![
+        sample![distinct([2, 5]), 2],
+        sample![distinct([2, 4, 3]), 3; axis = 1, keepdim = true],
+        sample![distinct([4, 2]), 1; axis = 0],
+        sample![distinct([]), 1],
+    ]
+}
+fn mode_samples() -> Vec<Sample> {
+    let x = || values(vec![1.0f32, 3.0, 3.0, 2.0, 2.0, 5.0, 1.0, 1.0], [2, 4]);
+    vec![
+        sample![x()].no_grad("a mode jumps"),
+        sample![x(), 0; keepdim = true].no_grad("a mode jumps"),
+        sample![ints([2, 9], 0, 4), 1],
+        sample![distinct([])],
+    ]
+}
+fn search_samples() -> Vec<Sample> {
+    let edges = || values(vec![-1.0f32, 0.5, 0.5, 1.5], [4]);
+    vec![
+        sample![edges(), values(vec![-2.0f32, 0.5, 1.0, 9.0], [2, 2])],
+        sample![edges(), values(vec![0.5f32, 1.5], [2]); out_int32 = true, right = true],
+        sample![values(vec![1i64, 3, 5, 2, 4, 6], [2, 3]), values(vec![3i64, 6, 3, 6], [2, 2])],
+        sample![edges(), values(vec![0.5f32], []); side = "right"],
+        sample![values(vec![3.0f32, 1.0, 2.0], [3]), randn([4]); sorter = values(vec![1i64, 2, 0], [3])],
+    ]
+}
+fn bucketize_samples() -> Vec<Sample> {
+    let edges = || values(vec![-1.0f32, 0.5, 1.5], [3]);
+    vec![
+        sample![randn([2, 3]), edges()],
+        sample![values(vec![0.5f32, 1.5], [2]), edges(); right = true, out_int32 = true],
+        sample![randn([]), edges()],
+    ]
+}
+fn group_samples() -> Vec<Sample> {
+    vec![sample![ints([4, 2], 0, 2), false], sample![ints([4, 2], 0, 2), true]]
+}
+fn unique_samples() -> Vec<Sample> {
+    vec![
+        sample![ints([2, 5], 0, 4)],
+        sample![ints([2, 5], 0, 4); return_index = true, return_inverse = true, return_counts = true],
+        sample![ints([6, 2], 0, 2); return_counts = true, axis = 0, dtype = DType::Int32],
+        sample![distinct([2, 3]); return_inverse = true, axis = 1],
+        sample![randn([])],
+        sample![randn([0])],
+    ]
+}
+fn consecutive_samples() -> Vec<Sample> {
+    let x = || values(vec![1i64, 1, 2, 2, 1, 3], [6]);
+    vec![
+        sample![x()],
+        sample![x(); return_inverse = true, return_counts = true],
+        sample![values(vec![1i64, 1, 1, 1, 2, 1], [3, 2]); return_counts = true, axis = 0],
+        sample![distinct([5])],
     ]
 }

@@ -124,12 +124,24 @@ impl Tensor {
     /// assert_eq!(Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]).shape(), [2, 2]);
     /// assert_eq!(Tensor::new(3.5f32).shape(), []);
     /// ```
+    #[track_caller]
     pub fn new<N: FromNested>(nested: N) -> Tensor {
+        crate::error::unwrap(Tensor::try_new(nested))
+    }
+
+    /// Like [`new`](Self::new), returning an error where rows differ in length.
+    pub fn try_new<N: FromNested>(nested: N) -> Result<Tensor> {
         let mut shape = Shape::new();
         nested.shape(&mut shape);
+        if !nested.fits(&shape) {
+            return Err(Error::invalid(format!(
+                "the rows differ in length; from the first ones the shape is {shape:?}"
+            ))
+            .in_op("to_tensor"));
+        }
         let mut values = Vec::with_capacity(shape.iter().product());
         nested.flatten(&mut values);
-        Tensor::from_vec(values, shape)
+        Tensor::try_from_slice(&values, shape)
     }
 
     /// The values in row-major order, which must be of type `T`.
@@ -156,6 +168,11 @@ impl Tensor {
         let mut out = vec![T::default(); self.numel()];
         sampan_kernels::copy::copy_strided(self.data::<T>().view(), &mut out);
         Ok(out)
+    }
+
+    /// The values in a dtype; the tensor itself, without a call, if it has it already. For kernels.
+    pub(crate) fn in_dtype(&self, dtype: DType) -> Result<Tensor> {
+        if self.dtype() == dtype { Ok(self.clone()) } else { self.try_cast(dtype) }
     }
 
     /// The one value of a tensor with one element.
@@ -216,57 +233,44 @@ impl Tensor {
 pub trait FromNested {
     /// The number inside.
     type Elem: Element;
-    /// Appends the extents, outermost first.
+    /// Appends the extents, outermost first, as the first of each level has them.
     fn shape(&self, shape: &mut Shape);
+    /// Have all levels these extents?
+    fn fits(&self, shape: &[usize]) -> bool;
     /// Appends the numbers, row-major.
     fn flatten(&self, values: &mut Vec<Self::Elem>);
 }
 
 macro_rules! nested_number {
-    ($($t:ty),*) => {$(
+    ($($t:ty => $elem:ty),*) => {$(
         impl FromNested for $t {
-            type Elem = $t;
+            type Elem = $elem;
             fn shape(&self, _: &mut Shape) {}
-            fn flatten(&self, values: &mut Vec<$t>) { values.push(*self) }
+            fn fits(&self, shape: &[usize]) -> bool { shape.is_empty() }
+            fn flatten(&self, values: &mut Vec<$elem>) { values.push((*self).into()) }
         }
     )*};
 }
-nested_number!(u8, i8, i16, i32, i64, f16, bf16, f32, f64);
+nested_number!(u8 => u8, i8 => i8, i16 => i16, i32 => i32, i64 => i64, f16 => f16, bf16 => bf16, f32 => f32, f64 => f64,
+    bool => Bool, Bool => Bool);
 
-impl FromNested for bool {
-    type Elem = Bool;
-    fn shape(&self, _: &mut Shape) {}
-    fn flatten(&self, values: &mut Vec<Bool>) {
-        values.push((*self).into())
-    }
-}
-impl<N: FromNested, const L: usize> FromNested for [N; L] {
-    type Elem = N::Elem;
-    fn shape(&self, shape: &mut Shape) {
-        shape.push(L);
-        if let Some(first) = self.first() {
-            first.shape(shape);
+macro_rules! nested_list {
+    ($(($($g:tt)*) $t:ty),*) => {$(
+        impl<N: FromNested, $($g)*> FromNested for $t {
+            type Elem = N::Elem;
+            fn shape(&self, shape: &mut Shape) {
+                shape.push(self.len());
+                if let Some(first) = self.first() {
+                    first.shape(shape);
+                }
+            }
+            fn fits(&self, shape: &[usize]) -> bool {
+                shape.split_first().is_some_and(|(&n, rest)| n == self.len() && self.iter().all(|x| x.fits(rest)))
+            }
+            fn flatten(&self, values: &mut Vec<N::Elem>) {
+                self.iter().for_each(|x| x.flatten(values));
+            }
         }
-    }
-    fn flatten(&self, values: &mut Vec<N::Elem>) {
-        self.iter().for_each(|n| n.flatten(values));
-    }
+    )*};
 }
-impl<T: Element + FromNested<Elem = T>> FromNested for Vec<T> {
-    type Elem = T;
-    fn shape(&self, shape: &mut Shape) {
-        shape.push(self.len());
-    }
-    fn flatten(&self, values: &mut Vec<T>) {
-        values.extend_from_slice(self);
-    }
-}
-impl<T: Element + FromNested<Elem = T>> FromNested for &[T] {
-    type Elem = T;
-    fn shape(&self, shape: &mut Shape) {
-        shape.push(self.len());
-    }
-    fn flatten(&self, values: &mut Vec<T>) {
-        values.extend_from_slice(self);
-    }
-}
+nested_list!((const L: usize) [N; L], () Vec<N>, () &[N], (const L: usize) &[N; L], () &Vec<N>);

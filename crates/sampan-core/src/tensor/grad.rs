@@ -2,8 +2,9 @@
 
 use super::{Inner, Tensor};
 use crate::autograd::{self, Grad, Grads, Node};
-use crate::{Error, Result};
+use crate::{DType, Device, Error, Result};
 use parking_lot::Mutex;
+use sampan_kernels::elementwise::add_assign;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -63,16 +64,33 @@ impl Tensor {
         }
     }
 
-    pub(crate) fn accumulate_grad(&self, g: Tensor) -> Result<()> {
+    pub(crate) fn accumulate_grad(&self, g: Tensor, record: bool) -> Result<()> {
         let old = self.extra().grad.lock().take();
         let new = match old {
-            Some(old) => old.try_add(&g)?,
+            Some(old) => old.plus(&g, record)?,
             // Two leaves may receive the very same tensor; each must own its gradient, for people write into it.
-            None if g.storage().is_shared() || !g.is_contiguous() => g.try_clone_data()?,
+            None if !record && (g.is_shared() || !g.is_contiguous()) => g.try_clone_data()?,
             None => g,
         };
         *self.extra().grad.lock() = Some(new);
         Ok(())
+    }
+
+    /// Does anybody else hold this tensor or its memory?
+    fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1 || self.storage().is_shared()
+    }
+
+    /// The sum of two gradients; in the memory of the first, if nobody else holds it and the sum is not recorded.
+    pub(crate) fn plus(self, g: &Tensor, record: bool) -> Result<Tensor> {
+        let alone = !record && !self.is_shared() && self.device() == Device::Cpu;
+        let alike = self.dtype() == g.dtype() && self.shape() == g.shape() && self.is_contiguous() && g.is_contiguous();
+        match self.dtype() {
+            DType::Float32 if alone && alike => add_assign(g.data::<f32>().slice(), self.data_mut::<f32>().slice()),
+            DType::Float64 if alone && alike => add_assign(g.data::<f64>().slice(), self.data_mut::<f64>().slice()),
+            _ => return self.try_add(g),
+        }
+        Ok(self)
     }
 
     /// Adds the gradients of this tensor to `.grad` of every leaf it depends on; it counts as a sum of its elements.
@@ -151,7 +169,7 @@ impl Tensor {
     }
 }
 
-/// Makes outputs the result of a user-defined call on inputs. The base of custom functions.
+/// Makes outputs the result of a call on inputs that is no op of the registry.
 pub(crate) fn attach_custom(
     name: &'static str,
     inputs: &[&Tensor],
@@ -159,7 +177,7 @@ pub(crate) fn attach_custom(
     saved: &[&Tensor],
     formula: impl Fn(&Grad) -> Result<Grads> + Send + Sync + 'static,
 ) -> Vec<Tensor> {
-    Node::attach(name, inputs, outputs.into(), saved, false, Box::new(formula)).into_vec()
+    Node::attach(name, inputs, outputs.into(), saved, false, Arc::new(formula)).into_vec()
 }
 
 #[allow(dead_code)]

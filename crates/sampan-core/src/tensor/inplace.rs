@@ -25,6 +25,22 @@ impl Tensor {
             .in_op(op));
         }
         self.check_inplace(out.requires_grad(), op)?;
+        if out.dtype() != self.dtype() {
+            if matches!(op, "cast" | "cast_") {
+                // The one op whose very point is another dtype: the handle moves to the new memory.
+                *self = out;
+                return Ok(());
+            }
+            if out.dtype().is_float() && !self.dtype().is_float() {
+                return Err(Error::dtype(format!(
+                    "the result is {}, which a {} tensor cannot hold",
+                    out.dtype(),
+                    self.dtype()
+                ))
+                .hint("use the out-of-place form, or cast first")
+                .in_op(op));
+            }
+        }
         let history = out.history().cloned();
         let tracked = out.requires_grad();
         self.overwrite(&out, tracked)?;
@@ -64,15 +80,13 @@ impl Tensor {
 
     /// May this tensor be written in place now? `tracked`: the new values have a history of their own.
     pub(crate) fn check_inplace(&self, tracked: bool, op: &str) -> Result<()> {
-        if !grad_enabled() {
-            return Ok(());
-        }
-        let why = if self.requires_grad() && self.is_leaf() {
-            "a leaf that requires a gradient cannot be changed in place"
-        } else if self.0.is_view && self.0.storage.is_shared() && (tracked || self.requires_grad()) {
-            "a view cannot be changed in place by a recorded op: the tensor it looks at would not know"
-        } else if self.layout().strides.iter().zip(self.shape()).any(|(&s, &n)| s == 0 && n > 1) {
+        let recording = grad_enabled();
+        let why = if self.layout().strides.iter().zip(self.shape()).any(|(&s, &n)| s == 0 && n > 1) {
             "an expanded tensor cannot be changed in place: several of its elements share one place in memory"
+        } else if recording && self.requires_grad() && self.is_leaf() {
+            "a leaf that requires a gradient cannot be changed in place"
+        } else if recording && self.0.is_view && self.0.storage.is_shared() && (tracked || self.requires_grad()) {
+            "a view cannot be changed in place by a recorded op: the tensor it looks at would not know"
         } else {
             return Ok(());
         };

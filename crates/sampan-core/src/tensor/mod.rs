@@ -1,5 +1,6 @@
 //! The tensor: a counted handle on a layout over shared memory, with its place in the recorded graph.
 
+mod convert;
 mod data;
 mod display;
 mod grad;
@@ -8,6 +9,7 @@ mod inplace;
 mod operators;
 mod update;
 
+pub use convert::Rows;
 pub use data::{Data, DataMut, FromNested};
 pub use display::{PrintOptions, print_options, set_printoptions};
 

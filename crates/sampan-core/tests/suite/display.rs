@@ -44,11 +44,11 @@ fn views_and_meta() {
 
 #[test]
 fn options_of_the_process() {
-    let before = print_options();
-    assert_eq!(before, PrintOptions::default());
-    assert!(format!("{:.2}", Tensor::new([0.5f32, 1.0])).ends_with("[0.50, 1.  ])"));
-    set_printoptions(PrintOptions { sci_mode: true, precision: 1, ..before });
-    let text = format!("{:?}", Tensor::new([0.5f32]));
-    set_printoptions(before);
-    assert!(text.ends_with("[5.0e-01])"), "{text}");
+    crate::alone::alone("display::options_of_the_process", || {
+        let before = print_options();
+        assert_eq!(before, PrintOptions::default());
+        assert!(format!("{:.2}", Tensor::new([0.5f32, 1.0])).ends_with("[0.50, 1.  ])"));
+        set_printoptions(PrintOptions { sci_mode: true, precision: 1, ..before });
+        assert!(format!("{:?}", Tensor::new([0.5f32])).ends_with("[5.0e-01])"));
+    });
 }

@@ -98,6 +98,6 @@ fn values_and_gradients_agree_with_the_peer() {
         }
     }
     eprintln!("{compared} tensors compared");
-    assert!(missing.is_empty(), "not in the golden file, run scripts/golden.py: {missing:?}");
     assert!(failures.is_empty(), "{} disagree:\n{}", failures.len(), failures.join("\n"));
+    assert!(missing.is_empty(), "not in the golden file, run scripts/golden.py: {missing:?}");
 }

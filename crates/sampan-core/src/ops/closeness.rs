@@ -1,0 +1,185 @@
+//! Questions about whole tensors: equal, close, contained, empty. Nothing here has a gradient.
+
+use super::logic::odd_numbers;
+use super::prelude::*;
+
+/// Is `|x - y| <= atol + rtol * |y|`, element by element? Equal infinities are close; NaN only with `equal_nan`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([1.0f32, 1.1]);
+/// assert_eq!(x.isclose(&Tensor::new([1.0f32, 1.0])).to_vec::<bool>(), [true, false]);
+/// ```
+#[op(non_diff, samples = close_samples)]
+fn isclose(
+    cx: &Cx,
+    x: &Tensor,
+    y: &Tensor,
+    #[opt(1e-5)] rtol: f64,
+    #[opt(1e-8)] atol: f64,
+    #[opt(false)] equal_nan: bool,
+) -> Result<Tensor> {
+    close(cx, x, y, rtol, atol, equal_nan)
+}
+
+/// Are all elements close, in the sense of `isclose`? A 0-d bool.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([1.0f32, 2.0]);
+/// assert!(x.allclose(&(&x + 1e-7)).to_f64() == 1.0);
+/// ```
+#[op(non_diff, samples = close_samples)]
+fn allclose(
+    cx: &Cx,
+    x: &Tensor,
+    y: &Tensor,
+    #[opt(1e-5)] rtol: f64,
+    #[opt(1e-8)] atol: f64,
+    #[opt(false)] equal_nan: bool,
+) -> Result<Tensor> {
+    all_true(cx, close(cx, x, y, rtol, atol, equal_nan)?)
+}
+
+fn close(cx: &Cx, x: &Tensor, y: &Tensor, rtol: f64, atol: f64, equal_nan: bool) -> Result<Tensor> {
+    ensure!(rtol >= 0.0 && atol >= 0.0, "rtol and atol must not be negative, got {rtol} and {atol}");
+    let near = move |x: f64, y: f64| {
+        x == y || (y.is_finite() && (x - y).abs() <= atol + rtol * y.abs()) || (equal_nan && x.is_nan() && y.is_nan())
+    };
+    cx.compare(x, &y.into(), near, move |x, y| near(x as f64, y as f64))
+}
+
+/// Have `x` and `y` the same shape and the same elements? A 0-d bool.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([1i64, 2]);
+/// assert_eq!(x.equal_all(&x).to_vec::<bool>(), [true]);
+/// assert_eq!(x.equal_all(&Tensor::new([1i64])).to_vec::<bool>(), [false]);
+/// ```
+#[op(non_diff, samples = equal_samples)]
+fn equal_all(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    if x.shape() != y.shape() {
+        return cx.zeros([], DType::Bool);
+    }
+    all_true(cx, x.try_equal(y)?)
+}
+
+/// Do all elements of a bool tensor hold? A 0-d bool.
+fn all_true(cx: &Cx, t: Tensor) -> Result<Tensor> {
+    let out = cx.out([], DType::Bool)?;
+    cx.cpu(|| {
+        out.data_mut::<Bool>().slice()[0] = t.data::<Bool>().slice().iter().all(|b| b.get()).into();
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// Is each element of `x` among the elements of `test_x`? With `invert`, is it not? (`assume_unique` changes nothing:
+/// the search is over sorted elements anyway.)
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1i64, 2, 3]).isin(&Tensor::new([2i64, 5])).to_vec::<bool>(), [false, true, false]);
+/// ```
+#[op(non_diff, samples = isin_samples)]
+fn isin(
+    cx: &Cx,
+    x: &Tensor,
+    test_x: &Tensor,
+    #[opt(false)] assume_unique: bool,
+    #[opt(false)] invert: bool,
+) -> Result<Tensor> {
+    let _ = assume_unique;
+    let dtype = promote_tensors(x, test_x);
+    let out = cx.out(x.shape(), DType::Bool)?;
+    cx.cpu(|| {
+        let (x, known) = (x.try_cast(dtype)?.contiguous(), test_x.try_cast(dtype)?.contiguous());
+        match_dtype!(dtype, T => {
+            // NaN equals nothing, not even itself.
+            let mut sorted: Vec<T> = known.data::<T>().slice().iter().copied().filter(|v| !v.is_nan()).collect();
+            let order = |a: &T, b: &T| a.partial_cmp(b).expect("no NaN is left");
+            sorted.sort_unstable_by(order);
+            let found = |v: &T| !v.is_nan() && sorted.binary_search_by(|k| order(k, v)).is_ok();
+            for (o, v) in out.data_mut::<Bool>().slice().iter_mut().zip(x.data::<T>().slice()) {
+                *o = Bool::from(found(v) != invert);
+            }
+        });
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// Is each element a real number? Always true: there are no complex dtypes.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1.5f32]).isreal().to_vec::<bool>(), [true]);
+/// ```
+#[op(non_diff, samples = odd_numbers)]
+fn isreal(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    cx.predicate(x, |_| true, |_| true)
+}
+
+/// Has `x` no elements? A 0-d bool.
+///
+/// ```
+/// # use sampan_core::{DType, Tensor};
+/// assert_eq!(Tensor::zeros([0, 3], DType::Float32).is_empty().to_vec::<bool>(), [true]);
+/// ```
+#[op(non_diff, samples = empty_samples)]
+fn is_empty(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    let out = cx.out([], DType::Bool)?;
+    cx.cpu(|| {
+        out.data_mut::<Bool>().slice()[0] = (x.numel() == 0).into();
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+impl Tensor {
+    /// Does it hold floating-point numbers?
+    pub fn is_floating_point(&self) -> bool {
+        self.dtype().is_float()
+    }
+
+    /// Does it hold integers? bool is none.
+    pub fn is_integer(&self) -> bool {
+        self.dtype().is_int()
+    }
+}
+
+fn close_samples() -> Vec<Sample> {
+    let (nan, inf) = (f32::NAN, f32::INFINITY);
+    let odd = || values([1.0f32, nan, inf, 2.0], [4]);
+    vec![
+        sample![odd(), values([1.0f32, nan, inf, 2.1], [4])],
+        sample![odd(), values([1.0f32, nan, inf, 2.1], [4]); equal_nan = true, rtol = 0.1],
+        sample![values([1.0f32, 2.0], [2]), values([1.0f32, 2.05], [2]); atol = 0.1],
+        sample![randn([2, 3]), randn([3])].no_peer("Paddle wants equal shapes"),
+        sample![ints([3], 0, 3), ints([3], 0, 3)].no_peer("Paddle takes floats only"),
+        sample![randn([]), randn([])],
+        sample![randn([0, 3]), randn([0, 3])],
+    ]
+}
+fn equal_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3]), randn([2, 3])],
+        sample![randn([2, 3]), randn([3])],
+        sample![ints([3], 0, 9), ints([3], 1, 9)],
+        sample![randn([]), randn([])],
+        sample![randn([0, 3]), randn([0, 3])].no_peer("Paddle says that two empty tensors differ"),
+    ]
+}
+fn isin_samples() -> Vec<Sample> {
+    vec![
+        sample![ints([2, 3], 0, 9), ints([5], 0, 9)],
+        sample![ints([2, 3], 0, 9), ints([2, 2], 0, 9); invert = true],
+        sample![values([1.0f32, f32::NAN, 3.0], [3]), values([f32::NAN, 3.0], [2])],
+        sample![randn([]), randn([])],
+        sample![ints([0, 3], 0, 9), ints([3], 0, 9)],
+    ]
+}
+fn empty_samples() -> Vec<Sample> {
+    vec![sample![randn([2])], sample![randn([0, 2])], sample![randn([])]]
+}

@@ -1,0 +1,300 @@
+//! Piecewise linear activation functions.
+
+use super::prelude::*;
+
+/// `max(x, 0)`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([-1.0f32, 2.0]).relu().to_vec::<f32>(), [0.0, 2.0]);
+/// ```
+#[op(inplace, module = "nn.functional", samples = real_line, onnx = "Relu")]
+fn relu(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    let out = cx.unary_number(x, real_fn!(|x| x.max(T::ZERO)), |x| x.max(0))?;
+    cx.grad_from_output(out, &[], |g| {
+        Ok(g.output(0).piecewise_grad(&g.grad(), [0.0, f64::INFINITY], [0.0, 1.0, 1.0], false))
+    })
+}
+
+/// The gradient of a piecewise linear function: `grad` times the slope of the piece that `x` lies in. `edges` are the ends
+/// of the middle piece, which they belong to if `closed`; `slopes` are those below, inside and above.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([-1.0f32, 0.5, 3.0]);
+/// let g = x.piecewise_grad(&Tensor::new([10.0f32, 10.0, 10.0]), [0.0, 1.0], [0.1, 1.0, 0.2], false);
+/// assert_eq!(g.to_vec::<f32>(), [1.0, 10.0, 2.0]);
+/// ```
+#[op(module = "nn.functional", samples = piecewise_samples, peer = "none: internal gradient of activations")]
+fn piecewise_grad(cx: &Cx, x: &Tensor, grad: &Tensor, edges: &[f64], slopes: &[f64], closed: bool) -> Result<Tensor> {
+    let (&[lo, hi], &[below, inside, above]) = (edges, slopes) else { bail!("needs two edges and three slopes") };
+    ensure!(x.shape() == grad.shape(), "x and grad must have one shape");
+    let y = Operand::Tensor(grad.clone());
+    let out = if closed {
+        let f = real_fn!([lo: f64, hi: f64, below: f64, inside: f64, above: f64] |x, g| {
+            g * select(x < T::of(lo), T::of(below), select(x > T::of(hi), T::of(above), T::of(inside)))
+        });
+        cx.binary(x, &y, f)?
+    } else {
+        let f = real_fn!([lo: f64, hi: f64, below: f64, inside: f64, above: f64] |x, g| {
+            g * select(x <= T::of(lo), T::of(below), select(x >= T::of(hi), T::of(above), T::of(inside)))
+        });
+        cx.binary(x, &y, f)?
+    };
+    let (edges, slopes) = ([lo, hi], [below, inside, above]);
+    cx.grad(out, &[x], move |g| Ok([None, Some(g.saved(0).piecewise_grad(&g.grad(), edges, slopes, closed))]))
+}
+
+/// `min(max(x, 0), 6)`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([-1.0f32, 7.0]).relu6().to_vec::<f32>(), [0.0, 6.0]);
+/// ```
+#[op(module = "nn.functional", samples = relu6_samples)]
+fn relu6(x: &Tensor) -> Result<Tensor> {
+    x.try_hardtanh(0.0, 6.0)
+}
+
+/// `x` held between `min` and `max`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([-3.0f32, 0.5]).hardtanh(-1.0, 1.0).to_vec::<f32>(), [-1.0, 0.5]);
+/// ```
+#[op(inplace, module = "nn.functional", samples = hardtanh_samples)]
+fn hardtanh(cx: &Cx, x: &Tensor, #[default(-1.0)] min: f64, #[default(1.0)] max: f64) -> Result<Tensor> {
+    ensure!(min <= max, "min must not be above max, got {min} and {max}");
+    let out = cx.unary(x, real_fn!([min: f64, max: f64] |x| x.max(T::of(min)).min(T::of(max))))?;
+    cx.grad_from_output(out, &[], move |g| {
+        Ok(g.output(0).piecewise_grad(&g.grad(), [min, max], [0.0, 1.0, 0.0], false))
+    })
+}
+
+/// `x` above zero, `negative_slope * x` below.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([-2.0f32, 2.0]).leaky_relu(0.5).to_vec::<f32>(), [-1.0, 2.0]);
+/// ```
+#[op(inplace, module = "nn.functional", samples = leaky_samples)]
+fn leaky_relu(cx: &Cx, x: &Tensor, #[default(0.01)] negative_slope: f64) -> Result<Tensor> {
+    let out = cx.unary(x, real_fn!([negative_slope: f64] |x| select(x > T::ZERO, x, x * T::of(negative_slope))))?;
+    let slopes = [negative_slope, negative_slope, 1.0];
+    if negative_slope >= 0.0 {
+        // The result has the sign of the input, which may be overwritten then.
+        return cx
+            .grad_from_output(out, &[], move |g| Ok(g.output(0).piecewise_grad(&g.grad(), [0.0, 0.0], slopes, true)));
+    }
+    cx.grad(out, &[x], move |g| Ok(g.saved(0).piecewise_grad(&g.grad(), [0.0, 0.0], slopes, true)))
+}
+
+/// `x` above `threshold`, else `value`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([0.5f32, 2.0]).thresholded_relu(1.0, 0.0).to_vec::<f32>(), [0.0, 2.0]);
+/// ```
+#[op(inplace, module = "nn.functional", samples = threshold_samples)]
+fn thresholded_relu(cx: &Cx, x: &Tensor, #[default(1.0)] threshold: f64, #[default(0.0)] value: f64) -> Result<Tensor> {
+    let f = real_fn!([threshold: f64, value: f64] |x| select(x > T::of(threshold), x, T::of(value)));
+    let out = cx.unary(x, f)?;
+    let slopes = [0.0, 0.0, 1.0];
+    if value <= threshold {
+        return cx.grad_from_output(out, &[], move |g| {
+            Ok(g.output(0).piecewise_grad(&g.grad(), [threshold; 2], slopes, true))
+        });
+    }
+    cx.grad(out, &[x], move |g| Ok(g.saved(0).piecewise_grad(&g.grad(), [threshold; 2], slopes, true)))
+}
+
+/// `x` where it is farther from zero than `threshold`, else 0.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([-1.0f32, 0.2]).hardshrink(0.5).to_vec::<f32>(), [-1.0, 0.0]);
+/// ```
+#[op(module = "nn.functional", samples = shrink_samples)]
+fn hardshrink(cx: &Cx, x: &Tensor, #[default(0.5)] threshold: f64) -> Result<Tensor> {
+    ensure!(threshold >= 0.0, "threshold must not be negative, got {threshold}");
+    let out = cx.unary(x, real_fn!([threshold: f64] |x| select(x.abs() <= T::of(threshold), T::ZERO, x)))?;
+    cx.grad_from_output(out, &[], move |g| {
+        Ok(g.output(0).piecewise_grad(&g.grad(), [-threshold, threshold], [1.0, 0.0, 1.0], true))
+    })
+}
+
+/// `x` moved towards zero by `threshold`; 0 where it is closer than that.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([-1.0f32, 0.2]).softshrink(0.5).to_vec::<f32>(), [-0.5, 0.0]);
+/// ```
+#[op(module = "nn.functional", samples = shrink_samples)]
+fn softshrink(cx: &Cx, x: &Tensor, #[default(0.5)] threshold: f64) -> Result<Tensor> {
+    ensure!(threshold >= 0.0, "threshold must not be negative, got {threshold}");
+    let f = real_fn!([threshold: f64] |x| {
+        let t = T::of(threshold);
+        select(x > t, x - t, select(x < -t, x + t, select(x.abs() <= t, T::ZERO, x)))
+    });
+    let out = cx.unary(x, f)?;
+    cx.grad_from_output(out, &[], |g| Ok(g.output(0).piecewise_grad(&g.grad(), [0.0; 2], [1.0, 0.0, 1.0], true)))
+}
+
+/// `slope * x + offset` held between 0 and 1.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([-9.0f32, 0.0]).hardsigmoid(0.1666667, 0.5).to_vec::<f32>(), [0.0, 0.5]);
+/// ```
+#[op(module = "nn.functional", samples = hardsigmoid_samples)]
+fn hardsigmoid(cx: &Cx, x: &Tensor, #[default(0.1666667)] slope: f64, #[default(0.5)] offset: f64) -> Result<Tensor> {
+    let f = real_fn!([slope: f64, offset: f64] |x| (x * T::of(slope) + T::of(offset)).max(T::ZERO).min(T::ONE));
+    let out = cx.unary(x, f)?;
+    cx.grad_from_output(out, &[], move |g| {
+        Ok(g.output(0).piecewise_grad(&g.grad(), [0.0, 1.0], [0.0, slope, 0.0], false))
+    })
+}
+
+/// `x` above zero, `weight * x` below, with one learnt weight for all or for each channel.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let y = Tensor::new([[-2.0f32, 2.0]]).prelu(&Tensor::new([0.5f32]), "NCHW");
+/// assert_eq!(y.to_vec::<f32>(), [-1.0, 2.0]);
+/// ```
+#[op(module = "nn.functional", samples = prelu_samples)]
+fn prelu(x: &Tensor, weight: &Tensor, #[default("NCHW")] data_format: &str) -> Result<Tensor> {
+    ensure!(weight.ndim() <= 1, "weight must be a number or a vector, got shape {:?}", weight.shape());
+    if weight.numel() == 1 {
+        return x.try_two_slopes(&weight.reshape_to([0usize; 0]));
+    }
+    let last = channels_last(data_format)?;
+    ensure!(x.ndim() >= 2, "with one weight for each channel x needs at least two axes");
+    let at = if last { x.ndim() - 1 } else { 1 };
+    let (have, want) = (weight.numel(), x.shape()[at]);
+    if have != want {
+        return Err(Error::invalid(format!("weight has {have} elements, x has {want} channels on axis {at}"))
+            .hint("one weight for all or one for each channel; see data_format"));
+    }
+    let mut shape = vec![1; x.ndim()];
+    shape[at] = want;
+    x.try_two_slopes(&weight.reshape_to(shape))
+}
+
+/// Is the channel axis the last one in this data format?
+pub(crate) fn channels_last(data_format: &str) -> Result<bool> {
+    match data_format {
+        "NC" | "NCL" | "NCHW" | "NCDHW" => Ok(false),
+        "NLC" | "NHWC" | "NDHWC" => Ok(true),
+        other => Err(Error::invalid(format!(
+            "data_format must be one of NC, NCL, NCHW, NCDHW, NLC, NHWC, NDHWC, got \"{other}\""
+        ))),
+    }
+}
+
+/// `x` above zero, `slope * x` below, with a slope that broadcasts to `x`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let y = Tensor::new([-2.0f32, -2.0]).two_slopes(&Tensor::new([0.5f32, 1.0]));
+/// assert_eq!(y.to_vec::<f32>(), [-1.0, -2.0]);
+/// ```
+#[op(module = "nn.functional", samples = slopes_samples, peer = "none: internal part of prelu")]
+fn two_slopes(cx: &Cx, x: &Tensor, slope: &Tensor) -> Result<Tensor> {
+    ensure!(broadcast(x.shape(), slope.shape())?.as_slice() == x.shape(), "the slope must broadcast to x");
+    let out = cx.binary(x, &slope.into(), real_fn!(|x, w| select(x > T::ZERO, x, x * w)))?;
+    cx.grad(out, &[x, slope], |g| {
+        let (x, slope) = (g.saved(0), g.saved(1));
+        let negative = x.piecewise_grad(&g.grad(), [0.0; 2], [1.0, 1.0, 0.0], true);
+        Ok([
+            g.if_needed(0, || x.piecewise_grad(&g.grad(), [0.0; 2], [0.0, 0.0, 1.0], true) + slope * &negative),
+            g.if_needed(1, || super::elementwise::sum_to(&(x * &negative), slope.shape())),
+        ])
+    })
+}
+
+/// `x` above zero, below it `x` times a random slope from [lower, upper), or times their middle outside of training.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([-2.0f32, 2.0]).rrelu(0.25, 0.75, false).to_vec::<f32>(), [-1.0, 2.0]);
+/// ```
+#[op(module = "nn.functional", samples = rrelu_samples)]
+fn rrelu(
+    x: &Tensor,
+    #[default(0.125)] lower: f64,
+    #[default(1.0 / 3.0)] upper: f64,
+    #[default(true)] training: bool,
+) -> Result<Tensor> {
+    ensure!(0.0 <= lower && lower <= upper && upper <= 1.0, "needs 0 <= lower <= upper <= 1, got {lower} and {upper}");
+    if !training {
+        return x.try_leaky_relu((lower + upper) / 2.0);
+    }
+    x.try_two_slopes(&super::dropout::noise_like(x, lower, upper)?)
+}
+
+/// The largest of every `groups` neighbouring channels on `axis`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([[1.0f32, 5.0, 3.0, 2.0]]).maxout(2, 1).to_vec::<f32>(), [5.0, 3.0]);
+/// ```
+#[op(module = "nn.functional", samples = maxout_samples)]
+fn maxout(x: &Tensor, groups: i64, #[default(1)] axis: i64) -> Result<Tensor> {
+    let axis = resolve_axis(axis, x.ndim())?;
+    let channels = x.shape().get(axis).copied().unwrap_or(1);
+    ensure!(
+        groups > 0 && channels % groups as usize == 0,
+        "axis {axis} of extent {channels} has no {groups} equal groups"
+    );
+    let mut shape = x.shape_vec();
+    shape[axis] = channels / groups as usize;
+    shape.insert(axis + 1, groups as usize);
+    x.reshape_to(shape).try_max(axis as i64 + 1)
+}
+
+fn piecewise_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3]), positive([2, 3]), [-0.6, 0.6], [0.5, 1.0, 2.0], false],
+        sample![randn([4]), randn([4]), [-0.5, 0.5], [1.0, 0.0, 1.0], true],
+    ]
+}
+
+fn relu6_samples() -> Vec<Sample> {
+    vec![sample![values([-1.0f32, 0.5, 5.5, 7.0], [2, 2])], sample![randn([])], sample![randn([0, 2])]]
+}
+fn hardtanh_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 3])], sample![randn([5]), -0.3, 1.5], sample![randn([])], sample![randn([0, 2])]]
+}
+fn leaky_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 3])], sample![randn([5]), 0.3], sample![randn([4]), -0.5], sample![randn([0, 2])]]
+}
+fn threshold_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 3])], sample![randn([5]), 0.3], sample![randn([4]), -0.5, 0.7], sample![randn([0, 2])]]
+}
+fn shrink_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 3])], sample![randn([5]), 0.9], sample![randn([])], sample![randn([0, 2])]]
+}
+fn hardsigmoid_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 3])], sample![randn([5]), 0.6, 0.4], sample![randn([])], sample![randn([0, 2])]]
+}
+fn prelu_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3]), positive([1])],
+        sample![randn([2, 3, 2]), positive([3])],
+        sample![randn([2, 2, 3]), positive([3]), "NLC"],
+    ]
+}
+fn slopes_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 3]), randn([3])], sample![randn([4]), randn([])]]
+}
+fn rrelu_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3]), 0.1, 0.3, false],
+        sample![randn([2, 3])].no_peer("random"),
+        sample![randn([0, 2]), 0.2, 0.2, true],
+    ]
+}
+fn maxout_samples() -> Vec<Sample> {
+    vec![sample![distinct([2, 4, 1, 2]), 2], sample![distinct([1, 2, 1, 6]), 3, -1]]
+}

@@ -1,0 +1,282 @@
+//! Trigonometric and hyperbolic functions.
+
+use super::elementwise::pair_grads;
+use super::prelude::*;
+
+/// The sine of each element, in radians.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([0.0f32]).sin().to_vec::<f32>(), [0.0]);
+/// ```
+#[op(inplace, samples = real_line, onnx = "Sin")]
+fn sin(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    let out = cx.unary(x, real_fn!(|x| x.sin()))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).cos()))
+}
+
+/// The cosine of each element, in radians.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([0.0f32]).cos().to_vec::<f32>(), [1.0]);
+/// ```
+#[op(inplace, samples = real_line, onnx = "Cos")]
+fn cos(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    let out = cx.unary(x, real_fn!(|x| x.cos()))?;
+    cx.grad(out, &[x], |g| Ok(-(g.grad() * g.saved(0).sin())))
+}
+
+/// The tangent of each element, in radians.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([0.0f32]).tan().to_vec::<f32>(), [0.0]);
+/// ```
+#[op(inplace, samples = unit_interval, onnx = "Tan")]
+fn tan(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    let out = cx.unary(x, real_fn!(|x| x.tan()))?;
+    cx.grad_from_output(out, &[], |g| Ok(g.grad() * (g.output(0).square() + 1.0)))
+}
+
+/// The angle whose sine each element is, in [-π/2, π/2]; NaN outside [-1, 1].
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([0.0f32]).asin().to_vec::<f32>(), [0.0]);
+/// ```
+#[op(inplace, samples = unit_interval, onnx = "Asin")]
+fn asin(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    let out = cx.unary(x, real_fn!(|x| x.asin()))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).square().rsubtract(1.0).rsqrt()))
+}
+
+/// The angle whose cosine each element is, in [0, π]; NaN outside [-1, 1].
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1.0f32]).acos().to_vec::<f32>(), [0.0]);
+/// ```
+#[op(inplace, samples = unit_interval, onnx = "Acos")]
+fn acos(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    let out = cx.unary(x, real_fn!(|x| x.acos()))?;
+    cx.grad(out, &[x], |g| Ok(-(g.grad() * g.saved(0).square().rsubtract(1.0).rsqrt())))
+}
+
+/// The angle whose tangent each element is, in (-π/2, π/2).
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([0.0f32]).atan().to_vec::<f32>(), [0.0]);
+/// ```
+#[op(inplace, samples = real_line, onnx = "Atan")]
+fn atan(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    let out = cx.unary(x, real_fn!(|x| x.atan()))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() / (g.saved(0).square() + 1.0)))
+}
+
+/// The hyperbolic sine of each element.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([0.0f32]).sinh().to_vec::<f32>(), [0.0]);
+/// ```
+#[op(inplace, samples = real_line, onnx = "Sinh")]
+fn sinh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    let out = cx.unary(x, real_fn!(|x| x.sinh()))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).cosh()))
+}
+
+/// The hyperbolic cosine of each element.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([0.0f32]).cosh().to_vec::<f32>(), [1.0]);
+/// ```
+#[op(inplace, samples = real_line, onnx = "Cosh")]
+fn cosh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    let out = cx.unary(x, real_fn!(|x| x.cosh()))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).sinh()))
+}
+
+/// The hyperbolic tangent of each element.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([0.0f32]).tanh().to_vec::<f32>(), [0.0]);
+/// ```
+#[op(inplace, samples = real_line, onnx = "Tanh", also("nn.functional.tanh"))]
+fn tanh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    let out = cx.unary(x, real_fn!(|x| x.tanh()))?;
+    cx.grad_from_output(out, &[], |g| Ok(g.output(0).tanh_grad(&g.grad())))
+}
+
+/// The backward step of `tanh` from its output: `grad * (1 - out²)`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([0.5f32]).tanh_grad(&Tensor::new([2.0f32])).to_vec::<f32>(), [1.5]);
+/// ```
+#[op(module = "_C_ops", samples = output_and_grad, peer = "lambda out, grad: grad * (1 - out * out)")]
+fn tanh_grad(cx: &Cx, out: &Tensor, grad: &Tensor) -> Result<Tensor> {
+    let dx = cx.binary(out, &grad.into(), real_fn!(|y, g| g * (T::ONE - y * y)))?;
+    cx.grad(dx, &[out, grad], |g| {
+        let (y, dy) = (g.saved(0), g.saved(1));
+        let slope = || g.grad() * dy * y * -2.0;
+        Ok(pair_grads(g, y.shape(), Some(dy.shape()), slope, || y.tanh_grad(&g.grad())))
+    })
+}
+
+/// The inverse of the hyperbolic sine.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([0.0f32]).asinh().to_vec::<f32>(), [0.0]);
+/// ```
+#[op(inplace, samples = real_line, onnx = "Asinh")]
+fn asinh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    let out = cx.unary(x, real_fn!(|x| x.asinh()))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() * (g.saved(0).square() + 1.0).rsqrt()))
+}
+
+/// The inverse of the hyperbolic cosine; NaN below 1.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1.0f32]).acosh().to_vec::<f32>(), [0.0]);
+/// ```
+#[op(inplace, samples = above_one, onnx = "Acosh")]
+fn acosh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    let out = cx.unary(x, real_fn!(|x| x.acosh()))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() * (g.saved(0).square() - 1.0).rsqrt()))
+}
+
+/// The inverse of the hyperbolic tangent; NaN outside [-1, 1].
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([0.0f32]).atanh().to_vec::<f32>(), [0.0]);
+/// ```
+#[op(inplace, samples = unit_interval, onnx = "Atanh")]
+fn atanh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    let out = cx.unary(x, real_fn!(|x| x.atanh()))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() / (1.0 - g.saved(0).square())))
+}
+
+/// The angle of the point (`y`, `x`) in (-π, π]: `atan(x / y)` in the right quadrant.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let angle = Tensor::new([1.0f64]).atan2(&Tensor::new([-1.0f64]));
+/// assert_eq!(angle.to_vec::<f64>(), [0.75 * std::f64::consts::PI]);
+/// ```
+#[op(inplace, samples = real_pairs)]
+fn atan2(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
+    let out = cx.binary(x, &y, real_fn!(|x, y| x.atan2(y)))?;
+    match y {
+        Operand::Tensor(y) => cx.grad(out, &[x, &y], |g| {
+            let (x, y) = (g.saved(0), g.saved(1));
+            let length = || x.square() + y.square();
+            let dx = || g.grad() * y / length();
+            Ok(pair_grads(g, x.shape(), Some(y.shape()), dx, || -(g.grad() * x / length())))
+        }),
+        Operand::Scalar(s) => cx.grad(out, &[x], move |g| {
+            let y = s.to_f64();
+            Ok(g.grad() * y / (g.saved(0).square() + y * y))
+        }),
+    }
+}
+
+/// The length of the vector (`x`, `y`), without overflow on the way.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([3.0f32]).hypot(&Tensor::new([4.0f32])).to_vec::<f32>(), [5.0]);
+/// ```
+#[op(inplace, samples = tensor_pairs)]
+fn hypot(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    let out = cx.binary(x, &y.into(), real_fn!(|x, y| x.hypot(y)))?;
+    cx.grad_from_output(out, &[x, y], |g| {
+        let (x, y, length) = (g.saved(0), g.saved(1), g.output(0));
+        let part = |v: &Tensor| g.grad() * (v / length);
+        Ok(pair_grads(g, x.shape(), Some(y.shape()), || part(x), || part(y)))
+    })
+}
+
+/// Degrees to radians.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([180i64]).deg2rad().to_vec::<f32>(), [std::f32::consts::PI]);
+/// ```
+#[op(samples = real_line)]
+fn deg2rad(x: &Tensor) -> Result<Tensor> {
+    x.try_multiply(std::f64::consts::PI / 180.0)
+}
+
+/// Radians to degrees.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([std::f32::consts::PI]).rad2deg().to_vec::<f32>(), [180.0]);
+/// ```
+#[op(samples = real_line)]
+fn rad2deg(x: &Tensor) -> Result<Tensor> {
+    x.try_multiply(180.0 / std::f64::consts::PI)
+}
+
+/// `sin(πx) / (πx)`, and 1 at zero.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([0.0f64, 0.5]).sinc().to_vec::<f64>(), [1.0, std::f64::consts::FRAC_2_PI]);
+/// ```
+#[op(inplace, samples = sinc_samples)]
+fn sinc(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    let pi = std::f64::consts::PI;
+    let out = cx.unary(
+        x,
+        real_fn!([pi: f64] |x| {
+            let a = x * T::of(pi);
+            select(x == T::ZERO, T::ONE, a.sin() / a)
+        }),
+    )?;
+    cx.grad_from_output(out, &[x], move |g| {
+        let (x, y) = (g.saved(0), g.output(0));
+        let zero = x.equal(0.0).cast(x.dtype());
+        let slope = ((x * pi).cos() - y) * (1.0 - &zero) / (x + &zero);
+        // At zero the slope vanishes and falls as -π²x / 3.
+        Ok(g.grad() * (slope - zero * x * (pi * pi / 3.0)))
+    })
+}
+
+fn above_one() -> Vec<Sample> {
+    vec![sample![uniform([2, 3], 1.2, 3.0)], sample![uniform([], 1.2, 3.0)], sample![uniform([0, 2], 1.2, 3.0)]]
+}
+fn sinc_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3])],
+        sample![values([0.0f32, 1.0, -0.25], [3])].no_grad("differences cancel at zero"),
+        sample![randn([])],
+        sample![randn([0, 2])],
+    ]
+}
+
+/// Pairs of tensors: equal shapes, broadcasting, 0-d, empty.
+pub(crate) fn tensor_pairs() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 3]), uniform([2, 3], 0.5, 2.0)],
+        sample![randn([2, 1, 3]), uniform([4, 1], 0.3, 1.5)],
+        sample![randn([2, 3]), randn([])],
+        sample![randn([0, 3]), randn([3])],
+    ]
+}
+
+/// An output in (-0.9, 0.9) and the gradient that came back to it.
+pub(crate) fn output_and_grad() -> Vec<Sample> {
+    vec![
+        sample![uniform([2, 3], -0.9, 0.9), randn([2, 3])],
+        sample![uniform([], -0.9, 0.9), randn([])],
+        sample![uniform([0, 3], -0.9, 0.9), randn([0, 3])],
+    ]
+}
