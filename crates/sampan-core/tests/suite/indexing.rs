@@ -516,3 +516,41 @@ fn errors_name_axis_index_and_extent() {
     let error = x.try_set(0, &Tensor::zeros([2], DType::Float32)).unwrap_err().to_string();
     assert!(error.contains("[2] does not fit the indexed part [3, 4]") && error.contains("setitem"), "{error}");
 }
+
+#[test]
+fn wrong_arguments_are_refused() {
+    let x = Tensor::zeros([2, 3], DType::Float32);
+    let (ids, far) = (Tensor::new([0i64, 1]), Tensor::new([0i64, 7]));
+    let (floats, mask) = (Tensor::new([0.0f32, 1.0]), Tensor::new([true, false]));
+    let results = [
+        x.try_index_select(&far, 0),
+        x.try_index_select(&floats, 0),
+        x.try_index_select(&ids, 2),
+        x.try_gather(&Tensor::zeros([2, 2], DType::Int64), None),
+        x.try_gather_nd(&Tensor::zeros([1, 3], DType::Int64)),
+        x.try_gather_nd(&Tensor::new([[0i64, 3]])),
+        x.try_take(&far),
+        x.try_take_along_axis(&ids, 0),
+        x.try_take_along_axis(&Tensor::new([[5i64]]), 1),
+        x.try_put_along_axis(&Tensor::new([[5i64]]), 1.0, 1),
+        x.try_scatter(&ids, &Tensor::zeros([2, 2], DType::Float32)),
+        x.try_scatter(&far, &x),
+        x.try_scatter_nd_add(&Tensor::new([[0i64]]), &floats),
+        x.try_scatter_reduce(0, &Tensor::new([[0i64]]), &Tensor::new([[1.0f32]]), "median"),
+        x.try_index_add(&ids, 1, &x),
+        x.try_index_fill(&far, 0, 1.0),
+        x.try_index_put(&[ids.clone(), far.clone()], 1.0),
+        x.try_masked_select(&mask),
+        x.try_masked_select(&x),
+        x.try_masked_fill(&mask, 1.0),
+        x.try_masked_scatter(&Tensor::new([[true], [true]]), &floats),
+        mask.try_where_cond(&x, 0.0),
+        x.try_where_cond(&x, 0.0),
+        far.try_embedding(&x, None),
+        ids.try_embedding(&x, Some(5)),
+        far.try_one_hot(3),
+    ];
+    for (i, result) in results.into_iter().enumerate() {
+        assert!(result.is_err(), "call {i} gave {:?}", result.unwrap());
+    }
+}
