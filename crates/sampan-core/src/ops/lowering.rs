@@ -169,7 +169,8 @@ impl Lowered {
     pub fn positions(&self) -> Result<(Vec<Tensor>, Vec<i64>)> {
         let mut common = Shape::new();
         for a in &self.advanced {
-            common = broadcast(&common, a.positions.shape()).map_err(|e| e.hint("tensors in one index broadcast together"))?;
+            common = broadcast(&common, a.positions.shape())
+                .map_err(|e| e.hint("tensors in one index broadcast together"))?;
         }
         let each = self.advanced.iter().map(|a| a.positions.try_expand(&common)?.try_contiguous());
         Ok((each.collect::<Result<_>>()?, self.advanced.iter().map(|a| a.axis as i64).collect()))

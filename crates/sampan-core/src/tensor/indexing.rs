@@ -373,7 +373,8 @@ impl Tensor {
         inputs.extend(value.tensor());
         let fresh = Tensor::from_parts(self.storage().clone(), self.layout().clone(), self.dtype(), self.0.is_view);
         let saved: Vec<&Tensor> = kept.iter().collect();
-        let formula = move |g: &crate::autograd::Grad| set_grads(g, &skeleton, shape.as_deref(), accumulate).map(Into::into);
+        let formula =
+            move |g: &crate::autograd::Grad| set_grads(g, &skeleton, shape.as_deref(), accumulate).map(Into::into);
         let mut out = super::grad::attach_custom("setitem", &inputs, vec![fresh], &saved, formula);
         *self = out.remove(0);
     }

@@ -91,6 +91,8 @@ enum Axis {
     Common(usize),
 }
 
+const OUTSIDE: usize = usize::MAX;
+
 /// The shape of the result and, for each of its elements, where it lies in the source. None where NumPy refuses.
 fn reference(shape: &[usize], parts: &[Part]) -> Option<(Vec<usize>, Vec<usize>)> {
     let used: usize = parts.iter().map(Part::axes).sum();
@@ -121,8 +123,9 @@ fn reference(shape: &[usize], parts: &[Part]) -> Option<(Vec<usize>, Vec<usize>)
             Part::Dots => (0..rest).for_each(|a| result.push(Axis::Along(axis + a, (0..shape[axis + a]).collect()))),
             Part::New => result.push(Axis::New),
             Part::Ints(s, values) => {
-                let places = values.iter().map(|&i| Some(vec![(axis, inside(i, shape[axis])?)]));
-                advanced.push((s.clone(), places.collect::<Option<_>>()?));
+                // A place outside matters only if it is read: the indices together may name none.
+                let places = values.iter().map(|&i| vec![(axis, inside(i, shape[axis]).unwrap_or(OUTSIDE))]);
+                advanced.push((s.clone(), places.collect()));
             }
             Part::Mask(s, values) => {
                 if s[..] != shape[axis..axis + s.len()] {
@@ -148,6 +151,10 @@ fn reference(shape: &[usize], parts: &[Part]) -> Option<(Vec<usize>, Vec<usize>)
                 _ => None,
             })
             .collect::<Option<_>>()?;
+    }
+    let lost = advanced.iter().flat_map(|(_, places)| places.iter().flatten()).any(|&(_, i)| i == OUTSIDE);
+    if lost && !common.contains(&0) {
+        return None;
     }
     // One run of advanced parts keeps its place; several go to the front.
     let runs = joined.iter().enumerate().filter(|&(i, &j)| j && (i == 0 || !joined[i - 1])).count();
@@ -205,7 +212,9 @@ impl Draw {
 
     fn part(&mut self, left: &[usize], broken: bool) -> Part {
         let slack = broken as i64;
-        let Some(&n) = left.first() else { return if self.one_in(2) { Part::New } else { Part::Truth(self.one_in(2)) } };
+        let Some(&n) = left.first() else {
+            return if self.one_in(2) { Part::New } else { Part::Truth(self.one_in(2)) };
+        };
         let wide = n as i64;
         match self.below(10) {
             0 => Part::New,
@@ -331,7 +340,8 @@ fn writes_match_the_reference() {
             writer[s] = Some(k);
         }
         let what = format!("{shape:?} {parts:?} from {own:?}, accumulate {accumulate}");
-        let (x, v) = (Tensor::from_vec(old.clone(), &shape).requires_grad_(), Tensor::from_vec(new, &own).requires_grad_());
+        let (x, v) =
+            (Tensor::from_vec(old.clone(), &shape).requires_grad_(), Tensor::from_vec(new, &own).requires_grad_());
         // Eagerly, into the memory of an intermediate result.
         let mut y = &x * 1.0;
         let (memory, version) = (y.clone(), y.inplace_version());
@@ -505,4 +515,42 @@ fn errors_name_axis_index_and_extent() {
     assert_eq!(kind, Kind::InvalidType);
     let error = x.try_set(0, &Tensor::zeros([2], DType::Float32)).unwrap_err().to_string();
     assert!(error.contains("[2] does not fit the indexed part [3, 4]") && error.contains("setitem"), "{error}");
+}
+
+#[test]
+fn wrong_arguments_are_refused() {
+    let x = Tensor::zeros([2, 3], DType::Float32);
+    let (ids, far) = (Tensor::new([0i64, 1]), Tensor::new([0i64, 7]));
+    let (floats, mask) = (Tensor::new([0.0f32, 1.0]), Tensor::new([true, false]));
+    let results = [
+        x.try_index_select(&far, 0),
+        x.try_index_select(&floats, 0),
+        x.try_index_select(&ids, 2),
+        x.try_gather(&Tensor::zeros([2, 2], DType::Int64), None),
+        x.try_gather_nd(&Tensor::zeros([1, 3], DType::Int64)),
+        x.try_gather_nd(&Tensor::new([[0i64, 3]])),
+        x.try_take(&far),
+        x.try_take_along_axis(&ids, 0),
+        x.try_take_along_axis(&Tensor::new([[5i64]]), 1),
+        x.try_put_along_axis(&Tensor::new([[5i64]]), 1.0, 1),
+        x.try_scatter(&ids, &Tensor::zeros([2, 2], DType::Float32)),
+        x.try_scatter(&far, &x),
+        x.try_scatter_nd_add(&Tensor::new([[0i64]]), &floats),
+        x.try_scatter_reduce(0, &Tensor::new([[0i64]]), &Tensor::new([[1.0f32]]), "median"),
+        x.try_index_add(&ids, 1, &x),
+        x.try_index_fill(&far, 0, 1.0),
+        x.try_index_put(&[ids.clone(), far.clone()], 1.0),
+        x.try_masked_select(&mask),
+        x.try_masked_select(&x),
+        x.try_masked_fill(&mask, 1.0),
+        x.try_masked_scatter(&Tensor::new([[true], [true]]), &floats),
+        mask.try_where_cond(&x, 0.0),
+        x.try_where_cond(&x, 0.0),
+        far.try_embedding(&x, None),
+        ids.try_embedding(&x, Some(5)),
+        far.try_one_hot(3),
+    ];
+    for (i, result) in results.into_iter().enumerate() {
+        assert!(result.is_err(), "call {i} gave {:?}", result.unwrap());
+    }
 }
