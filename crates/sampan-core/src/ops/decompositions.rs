@@ -135,18 +135,18 @@ fn svd(cx: &Cx, x: &Tensor, #[opt(false)] full_matrices: bool) -> Result<(Tensor
         let skew = |t: Tensor| &t - t.transpose_last();
         let gaps = inverse_gaps(&(s * s));
         let (row, column) = (s.unsqueeze(-2), s.unsqueeze(-1));
-        inner = inner + skew(u.transpose_last().matrix_product(&du)) * &gaps * row;
-        inner = inner + skew(vh.matrix_product(&dvh.transpose_last())) * &gaps * &column;
+        inner = &inner + skew(u.transpose_last().matrix_product(&du)) * &gaps * row;
+        inner = &inner + skew(vh.matrix_product(&dvh.transpose_last())) * &gaps * &column;
         let mut dx = u.matrix_product(&inner).matrix_product(&vh);
         if m > k {
             let scaled = du / s.unsqueeze(-2);
             let outside = &scaled - u.matrix_product(&u.transpose_last().matrix_product(&scaled));
-            dx = dx + outside.matrix_product(&vh);
+            dx = &dx + outside.matrix_product(&vh);
         }
         if n > k {
             let scaled = dvh / &column;
             let outside = &scaled - scaled.matrix_product(&vh.transpose_last()).matrix_product(&vh);
-            dx = dx + u.matrix_product(&outside);
+            dx = &dx + u.matrix_product(&outside);
         }
         Ok(dx)
     })
@@ -216,7 +216,7 @@ fn eigh(cx: &Cx, x: &Tensor, #[opt("L")] uplo: &str) -> Result<(Tensor, Tensor)>
         let (w, v) = (g.output(0), g.output(1));
         let mut inner = diagonal_matrix(&g.grad_of(0));
         if g.has_grad(1) {
-            inner = inner + v.transpose_last().matrix_product(&g.grad_of(1)) * inverse_gaps(w);
+            inner = &inner + v.transpose_last().matrix_product(&g.grad_of(1)) * inverse_gaps(w);
         }
         Ok(v.matrix_product(&inner).matrix_product(&v.transpose_last()))
     })
@@ -276,7 +276,7 @@ fn eig(cx: &Cx, x: &Tensor) -> Result<(Tensor, Tensor)> {
             // The vectors keep their length: the part of the gradient along each is nothing.
             let along = (&product * identity(n, w.dtype())).sum(-2).unsqueeze(-2);
             let across = product - v.transpose_last().matrix_product(v) * along;
-            inner = inner + across * inverse_gaps(w);
+            inner = &inner + across * inverse_gaps(w);
         }
         Ok(v.transpose_last().solve_matrices(&inner.matrix_product(&v.transpose_last())))
     })

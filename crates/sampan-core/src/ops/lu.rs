@@ -45,11 +45,11 @@ fn lu(cx: &Cx, x: &Tensor, #[default(true)] pivot: bool, #[default(false)] get_i
         let mut right = du1.matrix_product(&u1.triu(0).transpose_last());
         if n > k {
             let (u2, du2) = (lu.try_narrow(-1, k, n - k)?, dlu.try_narrow(-1, k, n - k)?);
-            left = left - du2.matrix_product(&u2.transpose_last());
+            left = &left - du2.matrix_product(&u2.transpose_last());
         }
         if m > k {
             let (l2, dl2) = (lu.try_narrow(-2, k, m - k)?, dlu.try_narrow(-2, k, m - k)?);
-            right = right - l2.transpose_last().matrix_product(&dl2);
+            right = &right - l2.transpose_last().matrix_product(&dl2);
         }
         let inner = left.tril(-1) + right.triu(0);
         // L⁻ᵀ · inner · U⁻ᵀ
