@@ -268,10 +268,10 @@ fn batch_norm_samples() -> Vec<Sample> {
     let (m3, v3) = stats(3);
     let (m2, v2) = stats(2);
     vec![
-        sample![randn([2, 3, 2, 1]), m3.clone(), v3.clone(); weight = positive([3]), bias = randn([3])],
-        sample![randn([2, 3, 2]), m3.clone(), v3.clone(); weight = positive([3]), bias = randn([3]), training = true],
+        sample![randn([2, 3, 2, 1]), m3.clone(), v3.clone(), positive([3]), randn([3])],
+        sample![randn([2, 3, 2]), m3.clone(), v3.clone(), positive([3]), randn([3]), true],
         sample![randn([4, 2]), m2.clone(), v2.clone(); training = true, momentum = 0.5],
-        sample![randn([2, 3, 2]), m2.clone(), v2.clone(); training = true, data_format = "NLC", weight = positive([2]), bias = randn([2])],
+        sample![randn([2, 3, 2]), m2.clone(), v2.clone(), positive([2]), randn([2]), true; data_format = "NLC"],
         sample![randn([2, 3, 2]), m3, v3; training = true, use_global_stats = true],
     ]
 }
@@ -288,7 +288,10 @@ fn group_samples() -> Vec<Sample> {
     ]
 }
 fn instance_samples() -> Vec<Sample> {
-    vec![sample![randn([2, 3, 4])], sample![randn([2, 3, 2, 2]); weight = positive([3]), bias = randn([3]), eps = 1e-4]]
+    vec![
+        sample![randn([2, 3, 4])],
+        sample![randn([2, 3, 2, 2]), Value::None, Value::None, positive([3]), randn([3]); eps = 1e-4],
+    ]
 }
 fn response_samples() -> Vec<Sample> {
     vec![

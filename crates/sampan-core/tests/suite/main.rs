@@ -2,4 +2,5 @@
 
 mod display;
 mod golden;
+mod nn_ops;
 mod registry;
