@@ -279,9 +279,12 @@ fn batch_norm_samples() -> Vec<Sample> {
 fn rms_samples() -> Vec<Sample> {
     vec![sample![randn([3, 4]), 4], sample![randn([2, 2, 3]), [2, 3], positive([6]), 1e-3], sample![randn([0, 3]), 3]]
 }
+const UNWEIGHTED: &str = "Paddle's gradient without a weight is another one; differences of values confirm ours";
+
 fn group_samples() -> Vec<Sample> {
     vec![
-        sample![randn([2, 4, 2]), 2],
+        sample![randn([2, 4, 2]), 2].no_grad(UNWEIGHTED),
+        sample![randn([2, 4, 2]), 2].no_peer(UNWEIGHTED),
         sample![randn([2, 4, 1, 2]), 2, 1e-4, positive([4]), randn([4])],
         sample![randn([2, 2, 4]), 4, 1e-5, positive([4]), randn([4]), "NLC"].no_peer("Paddle takes no NLC here"),
         sample![randn([1, 2, 2, 4]), 2, 1e-5, positive([4]), randn([4]), "NHWC"],
