@@ -1,6 +1,6 @@
 //! Cross entropy and what it is made of: rows of logits with class labels.
 
-use super::loss::Reduction;
+use super::loss::{PARTIAL, Reduction};
 use super::prelude::*;
 use sampan_kernels::softmax as kernel;
 
@@ -380,6 +380,7 @@ fn rows_grad_samples() -> Vec<Sample> {
 }
 fn cross_entropy_samples() -> Vec<Sample> {
     let soft = || randn([3, 4]).softmax(-1);
+    let weighted = || sample![randn([3, 4]), soft(); soft_label = true, weight = positive([4]), reduction = "none"];
     vec![
         sample![randn([3, 4]), classes([3], 4)],
         sample![randn([3, 4]), classes([3, 1], 4); reduction = "none"],
@@ -387,7 +388,8 @@ fn cross_entropy_samples() -> Vec<Sample> {
         sample![randn([4, 3]), values([0i64, 1, 2, 1], [4]); ignore_index = 1],
         sample![randn([2, 3, 2, 2]), classes([2, 2, 2], 3); axis = 1, reduction = "sum"],
         sample![randn([3, 4]), soft(); soft_label = true],
-        sample![randn([3, 4]), soft(); soft_label = true, weight = positive([4]), reduction = "none"],
+        weighted().no_grad(PARTIAL),
+        weighted().no_peer(PARTIAL),
         sample![randn([3, 4]), classes([3], 4); label_smoothing = 0.2],
         sample![positive([3, 4]), classes([3], 4); use_softmax = false],
         sample![randn([3, 4]), values([0i64, -100, 3], [3])],

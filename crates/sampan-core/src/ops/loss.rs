@@ -488,6 +488,9 @@ fn probabilities(shape: impl AsRef<[usize]>) -> Tensor {
 fn targets(shape: impl AsRef<[usize]>) -> Tensor {
     uniform(shape, 0.0, 1.0)
 }
+/// Values are compared without gradients, and gradients without the peer.
+pub(crate) const PARTIAL: &str = "Paddle's gradient of the label lacks a part";
+
 fn bernoulli_samples() -> Vec<Sample> {
     vec![sample![probabilities([2, 3]), targets([2, 3])], sample![probabilities([0]), targets([0])]]
 }
@@ -506,9 +509,13 @@ fn bce_logits_samples() -> Vec<Sample> {
     ]
 }
 fn focal_samples() -> Vec<Sample> {
+    let plain = || sample![randn([2, 3]), targets([2, 3])];
+    let full = || sample![randn([2, 3]), targets([2, 3]); normalizer = positive([1]), alpha = 0.6, gamma = 1.5, reduction = "none"];
     vec![
-        sample![randn([2, 3]), targets([2, 3])],
-        sample![randn([2, 3]), targets([2, 3]); normalizer = positive([1]), alpha = 0.6, gamma = 1.5, reduction = "none"],
+        plain().no_grad(PARTIAL),
+        plain().no_peer(PARTIAL),
+        full().no_grad(PARTIAL),
+        full().no_peer(PARTIAL),
         sample![randn([2, 2]), targets([2, 2]); reduction = "mean"].no_peer("Paddle's own shape check fails"),
     ]
 }

@@ -214,15 +214,19 @@ fn pairs(value: &Value) -> Result<Vec<(Tensor, Tensor)>> {
 fn nll_samples() -> Vec<Sample> {
     vec![
         sample![randn([3, 4]), ints([3], 0, 4)],
-        sample![randn([4, 3]), values([0i64, 1, 2, 1], [4]); weight = positive([3]), ignore_index = 1],
-        sample![randn([2, 3, 2, 1]), ints([2, 2, 1], 0, 3); reduction = "none"],
-        sample![randn([2, 3, 2]), ints([2, 2], 0, 3); reduction = "sum"],
+        sample![randn([4, 3]), values([0i64, 1, 2, 1], [4]); weight = positive([3]), ignore_index = 1]
+            .no_peer("Paddle hangs"),
+        sample![randn([2, 3, 2, 1]), ints([2, 2, 1], 0, 3); reduction = "none"].no_peer("Paddle crashes"),
+        sample![randn([2, 3, 2]), ints([2, 2], 0, 3); reduction = "sum"].no_peer("Paddle crashes"),
     ]
 }
 fn softmax_ce_samples() -> Vec<Sample> {
+    const SILENT: &str = "Paddle gives the softmax no gradient";
+    let both = || sample![randn([3, 4]), ints([3, 1], 0, 4); return_softmax = true];
     vec![
         sample![randn([3, 4]), ints([3, 1], 0, 4)],
-        sample![randn([3, 4]), ints([3, 1], 0, 4); return_softmax = true],
+        both().no_grad(SILENT),
+        both().no_peer(SILENT),
         sample![randn([2, 3, 2]), ints([2, 1, 2], 0, 3); axis = 1],
         sample![randn([3, 4]), randn([3, 4]).softmax(-1); soft_label = true],
     ]

@@ -268,10 +268,10 @@ fn batch_norm_samples() -> Vec<Sample> {
     let (m3, v3) = stats(3);
     let (m2, v2) = stats(2);
     vec![
-        sample![randn([2, 3, 2, 1]), m3.clone(), v3.clone(); weight = positive([3]), bias = randn([3])],
-        sample![randn([2, 3, 2]), m3.clone(), v3.clone(); weight = positive([3]), bias = randn([3]), training = true],
+        sample![randn([2, 3, 2, 1]), m3.clone(), v3.clone(), positive([3]), randn([3])],
+        sample![randn([2, 3, 2]), m3.clone(), v3.clone(), positive([3]), randn([3]), true],
         sample![randn([4, 2]), m2.clone(), v2.clone(); training = true, momentum = 0.5],
-        sample![randn([2, 3, 2]), m2.clone(), v2.clone(); training = true, data_format = "NLC", weight = positive([2]), bias = randn([2])],
+        sample![randn([2, 3, 2]), m2.clone(), v2.clone(), positive([2]), randn([2]), true; data_format = "NLC"],
         sample![randn([2, 3, 2]), m3, v3; training = true, use_global_stats = true],
     ]
 }
@@ -279,16 +279,22 @@ fn batch_norm_samples() -> Vec<Sample> {
 fn rms_samples() -> Vec<Sample> {
     vec![sample![randn([3, 4]), 4], sample![randn([2, 2, 3]), [2, 3], positive([6]), 1e-3], sample![randn([0, 3]), 3]]
 }
+const UNWEIGHTED: &str = "Paddle's gradient without a weight is another one; differences of values confirm ours";
+
 fn group_samples() -> Vec<Sample> {
     vec![
-        sample![randn([2, 4, 2]), 2],
+        sample![randn([2, 4, 2]), 2].no_grad(UNWEIGHTED),
+        sample![randn([2, 4, 2]), 2].no_peer(UNWEIGHTED),
         sample![randn([2, 4, 1, 2]), 2, 1e-4, positive([4]), randn([4])],
         sample![randn([2, 2, 4]), 4, 1e-5, positive([4]), randn([4]), "NLC"].no_peer("Paddle takes no NLC here"),
         sample![randn([1, 2, 2, 4]), 2, 1e-5, positive([4]), randn([4]), "NHWC"],
     ]
 }
 fn instance_samples() -> Vec<Sample> {
-    vec![sample![randn([2, 3, 4])], sample![randn([2, 3, 2, 2]); weight = positive([3]), bias = randn([3]), eps = 1e-4]]
+    vec![
+        sample![randn([2, 3, 4])],
+        sample![randn([2, 3, 2, 2]), Value::None, Value::None, positive([3]), randn([3]); eps = 1e-4],
+    ]
 }
 fn response_samples() -> Vec<Sample> {
     vec![

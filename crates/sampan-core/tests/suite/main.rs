@@ -12,6 +12,7 @@ mod images;
 mod indexing;
 mod matrices;
 mod memory;
+mod nn_ops;
 mod registry;
 mod tensor;
 mod threads;
