@@ -74,7 +74,7 @@ simd_fn! {
 simd_fn! {
     fn add_loop[T: Real](x: &'a [T], y: &'a mut [T]) {
         for (y, &x) in y.iter_mut().zip(x) {
-            *y = *y + x;
+            *y += x;
         }
     }
 }

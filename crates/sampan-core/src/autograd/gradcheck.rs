@@ -73,7 +73,9 @@ pub fn gradcheck(f: impl Fn(&[Tensor]) -> Result<Vec<Tensor>>, inputs: &[Tensor]
             let expected = (moved(how.eps)? - moved(-how.eps)?) / (2.0 * how.eps);
             let error = (found[i] - expected).abs();
             // Written so that a NaN on either side fails.
-            if !(error <= how.atol + how.rtol * expected.abs()) {
+            // A NaN is not close to anything.
+            let close = error <= how.atol + how.rtol * expected.abs();
+            if !close {
                 return Err(Error::new(
                     Kind::PreconditionNotMet,
                     format!(
