@@ -22,10 +22,10 @@ deny: ## Licences and sources of the dependencies
 	cargo deny --log-level error check licenses bans sources
 
 rust-tests: ## Unit and integration tests
-	cargo test --workspace --all-targets
+	cargo test --lib --bins --tests --examples
 
 doc-tests: ## The examples in the documentation
-	cargo test --workspace --doc
+	cargo test --doc
 
 golden: ## Record PaddlePaddle's answers to every op's samples anew
 	python3 -m venv $(VENV)
@@ -38,7 +38,7 @@ golden-check: ## Compare the recorded answers with a live PaddlePaddle
 	$(PY) scripts/golden.py --check
 
 bench: ## Microbenchmarks of the core
-	cargo bench -p sampan-core
+	cargo bench -p sampan-bench
 
 clean: ## Forget what was built
 	cargo clean

@@ -1,4 +1,4 @@
-//! What a call costs besides its arithmetic: `cargo bench -p sampan-core --bench dispatch`.
+//! What a call costs besides its arithmetic: `cargo bench -p sampan-bench --bench dispatch`.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use sampan_core::Tensor;

@@ -1,4 +1,4 @@
-//! How fast products and convolutions run here: `cargo run --release --example throughput [threads] [part of a
+//! How fast products and convolutions run here: `cargo bench -p sampan-bench --bench kernels -- [threads] [part of a
 //! name]`.
 
 use sampan_kernels::conv::{ConvShape, conv_backward_data, conv_backward_weight, conv_forward, lift};
