@@ -286,7 +286,7 @@ fn scale(
 fn increment(x: &Tensor, #[default(1.0)] value: f64) -> Result<Tensor> {
     ensure!(x.numel() == 1, "x must have one element, got shape {:?}", x.shape());
     let mut target = x.clone();
-    let sum = x.try_add(value)?;
+    let sum = x.try_add(value)?.try_cast(x.dtype())?;
     target.take_inplace(sum, "increment")?;
     Ok(target)
 }
