@@ -42,7 +42,7 @@ fn subtract(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 ///
 /// ```
 /// # use sampan_core::Tensor;
-/// assert_eq!((1.0 - Tensor::new([0.25f32, 3.0])).to_vec::<f32>(), [0.75, -2.0]);
+/// assert_eq!((1.0f32 - Tensor::new([0.25f32, 3.0])).to_vec::<f32>(), [0.75, -2.0]);
 /// ```
 #[op(samples = real_pairs, peer = "lambda x, y: y - x")]
 fn rsubtract(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
@@ -106,7 +106,7 @@ fn divide(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 ///
 /// ```
 /// # use sampan_core::Tensor;
-/// assert_eq!((1.0 / Tensor::new([2.0f32, 4.0])).to_vec::<f32>(), [0.5, 0.25]);
+/// assert_eq!((1.0f32 / Tensor::new([2.0f32, 4.0])).to_vec::<f32>(), [0.5, 0.25]);
 /// ```
 #[op(samples = quotients_swapped, peer = "lambda x, y: y / x")]
 fn rdivide(x: &Tensor, y: Operand) -> Result<Tensor> {
@@ -290,7 +290,7 @@ fn rpow(x: &Tensor, y: Operand) -> Result<Tensor> {
 ///
 /// ```
 /// # use sampan_core::Tensor;
-/// assert_eq!((7 % Tensor::new([4i64, 5])).to_vec::<i64>(), [3, 2]);
+/// assert_eq!((7i64 % Tensor::new([4i64, 5])).to_vec::<i64>(), [3, 2]);
 /// ```
 #[op(samples = left_numbers, peer = "lambda x, y: y % x")]
 fn rremainder(x: &Tensor, y: Operand) -> Result<Tensor> {

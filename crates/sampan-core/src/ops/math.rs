@@ -182,7 +182,7 @@ fn stanh(x: &Tensor, #[opt(0.67)] scale_a: f64, #[opt(1.7159)] scale_b: f64) -> 
 ///
 /// ```
 /// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([0.5f32]).logit(()).to_vec::<f32>(), [0.0]);
+/// assert_eq!(Tensor::new([0.5f32]).logit(None).to_vec::<f32>(), [0.0]);
 /// ```
 #[op(inplace, samples = logit_samples, amp = "black")]
 fn logit(x: &Tensor, #[default(None)] eps: Option<f64>) -> Result<Tensor> {
