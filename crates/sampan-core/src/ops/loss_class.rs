@@ -48,7 +48,7 @@ fn nll_loss(
 /// ```
 /// # use sampan_core::Tensor;
 /// let out = Tensor::new([[0.0f32, 0.0]]).softmax_with_cross_entropy(&Tensor::new([[1i64]]));
-/// assert_eq!(out.0[0].shape(), [1, 1]);
+/// assert_eq!(out.shape(), [1, 1]);
 /// ```
 #[op(module = "nn.functional", samples = softmax_ce_samples, amp = "black")]
 fn softmax_with_cross_entropy(
