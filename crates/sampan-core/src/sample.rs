@@ -16,6 +16,8 @@ pub struct Sample {
     pub no_grad: Option<&'static str>,
     /// Leave the comparison with the peer out, with the reason.
     pub no_peer: Option<&'static str>,
+    /// Leave the gradients out of the comparison with the peer, with the reason.
+    pub no_peer_grad: Option<&'static str>,
     /// The first argument is a symmetric matrix and stays so in the gradient checks.
     pub symmetric: bool,
 }
@@ -30,6 +32,12 @@ impl Sample {
     /// Skips the comparison with the peer for this sample only.
     pub fn no_peer(mut self, reason: &'static str) -> Sample {
         self.no_peer = Some(reason);
+        self
+    }
+
+    /// Skips the comparison of gradients with the peer for this sample only.
+    pub fn no_peer_grad(mut self, reason: &'static str) -> Sample {
+        self.no_peer_grad = Some(reason);
         self
     }
 
@@ -54,6 +62,7 @@ macro_rules! sample {
             named: vec![$($((stringify!($name), $crate::Value::from($value))),*)?],
             no_grad: None,
             no_peer: None,
+            no_peer_grad: None,
             symmetric: false,
         }
     };

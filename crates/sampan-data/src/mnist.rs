@@ -82,10 +82,7 @@ impl Mnist {
             pixels.extend(image.iter().map(|&p| (p as f32 - 127.5) / 127.5));
         }
         let labels: Vec<i64> = indices.iter().map(|&i| self.labels[i] as i64).collect();
-        (
-            Tensor::from_vec(pixels, [indices.len(), 1, self.rows, self.cols]),
-            Tensor::from_vec(labels, [indices.len()]),
-        )
+        (Tensor::from_vec(pixels, [indices.len(), 1, self.rows, self.cols]), Tensor::from_vec(labels, [indices.len()]))
     }
 }
 
@@ -105,10 +102,8 @@ fn idx(raw: &[u8], rank: usize) -> Result<(Vec<u8>, Vec<usize>)> {
     if bytes[..4] != [0, 0, 8, rank as u8] {
         return Err(bad(format!("it starts with {:?}, expected {:?}", &bytes[..4], [0, 0, 8, rank as u8])));
     }
-    let extents: Vec<usize> = bytes[4..header]
-        .chunks_exact(4)
-        .map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]) as usize)
-        .collect();
+    let extents: Vec<usize> =
+        bytes[4..header].chunks_exact(4).map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]) as usize).collect();
     let wanted = extents.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
     let data = bytes.split_off(header);
     if wanted != Some(data.len()) {
@@ -133,7 +128,9 @@ mod tests {
 
     #[test]
     fn broken_files_are_refused() {
-        for bytes in [&b""[..], &[0, 0, 8, 3, 0, 0], &[0, 0, 8, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255]] {
+        for bytes in
+            [&b""[..], &[0, 0, 8, 3, 0, 0], &[0, 0, 8, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255]]
+        {
             assert!(Mnist::parse(bytes, bytes).is_err());
         }
         assert!(Mnist::parse(&TRAIN_IMAGES[..1000], TRAIN_LABELS).is_err());

@@ -1,8 +1,8 @@
 //! Connectionist temporal classification: the likelihood of a label sequence under per-frame log-probabilities, summed
 //! over all alignments, and the posterior of each class in each frame. All in log space.
 
-use crate::widen::RealElement;
 use crate::parallel;
+use crate::widen::RealElement;
 
 /// One batch of sequences: log-probabilities `[frames, batch, classes]`, labels `[batch, width]`, and both lengths.
 #[derive(Clone, Copy)]

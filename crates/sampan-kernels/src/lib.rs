@@ -2,15 +2,14 @@
 //! strides, has been checked by its caller (`sampan-core` infers shapes first), and gives the same bits for any number
 //! of threads.
 
-pub mod ctc;
-pub mod recurrent;
 pub mod arg;
-pub mod attention;
 pub mod arrange;
+pub mod attention;
 pub mod buffer;
 pub mod conv;
 mod conv_direct;
 pub mod copy;
+pub mod ctc;
 pub mod element;
 pub mod elementwise;
 pub mod float;
@@ -23,6 +22,7 @@ pub mod norm;
 pub mod optim;
 pub mod parallel;
 pub mod pool;
+pub mod recurrent;
 pub mod reduce;
 pub mod resample;
 pub mod rng;

@@ -52,9 +52,7 @@ pub fn save(path: &Path, net: &dyn Layer, optimizer: &dyn Optimizer, at: Positio
         .collect();
     let views: Vec<(&str, TensorView)> = bytes
         .iter()
-        .map(|(k, d, s, b)| {
-            TensorView::new(*d, s.clone(), b).map(|v| (k.as_str(), v)).map_err(|e| broken(path, e))
-        })
+        .map(|(k, d, s, b)| TensorView::new(*d, s.clone(), b).map(|v| (k.as_str(), v)).map_err(|e| broken(path, e)))
         .collect::<Result<_>>()?;
     let numbers = [at.epoch as u64, at.step as u64, at.epoch_rng.0, at.epoch_rng.1, at.rng.0, at.rng.1];
     let position = numbers.map(|n| n.to_string()).join(" ");

@@ -27,7 +27,7 @@ impl Progress {
         let due = if self.live {
             self.shown.elapsed() > Duration::from_millis(100)
         } else {
-            done % self.total.div_ceil(10).max(1) == 0
+            done.is_multiple_of(self.total.div_ceil(10).max(1))
         };
         if !due && !last {
             return;

@@ -303,7 +303,7 @@ fn rremainder(x: &Tensor, y: Operand) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([4i64, 2]).rfloor_divide(7).to_vec::<i64>(), [1, 3]);
 /// ```
-#[op(non_diff, samples = left_numbers, peer = "lambda x, y: y // x")]
+#[op(non_diff, samples = left_numbers, peer = "lambda x, y: (y // x).reshape(x.shape)")]
 fn rfloor_divide(x: &Tensor, y: Operand) -> Result<Tensor> {
     left(y).try_floor_divide(x)
 }

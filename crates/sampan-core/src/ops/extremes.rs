@@ -12,9 +12,14 @@ use super::prelude::*;
 #[op(inplace, samples = extreme_pairs, onnx = "Max")]
 fn maximum(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     let out = cx.binary_number(x, &y, real_fn!(|x, y| x.max(y)), |x, y| x.max(y))?;
-    pick_grad(cx, out, x, y, |x, y| half_if_equal(x.greater_than(y), x.greater_equal(y)), |x, y| {
-        half_if_equal(x.less_than(y), x.less_equal(y))
-    })
+    pick_grad(
+        cx,
+        out,
+        x,
+        y,
+        |x, y| half_if_equal(x.greater_than(y), x.greater_equal(y)),
+        |x, y| half_if_equal(x.less_than(y), x.less_equal(y)),
+    )
 }
 
 /// The smaller of `x` and `y`, element by element; NaN where either is. Where they are equal each gets half the gradient.
@@ -26,9 +31,14 @@ fn maximum(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 #[op(inplace, samples = extreme_pairs, onnx = "Min")]
 fn minimum(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     let out = cx.binary_number(x, &y, real_fn!(|x, y| x.min(y)), |x, y| x.min(y))?;
-    pick_grad(cx, out, x, y, |x, y| half_if_equal(x.less_than(y), x.less_equal(y)), |x, y| {
-        half_if_equal(x.greater_than(y), x.greater_equal(y))
-    })
+    pick_grad(
+        cx,
+        out,
+        x,
+        y,
+        |x, y| half_if_equal(x.less_than(y), x.less_equal(y)),
+        |x, y| half_if_equal(x.greater_than(y), x.greater_equal(y)),
+    )
 }
 
 /// The larger of `x` and `y`, element by element; the other one where one is NaN.
@@ -95,7 +105,8 @@ fn extreme_pairs() -> Vec<Sample> {
         sample![randn([2, 3]), uniform([2, 3], -2.0, 2.1)],
         sample![randn([2, 1, 3]), uniform([4, 1], 0.3, 1.5)],
         sample![randn([3]), 0.07],
-        sample![values([1.0f32, 2.0, 3.0], [3]), values([1.0f32, 3.0, 2.0], [3])].no_grad("a kink where they are equal"),
+        sample![values([1.0f32, 2.0, 3.0], [3]), values([1.0f32, 3.0, 2.0], [3])]
+            .no_grad("a kink where they are equal"),
         sample![values([nan, 1.0, nan], [3]), values([1.0f32, nan, nan], [3])].no_grad("NaN has no slope"),
         sample![ints([4], -3, 4), ints([4], -2, 4)],
         sample![randn([]), uniform([], -0.05, 0.05)],

@@ -308,7 +308,12 @@ fn truths() -> Vec<Sample> {
     ]
 }
 fn truth_line() -> Vec<Sample> {
-    vec![sample![bools([2, 3])], sample![ints([4], 0, 2)], sample![values([0.0f32, -0.0, 0.5, f32::NAN], [4])], sample![bools([0])]]
+    vec![
+        sample![bools([2, 3])],
+        sample![ints([4], 0, 2)],
+        sample![values([0.0f32, -0.0, 0.5, f32::NAN], [4])],
+        sample![bools([0])],
+    ]
 }
 fn bits() -> Vec<Sample> {
     vec![

@@ -168,6 +168,6 @@ fn lu_solve_samples() -> Vec<Sample> {
     let pivots = || values::<i32>([2, 3, 3], [3]);
     vec![
         sample![randn([3, 2]), regular([3, 3]), pivots()],
-        sample![randn([3, 2]), regular([3, 3]), pivots(); trans = "T"],
+        sample![randn([3, 2]), regular([3, 3]), pivots(); trans = "T"].no_peer_grad("Paddle's fails the numeric check"),
     ]
 }

@@ -384,7 +384,11 @@ fn scale_samples() -> Vec<Sample> {
 }
 fn increment_samples() -> Vec<Sample> {
     let reason = "changes its argument";
-    vec![sample![randn([1])].no_grad(reason), sample![ints([1], 0, 9), 2.0].no_grad(reason), sample![randn([]), 0.5].no_grad(reason)]
+    vec![
+        sample![randn([1])].no_grad(reason).no_peer(reason),
+        sample![ints([1], 0, 9), 2.0].no_grad(reason),
+        sample![randn([]), 0.5].no_grad(reason).no_peer(reason),
+    ]
 }
 fn ldexp_samples() -> Vec<Sample> {
     vec![

@@ -256,7 +256,7 @@ fn pinv_samples() -> Vec<Sample> {
         sample![randn([3, 2])],
         sample![randn([2, 2, 3])],
         sample![regular([3, 3]); rcond = 0.01],
-        sample![definite([3, 3]); hermitian = true].symmetric(),
+        sample![definite([3, 3]); hermitian = true].symmetric().no_peer_grad("Paddle's lies in one triangle"),
     ]
 }
 

@@ -94,15 +94,18 @@ fn clip(cx: &Cx, x: &Tensor, #[default(None)] min: &Value, #[default(None)] max:
     let (low, high) = (number(&min), number(&max));
     if let (Some(low), Some(high)) = (low, high) {
         let (low, high) = (low.to_f64(), high.to_f64());
-        // Written so that a NaN passes, as it does in NumPy.
-        ensure!(!(low > high), "min {low} is above max {high}");
+        // A NaN passes, as it does in NumPy.
+        if low > high {
+            bail!("min {low} is above max {high}");
+        }
     }
     let numbers = min.is_some() == low.is_some() && max.is_some() == high.is_some();
     let out = if numbers { clip_numbers(cx, x, low, high)? } else { clip_tensors(x, min.as_ref(), max.as_ref())? };
 
     let tensors: Vec<Tensor> = [&min, &max].into_iter().flatten().filter_map(|o| o.tensor().cloned()).collect();
     let saved: Vec<&Tensor> = std::iter::once(x).chain(&tensors).collect();
-    let (has_min, has_max) = (min.as_ref().is_some_and(|m| m.tensor().is_some()), max.is_some_and(|m| m.tensor().is_some()));
+    let (has_min, has_max) =
+        (min.as_ref().is_some_and(|m| m.tensor().is_some()), max.is_some_and(|m| m.tensor().is_some()));
     cx.grad(out, &saved, move |g| {
         let x = g.saved(0);
         let low = if has_min { Some(g.saved(1).into()) } else { low.map(Operand::from) };
@@ -152,7 +155,8 @@ fn clip_samples() -> Vec<Sample> {
         sample![randn([2, 3]), -0.5, 0.8],
         sample![randn([5]), 0.05],
         sample![randn([2, 3]); max = 0.3],
-        sample![randn([2, 3]), uniform([3], -1.0, -0.05), uniform([2, 1], 0.05, 1.0)].no_peer("Paddle wants tensors of one element"),
+        sample![randn([2, 3]), uniform([3], -1.0, -0.05), uniform([2, 1], 0.05, 1.0)]
+            .no_peer("Paddle wants tensors of one element"),
         sample![randn([2, 3]), uniform([3], -1.0, 0.0)].no_peer("Paddle wants tensors of one element"),
         sample![ints([5], -5, 5), -2, 3],
         sample![randn([]), -1.0, 0.02],

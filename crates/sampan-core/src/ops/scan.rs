@@ -248,7 +248,11 @@ fn diff(
     for _ in 0..n {
         let last = out.shape()[axis].max(1) - 1;
         let step = |from: usize| out.try_narrow(axis as i64, from.min(out.shape()[axis]), last);
-        out = step(1)?.try_subtract(step(0)?)?;
+        // Truth values differ or not, as in NumPy.
+        out = match out.dtype() {
+            DType::Bool => step(1)?.try_logical_xor(&step(0)?)?,
+            _ => step(1)?.try_subtract(step(0)?)?,
+        };
         if last == 0 {
             break;
         }

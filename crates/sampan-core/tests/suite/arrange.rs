@@ -17,7 +17,7 @@ fn in_place_shapes_keep_memory_and_history() {
     assert!(y.shares_memory(&before));
     assert_eq!(y.to_vec::<f32>(), [2.0, 6.0, 4.0, 8.0]);
     // A recorded write into the reshaped tensor is allowed: it is no view of another one.
-    y.add_(&Tensor::new([1.0f32, 10.0]));
+    y.add_(Tensor::new([1.0f32, 10.0]));
     assert_eq!(before.to_vec::<f32>(), [3.0, 5.0, 16.0, 18.0]);
     y.sum(()).backward();
     assert_eq!(x.grad().unwrap().to_vec::<f32>(), [2.0; 4]);
@@ -111,7 +111,7 @@ fn wrong_arguments_are_errors() {
     refused("flip twice", x.try_flip([1, -1]));
     refused("tile negative", x.try_tile([-1]));
     refused("tile too large", x.try_tile([i64::MAX / 2, 1]));
-    refused("repeat count", x.try_repeat_interleave(&Tensor::new([1i64, 2]), 1));
+    refused("repeat count", x.try_repeat_interleave(Tensor::new([1i64, 2]), 1));
     refused("roll", x.try_roll([1, 2], 0));
     refused("rot90 of a vector", v.try_rot90(1));
     refused("pad odd", x.try_pad([1]));

@@ -226,7 +226,7 @@ fn changed_values_are_noticed() {
     assert!(e.to_string().contains("exp: the gradient needs the output of shape [2]"), "{e}");
     // What nobody reads may change: the gradient of x needs only the mask.
     let mut h = &x * 1.0;
-    h.multiply_(&Tensor::new([0.0f64, 3.0]));
+    h.multiply_(Tensor::new([0.0f64, 3.0]));
     h.sum(()).backward();
     assert_eq!(grad_of(&x), [0.0, 3.0]);
 }
@@ -268,7 +268,7 @@ fn in_place_that_is_refused() {
     let e = whole.try_add_(0.5).unwrap_err();
     assert!(e.to_string().contains("the result is float32, which a int64 tensor cannot hold"), "{e}");
     let mut small = Tensor::new([1.0f64]);
-    assert!(small.try_add_(&Tensor::new([1.0f64, 2.0])).unwrap_err().to_string().contains("does not fit in place"));
+    assert!(small.try_add_(Tensor::new([1.0f64, 2.0])).unwrap_err().to_string().contains("does not fit in place"));
     let mut y = Tensor::new([1.5f32]);
     y.cast_(DType::Int64);
     assert_eq!((y.dtype(), y.to_vec::<i64>()), (DType::Int64, vec![1]));

@@ -41,7 +41,8 @@ fn coordinates(shape: &[usize]) -> Vec<Vec<usize>> {
 fn sums_of_random_shapes() {
     let mut dice = Dice(11);
     for _ in 0..3000 {
-        let mut shape_of = |max: usize| -> Vec<usize> { (0..dice.roll(max)).map(|_| [1, 1, 2, 3, 0][dice.roll(5)]).collect() };
+        let mut shape_of =
+            |max: usize| -> Vec<usize> { (0..dice.roll(max)).map(|_| [1, 1, 2, 3, 0][dice.roll(5)]).collect() };
         let (a, b) = (shape_of(5), shape_of(5));
         let fill = |s: &[usize], k: i64| {
             Tensor::from_vec((0..s.iter().product::<usize>() as i64).map(|i| i * k + 1).collect::<Vec<i64>>(), s)

@@ -46,7 +46,7 @@ fn the_panicking_form_says_the_same() {
     let text = payload.downcast_ref::<String>().expect("a panic with a text");
     assert!(text.starts_with("(InvalidArgument) add: shapes [2] and [3] cannot be broadcast"), "{text}");
     // Afterwards everything works as before.
-    assert!(Tensor::new([1.0f32]).try_add(&Tensor::new([1.0f32])).is_ok());
+    assert!(Tensor::new([1.0f32]).try_add(Tensor::new([1.0f32])).is_ok());
     // Inside a composite the error of the inner op comes out as a Result.
     let e = Tensor::new([[1.0f32]]).try_matmul(&Tensor::new([[1.0f32], [2.0]])).unwrap_err();
     assert!(e.to_string().contains("x has 1 columns, y has 2 rows"), "{e}");

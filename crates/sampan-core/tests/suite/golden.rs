@@ -82,7 +82,11 @@ fn values_and_gradients_agree_with_the_peer() {
                 compared += 1;
             }
             let tracked: Vec<Tensor> = outputs.iter().filter(|t| t.requires_grad()).cloned().collect();
-            if sample.no_grad.is_some() || tracked.is_empty() || !golden.names().iter().any(|n| n.starts_with(&format!("{key}/grad"))) {
+            if sample.no_grad.is_some()
+                || sample.no_peer_grad.is_some()
+                || tracked.is_empty()
+                || !golden.names().iter().any(|n| n.starts_with(&format!("{key}/grad")))
+            {
                 continue;
             }
             let incoming: Vec<Option<Tensor>> = tracked.iter().map(|t| Some(weights(t))).collect();

@@ -438,6 +438,7 @@ fn the_language_in_rust() {
     same(x.get((1, 2)), x.get(i![1usize, -1]));
     same(x.get((.., 1..)), x.get(i![(), 1..3i64]));
     same(x.get((.., ..=1)), x.get((.., ..2)));
+    #[allow(clippy::reversed_empty_ranges)]
     same(x.get((.., 1..=-1)), x.get((.., 1..)));
     same(x.get(i![..., 0]), x.get((.., .., 0)));
     same(x.get(i![.., None, ..; 2]), x.get((.., ..3)).get(i![.., None, [0, 2]]));
@@ -448,7 +449,7 @@ fn the_language_in_rust() {
     assert_eq!(x.get(true).shape(), [1, 2, 3, 4]);
     assert_eq!(x.get(i![1.., ..;2, &Tensor::new([0i64, 3]),]).shape(), [1, 2, 2]);
     let mut y = Tensor::zeros([2, 3], DType::Float32);
-    y.set((.., 1), 2.0).set(0, &Tensor::new([1i64, 2, 3])).add_at(..1, 0.5);
+    y.set((.., 1), 2.0).set(0, Tensor::new([1i64, 2, 3])).add_at(..1, 0.5);
     assert_eq!(y.to_vec::<f32>(), [1.5, 2.5, 3.5, 0.0, 2.0, 0.0]);
 }
 
@@ -509,11 +510,11 @@ fn errors_name_axis_index_and_extent() {
     assert!(message.contains("step 0"), "{message}");
     let (_, message) = text(x.try_get(([0, 1], [0, 1, 2])));
     assert!(message.contains("cannot be broadcast"), "{message}");
-    let (kind, message) = text(x.try_get(&Tensor::new([0.5f32])));
+    let (kind, message) = text(x.try_get(Tensor::new([0.5f32])));
     assert_eq!(kind, Kind::InvalidType, "{message}");
     let (kind, _) = text(x.try_getitem("x"));
     assert_eq!(kind, Kind::InvalidType);
-    let error = x.try_set(0, &Tensor::zeros([2], DType::Float32)).unwrap_err().to_string();
+    let error = x.try_set(0, Tensor::zeros([2], DType::Float32)).unwrap_err().to_string();
     assert!(error.contains("[2] does not fit the indexed part [3, 4]") && error.contains("setitem"), "{error}");
 }
 

@@ -1,5 +1,8 @@
 //! One binary for all integration tests of the core.
 
+// A clone is a handle, and `&[x.clone()]` reads better than `std::slice::from_ref(&x)`.
+#![allow(clippy::cloned_ref_to_slice_refs)]
+
 mod alone;
 mod arrange;
 mod autograd;

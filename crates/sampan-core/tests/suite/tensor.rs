@@ -100,7 +100,7 @@ fn promotion_table() {
     for (i, &a) in DType::ALL.iter().enumerate() {
         for (j, &b) in DType::ALL.iter().enumerate() {
             assert_eq!(promote(a, b), table[i][j], "{a} {b}");
-            let sum = Tensor::zeros([2], a).add(&Tensor::zeros([2], b));
+            let sum = Tensor::zeros([2], a).add(Tensor::zeros([2], b));
             assert_eq!(sum.dtype(), table[i][j], "{a} + {b}");
         }
     }

@@ -1,5 +1,6 @@
 //! The same bits with one thread and with several, on inputs large enough to be cut up.
 
+use crate::alone::alone;
 use sampan_core::ops::random::{rand, randn};
 use sampan_core::{Tensor, random};
 
@@ -18,6 +19,11 @@ fn bits(label: &str, f: impl Fn() -> Vec<Tensor>) {
 
 #[test]
 fn results_do_not_depend_on_the_number_of_threads() {
+    // The generator belongs to the whole process.
+    alone("threads::results_do_not_depend_on_the_number_of_threads", same_bits);
+}
+
+fn same_bits() {
     bits("random", || vec![rand([300, 1000]), randn([300, 1000])]);
     bits("elementwise and reductions", || {
         let x = randn([257, 1031]);
