@@ -11,6 +11,16 @@ pub enum Device {
     Meta,
 }
 
+impl Device {
+    /// The name Paddle 2 prints it by.
+    pub fn place_name(self) -> &'static str {
+        match self {
+            Device::Cpu => "CPUPlace",
+            Device::Meta => "MetaPlace",
+        }
+    }
+}
+
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

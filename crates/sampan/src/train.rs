@@ -70,13 +70,13 @@ pub fn train(settings: &Settings, stop: &AtomicBool) -> Result<Outcome> {
     let training = DataLoader::new(cut(Mnist::bundled(Split::Train)?), settings.batch_size, true);
     let test = DataLoader::new(cut(Mnist::bundled(Split::Test)?), settings.batch_size, false);
 
-    std::fs::create_dir_all(&settings.out)?;
     let file = settings.out.join("checkpoint.safetensors");
     let mut at = Position { epoch_rng: random::state(), rng: random::state(), ..Default::default() };
     if settings.resume {
         at = checkpoint::load(&file, &net, Some(&mut optimizer))?;
         println!("going on after epoch {} and {} steps", at.epoch, at.step);
     }
+    std::fs::create_dir_all(&settings.out)?;
     let mut log = std::fs::OpenOptions::new().create(true).append(true).open(settings.out.join("log.jsonl"))?;
 
     let mut test_accuracy = None;

@@ -58,10 +58,10 @@ impl Tensor {
         let shape: Vec<String> = self.shape().iter().map(usize::to_string).collect();
         let stop = if self.stop_gradient() { "True" } else { "False" };
         let mut text = format!(
-            "{PREFIX}shape=[{}], dtype={}, place=Place({}), stop_gradient={stop}",
+            "{PREFIX}shape=[{}], dtype={}, place={}, stop_gradient={stop}",
             shape.join(", "),
             self.dtype(),
-            self.device()
+            self.device().place_name()
         );
         if self.device() == Device::Meta {
             return text + ")";
