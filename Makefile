@@ -22,7 +22,7 @@ deny: ## Licences and sources of the dependencies
 	cargo deny --log-level error check licenses bans sources
 
 rust-tests: ## Unit and integration tests
-	cargo test --lib --bins --tests --examples
+	cargo test --tests --examples
 
 doc-tests: ## The examples in the documentation
 	cargo test --doc
