@@ -100,7 +100,10 @@ pub(crate) fn outermost<R>(f: impl FnOnce() -> Result<R>) -> Result<R> {
     drop(leave);
     result.unwrap_or_else(|payload| match payload.downcast::<Error>() {
         Ok(error) => Err(*error),
-        Err(other) => std::panic::resume_unwind(other),
+        Err(other) => match other.downcast::<sampan_kernels::buffer::OutOfMemory>() {
+            Ok(full) => Err(Error::new(crate::error::Kind::Unavailable, full.to_string())),
+            Err(other) => std::panic::resume_unwind(other),
+        },
     })
 }
 
@@ -128,15 +131,21 @@ pub fn dispatch_inplace(op: &'static OpDef, args: Args) -> Result<Tensor> {
 fn call(op: &'static OpDef, args: &[Value]) -> Result<Outputs> {
     let mut device = Device::Cpu;
     let mut wants_grad = false;
+    let recording = grad_enabled() && !op.non_diff;
+    let mut history = Ok(());
     for value in args {
         value.for_each_tensor(&mut |t| {
+            if recording && history.is_ok() {
+                history = t.check_history();
+            }
             if t.device() == Device::Meta {
                 device = Device::Meta;
             }
             wants_grad |= t.requires_grad();
         });
     }
-    let track = wants_grad && grad_enabled() && !op.non_diff;
+    history?;
+    let track = wants_grad && recording;
     let cx = Cx { op, args, device, track, recorded: Cell::new(false) };
     let listening = LISTENING.get();
     if listening {
@@ -274,9 +283,6 @@ impl<'a> Cx<'a> {
         }
         let mut inputs = smallvec::SmallVec::<[&Tensor; 4]>::new();
         self.args.iter().for_each(|v| v.for_each_tensor(&mut |t| inputs.push(t)));
-        for t in &inputs {
-            t.check_history()?;
-        }
         let formula: GradFn = std::sync::Arc::new(move |g| formula(g).map(Into::into));
         let outputs = Node::attach(self.op.name, &inputs, outputs.into_outputs(), saved, save_outputs, formula);
         Ok(O::from_outputs(outputs))

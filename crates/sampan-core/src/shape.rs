@@ -133,6 +133,6 @@ pub fn checked_numel(shape: &[usize]) -> Result<usize> {
     shape
         .iter()
         .try_fold(1usize, |n, &d| n.checked_mul(d))
-        .filter(|&n| n <= isize::MAX as usize / 16)
+        .filter(|&n| n <= 1 << 48)
         .ok_or_else(|| Error::invalid(format!("a tensor of shape {shape:?} is too large for this machine")))
 }

@@ -66,6 +66,20 @@ fn layout(class: usize) -> Layout {
     Layout::from_size_align(class_size(class), ALIGN).expect("a size class is a valid layout")
 }
 
+/// What a failed allocation unwinds with; the tensor library turns it into an error.
+#[derive(Clone, Copy, Debug)]
+pub struct OutOfMemory {
+    /// The bytes asked for.
+    pub bytes: usize,
+}
+
+impl std::fmt::Display for OutOfMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (asked, used) = (self.bytes as f64 / (1 << 20) as f64, bytes_in_use() as f64 / (1 << 20) as f64);
+        write!(f, "out of memory: {asked:.1} MiB were asked for, {used:.1} MiB are in use")
+    }
+}
+
 /// Untyped memory of a tensor. Every byte is initialised from the start (fresh memory is zero, recycled memory holds
 /// old values), so that reading it through any [`Element`] type is sound.
 pub struct Buffer {
@@ -106,7 +120,8 @@ impl Buffer {
             None => {
                 let layout = layout(class);
                 // SAFETY: the layout has a non-zero size.
-                NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap_or_else(|| std::alloc::handle_alloc_error(layout))
+                NonNull::new(unsafe { alloc_zeroed(layout) })
+                    .unwrap_or_else(|| std::panic::panic_any(OutOfMemory { bytes: len }))
             }
         };
         let now = IN_USE.fetch_add(size, Ordering::Relaxed) + size;

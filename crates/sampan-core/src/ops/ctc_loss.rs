@@ -127,6 +127,8 @@ fn ctc_nll_grad(
     blank: i64,
 ) -> Result<Tensor> {
     check_shapes(log_probs, labels, input_lengths, label_lengths, blank)?;
+    let batch = log_probs.dim(1);
+    ensure!(grad.shape() == [batch], "grad must have one value for each of {batch} sequences, got {:?}", grad.shape());
     let out = cx.out(log_probs.shape(), log_probs.dtype())?;
     cx.cpu(|| {
         let batch = check_values(log_probs, labels, input_lengths, label_lengths)?;

@@ -289,7 +289,8 @@ fn triu_indices(
 fn triangle_indices(row: i64, col: Option<i64>, dtype: DType, inside: impl Fn(i64, i64) -> bool) -> Result<Tensor> {
     let col = col.unwrap_or(row);
     ensure!(row >= 0 && col >= 0, "row and col cannot be negative, got {row} and {col}");
-    crate::shape::checked_numel(&[row as usize, col as usize])?;
+    let cells_in_all = crate::shape::checked_numel(&[row as usize, col as usize])?;
+    ensure!(cells_in_all <= 1 << 32, "a triangle of {row} by {col} has too many cells to list");
     let cells = (0..row).flat_map(|r| (0..col).map(move |c| (r, c))).filter(|&(r, c)| inside(r, c));
     let (rows, cols): (Vec<i64>, Vec<i64>) = cells.unzip();
     let n = rows.len();

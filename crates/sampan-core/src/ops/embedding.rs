@@ -87,6 +87,7 @@ impl Tensor {
 #[op(samples = embedding_rows_samples, peer = "none: internal form of embedding")]
 fn embedding_rows(cx: &Cx, x: &Tensor, weight: &Tensor, padding: i64, by_freq: bool) -> Result<Tensor> {
     let ids = as_indices(x, "x")?;
+    ensure!(weight.ndim() == 2, "weight must have the axes row and width, got shape {:?}", weight.shape());
     let (rows, width) = (weight.shape()[0], weight.shape()[1]);
     let mut shape = x.shape_vec();
     shape.push(width);

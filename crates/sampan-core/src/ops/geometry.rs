@@ -99,6 +99,7 @@ fn cdist(
 /// ```
 #[op(samples = euclid_samples, peer = "lambda x, y, by_product: paddle.cdist(x, y)", amp = "black", tol = 1e-4)]
 fn euclidean_distances(cx: &Cx, x: &Tensor, y: &Tensor, by_product: bool) -> Result<Tensor> {
+    ensure!(x.ndim() >= 2 && y.ndim() >= 2, "x and y must be matrices, got {:?} and {:?}", x.shape(), y.shape());
     let squares = |t: &Tensor| (t * t).sum_with(-1, SumOpts::new().keepdim(true));
     let out = if by_product {
         let cross = x.try_matrix_product(&y.transpose_last())? * -2.0;

@@ -135,7 +135,7 @@ fn split(x: &Tensor, num_or_sections: &Value, #[default(0)] axis: i64) -> Result
     let n = x.shape()[resolve_axis(axis, x.ndim())?] as i64;
     let sizes: Vec<i64> = match num_or_sections {
         Value::Int(num) => {
-            ensure!(*num > 0, "the number of pieces must be positive, got {num}");
+            ensure!(*num > 0 && *num <= 1 << 24, "the number of pieces must be positive and reasonable, got {num}");
             if n % num != 0 {
                 return Err(Error::invalid(format!("extent {n} cannot be split into {num} equal pieces"))
                     .hint("give the sizes, one of them -1, or use tensor_split"));
@@ -180,7 +180,7 @@ fn tensor_split(x: &Tensor, num_or_indices: &Value, #[default(0)] axis: i64) -> 
     let n = x.shape()[resolve_axis(axis, x.ndim())?] as i64;
     let bounds: Vec<(i64, i64)> = match num_or_indices {
         Value::Int(num) => {
-            ensure!(*num > 0, "the number of pieces must be positive, got {num}");
+            ensure!(*num > 0 && *num <= 1 << 24, "the number of pieces must be positive and reasonable, got {num}");
             let start = |i: i64| i * (n / num) + i.min(n % num);
             (0..*num).map(|i| (start(i), start(i + 1))).collect()
         }

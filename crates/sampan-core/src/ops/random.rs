@@ -193,6 +193,7 @@ fn truncated_normal(
 ) -> Result<Tensor> {
     let shape = checked_shape(shape)?;
     let dtype = float_dtype(dtype)?;
+    ensure!(mean.is_finite() && std.is_finite(), "mean and std must be finite, got {mean} and {std}");
     ensure!(std >= 0.0 && a <= b, "std cannot be negative and a must not exceed b, got std {std}, a {a}, b {b}");
     let out = cx.out(&shape, dtype)?;
     fill_random(cx, &out, |seed, at| {

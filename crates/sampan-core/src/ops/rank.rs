@@ -227,7 +227,7 @@ fn check_lowrank(x: &Tensor, q: Option<i64>, niter: i64) -> Result<usize> {
     let most = m.min(n) as i64;
     let q = q.unwrap_or(most.min(6));
     ensure!((0..=most).contains(&q), "q must lie between 0 and {most}, the smaller extent of x; got {q}");
-    ensure!(niter >= 0, "niter must not be negative, got {niter}");
+    ensure!((0..=10_000).contains(&niter), "niter must lie in [0, 10000], got {niter}");
     Ok(q as usize)
 }
 

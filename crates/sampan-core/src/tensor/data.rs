@@ -85,6 +85,7 @@ impl Tensor {
 
     /// A tensor from values in row-major order.
     pub fn try_from_slice<T: Element>(values: &[T], shape: impl AsRef<[usize]>) -> Result<Tensor> {
+        crate::shape::checked_numel(shape.as_ref())?;
         let layout = Layout::contiguous(shape);
         if layout.numel() != values.len() {
             let (have, want) = (values.len(), layout.numel());
@@ -99,6 +100,7 @@ impl Tensor {
 
     /// A tensor from raw bytes in row-major order and native byte order.
     pub fn from_bytes(bytes: &[u8], dtype: DType, shape: impl AsRef<[usize]>) -> Result<Tensor> {
+        crate::shape::checked_numel(shape.as_ref())?;
         let layout = Layout::contiguous(shape);
         if layout.numel() * dtype.size() != bytes.len() {
             return Err(Error::invalid(format!(

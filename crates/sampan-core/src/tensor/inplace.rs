@@ -54,6 +54,7 @@ impl Tensor {
                 history: Some(history),
                 made_at: self.0.storage.version(),
                 is_view: self.0.is_view,
+                detached: false,
                 extra: OnceLock::new(),
             });
         }
@@ -65,6 +66,15 @@ impl Tensor {
         if grad_enabled() && self.requires_grad() && self.is_leaf() {
             return self.check_inplace(true, op);
         }
+        if self.history().is_some() && out.history().is_none() {
+            return Err(Error::new(
+                Kind::PreconditionNotMet,
+                "the shape of a recorded tensor cannot change in place inside no_grad: its history would be lost",
+            )
+            .hint("use the out-of-place form")
+            .received(self.describe())
+            .in_op(op));
+        }
         self.0 = Arc::new(Inner {
             storage: self.0.storage.clone(),
             layout: out.layout().clone(),
@@ -73,6 +83,7 @@ impl Tensor {
             history: out.history().cloned(),
             made_at: out.0.made_at,
             is_view: self.0.is_view,
+            detached: self.0.detached,
             extra: OnceLock::new(),
         });
         Ok(())
@@ -98,6 +109,13 @@ impl Tensor {
 
     /// Copies values of the same shape (any dtype) into this tensor's memory and counts the write.
     pub(crate) fn overwrite(&self, values: &Tensor, recorded: bool) -> Result<()> {
+        if values.device() != self.device() {
+            return Err(Error::invalid(format!(
+                "values on {} cannot be written into a tensor on {}",
+                values.device(),
+                self.device()
+            )));
+        }
         if self.device() == crate::Device::Cpu {
             let values = values.detach().try_cast(self.dtype())?.contiguous();
             // The values may lie in this very memory (a reversed view of it, say): then they need a copy first.
@@ -142,7 +160,10 @@ impl Tensor {
                 .hint(format!("values.cast(\"{}\")", self.dtype()))
                 .in_op("set_value"));
         }
-        crate::autograd::no_grad(|| self.overwrite(values, false))
+        crate::autograd::no_grad(|| {
+            self.check_inplace(false, "set_value")?;
+            self.overwrite(values, false).map_err(|e| e.in_op("set_value"))
+        })
     }
 
     /// A tensor like another one, every element one number.

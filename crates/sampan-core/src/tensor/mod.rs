@@ -37,6 +37,8 @@ pub(crate) struct Inner {
     /// The storage's version when this handle was made; a later recorded in-place write makes its history stale.
     made_at: u64,
     is_view: bool,
+    /// Cut off from the graph on purpose: later recorded changes of the memory do not concern it.
+    detached: bool,
     extra: OnceLock<Box<grad::Extra>>,
 }
 
@@ -52,6 +54,7 @@ impl Tensor {
             history: None,
             made_at,
             is_view,
+            detached: false,
             extra: OnceLock::new(),
         }))
     }
@@ -200,7 +203,11 @@ impl Tensor {
 
     /// The same memory without a history.
     pub fn detach(&self) -> Tensor {
-        Tensor::from_parts(self.0.storage.clone(), self.0.layout.clone(), self.0.dtype, true)
+        let mut t = Tensor::from_parts(self.0.storage.clone(), self.0.layout.clone(), self.0.dtype, true);
+        if let Some(inner) = Arc::get_mut(&mut t.0) {
+            inner.detached = true;
+        }
+        t
     }
 
     /// The name of the op that made it, if it was recorded.
@@ -211,7 +218,7 @@ impl Tensor {
     /// Fails if the memory was changed through another view by a recorded op after this view was made: its history
     /// would give a wrong gradient.
     pub(crate) fn check_history(&self) -> Result<()> {
-        if self.0.history.is_some() && self.0.storage.recorded_version() > self.0.made_at {
+        if !self.0.detached && self.0.storage.recorded_version() > self.0.made_at {
             return Err(Error::new(
                 crate::error::Kind::PreconditionNotMet,
                 format!(

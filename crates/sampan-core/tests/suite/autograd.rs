@@ -548,3 +548,25 @@ fn jacobians_and_hessians() {
     assert!(jacobian(&Tensor::new([1.0f64]), &[x.clone()], None).unwrap_err().to_string().contains("stop_gradient"));
     assert!(hessian(&(&x * 2.0), &[x], None).unwrap_err().to_string().contains("one number"));
 }
+
+#[test]
+fn a_history_is_never_lost_in_silence() {
+    // The shape of a recorded tensor, changed where nothing is recorded.
+    let x = Tensor::new([3.0f32, 4.0]).requires_grad_();
+    let mut y = &x * 2.0;
+    let error = sampan_core::no_grad(|| y.try_reshape_([2, 1])).unwrap_err().to_string();
+    assert!(error.contains("history would be lost"), "{error}");
+
+    // A view and a handle from before a recorded change of their memory.
+    let w = Tensor::new([3.0f32, 4.0]).requires_grad_();
+    let mut y = Tensor::new([1.0f32, 2.0]);
+    let (view, handle, cut) = (y.get(0..1), y.clone(), y.detach());
+    y.add_(&w);
+    for stale in [view, handle] {
+        let error = stale.try_add(1.0).unwrap_err().to_string();
+        assert!(error.contains("a recorded op changed in place"), "{error}");
+    }
+    assert_eq!((cut + 1.0).to_vec::<f32>(), [5.0, 7.0]);
+    y.sum(()).backward();
+    assert_eq!(w.grad().unwrap().to_vec::<f32>(), [1.0, 1.0]);
+}

@@ -2,7 +2,7 @@
 
 use crate::alone::alone;
 use sampan_core::error::Kind;
-use sampan_core::{Error, Tensor, flags};
+use sampan_core::{DType, Error, Tensor, flags};
 
 #[test]
 fn the_parts_of_a_message() {
@@ -90,4 +90,21 @@ fn the_first_op_that_is_not_finite_is_named() {
         assert!(text.contains("x=[3] float32 with 0 NaN, 0 Inf"), "{text}");
         assert!(x.try_log().is_ok());
     });
+}
+
+#[test]
+fn hostile_arguments_are_errors() {
+    let one = Tensor::new([1.0f32]);
+    assert!(one.try_set_value(&one.to_meta()).is_err());
+    assert!(one.clone().try_add_(&one.to_meta()).is_err());
+    assert!(one.expand([3]).try_set_value(&Tensor::new([1.0f32, 2.0, 3.0])).is_err());
+    assert!(Tensor::try_from_slice::<f32>(&[], [1 << 33, 1 << 31]).is_err());
+    assert!(Tensor::from_bytes(&[], DType::Float32, [1 << 62, 4]).is_err());
+    assert!(Tensor::new([1i64]).try_embedding_rows(&one, -1, false).is_err());
+    assert!(one.try_tensor_split(i64::MAX - 1, 0).is_err());
+    assert!(one.try_multigammaln(i64::MAX).is_err());
+    assert_eq!(Tensor::new([f32::INFINITY]).standard_gamma().to_vec::<f32>(), [f32::INFINITY]);
+    // More than any machine has: an error, not the end of the process.
+    let error = sampan_core::ops::creation::try_ones([1i64 << 15, 1 << 30]).unwrap_err().to_string();
+    assert!(error.contains("out of memory"), "{error}");
 }

@@ -55,8 +55,8 @@ impl Stream {
         if a.is_nan() || a < 0.0 {
             return f64::NAN;
         }
-        if a == 0.0 {
-            return 0.0;
+        if a == 0.0 || a == f64::INFINITY {
+            return a;
         }
         if a < 1.0 {
             return self.gamma(a + 1.0) * libm::pow(self.open(), 1.0 / a);
@@ -76,6 +76,9 @@ impl Stream {
     pub fn poisson(&mut self, rate: f64) -> f64 {
         if rate.is_nan() || rate < 0.0 {
             return f64::NAN;
+        }
+        if rate == f64::INFINITY {
+            return rate;
         }
         if rate < 10.0 {
             let limit = libm::exp(-rate);
@@ -120,6 +123,9 @@ impl Stream {
         }
         if p > 0.5 {
             return n - self.binomial(n, 1.0 - p);
+        }
+        if n == f64::INFINITY {
+            return n;
         }
         let odds = p / (1.0 - p);
         if n * p < 10.0 {
