@@ -96,7 +96,7 @@ fn the_first_op_that_is_not_finite_is_named() {
 fn hostile_arguments_are_errors() {
     let one = Tensor::new([1.0f32]);
     assert!(one.try_set_value(&one.to_meta()).is_err());
-    assert!(one.clone().try_add_(&one.to_meta()).is_err());
+    assert!(one.clone().try_add_(one.to_meta()).is_err());
     assert!(one.expand([3]).try_set_value(&Tensor::new([1.0f32, 2.0, 3.0])).is_err());
     assert!(Tensor::try_from_slice::<f32>(&[], [1 << 33, 1 << 31]).is_err());
     assert!(Tensor::from_bytes(&[], DType::Float32, [1 << 62, 4]).is_err());
