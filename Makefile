@@ -15,17 +15,17 @@ test: lint deny rust-tests doc-tests ## Everything that CI checks
 
 lint: ## Format and clippy, without warnings
 	cargo fmt --all -- --check
-	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --workspace --all-targets --all-features -- -D warnings
 
 deny: ## Licences and sources of the dependencies
 	command -v cargo-deny >/dev/null || cargo install --locked --quiet cargo-deny
 	cargo deny --log-level error check licenses bans sources
 
 rust-tests: ## Unit and integration tests
-	cargo test --tests --examples
+	cargo test --tests --examples --all-features
 
 doc-tests: ## The examples in the documentation
-	cargo test --doc
+	cargo test --doc --all-features
 
 golden: ## Record PaddlePaddle's answers to every op's samples anew
 	python3 -m venv $(VENV)
