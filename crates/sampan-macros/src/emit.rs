@@ -299,8 +299,7 @@ fn typed_api(op: &OpFn, name: &Ident, static_name: &Ident, docs: &[Attribute]) -
             }
         }
     };
-    let inplace =
-        if op.attr.inplace && method { inplace_api(op, &plain, &sig, &names, !opts.is_empty()) } else { quote!() };
+    let inplace = if op.attr.inplace && method { inplace_api(&plain, &sig, &names) } else { quote!() };
     if method {
         quote! { #extra impl crate::Tensor { #functions #inplace } }
     } else {
@@ -308,8 +307,7 @@ fn typed_api(op: &OpFn, name: &Ident, static_name: &Ident, docs: &[Attribute]) -
     }
 }
 
-fn inplace_api(op: &OpFn, plain: &str, sig: &[TokenStream], names: &[&Ident], _opts: bool) -> TokenStream {
-    let _ = op;
+fn inplace_api(plain: &str, sig: &[TokenStream], names: &[&Ident]) -> TokenStream {
     let (name, try_name) = (format_ident!("{plain}_"), format_ident!("try_{plain}_"));
     let out = format_ident!("try_{plain}");
     let doc = format!("[`{plain}`](Self::{plain}) that writes its result into this tensor's memory.");
