@@ -172,7 +172,8 @@ impl From<std::io::Error> for Error {
 /// call turns back into a `Result` (see `dispatch::outermost`); so composites and gradient formulas read like
 /// mathematics and still never lose an error.
 #[track_caller]
-pub(crate) fn unwrap<T>(result: Result<T>) -> T {
+#[doc(hidden)]
+pub fn unwrap<T>(result: Result<T>) -> T {
     match result {
         Ok(value) => value,
         Err(error) if crate::dispatch::inside() => std::panic::resume_unwind(Box::new(error)),

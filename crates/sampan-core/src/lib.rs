@@ -12,6 +12,7 @@ extern crate self as sampan_core;
 
 pub mod amp;
 pub mod autograd;
+pub mod class;
 pub mod debug;
 mod device;
 pub mod dispatch;
@@ -23,6 +24,7 @@ pub mod promote;
 pub mod random;
 pub mod sample;
 pub mod shape;
+pub mod signature;
 mod storage;
 pub mod tensor;
 pub mod value;
@@ -35,4 +37,11 @@ pub use sampan_kernels::{Bool, DType, Element, bf16, f16};
 pub use shape::{Layout, Shape};
 pub use tensor::Tensor;
 pub use tensor::indexing::{Index, IntoIndices};
-pub use value::{Axes, Ints, Operand, Scalar, Value};
+pub use value::{Axes, Ints, Object, Operand, Scalar, Value};
+
+/// What the macros' output names; not for use by hand.
+#[doc(hidden)]
+pub mod __private {
+    pub use inventory::submit;
+    pub use smallvec::smallvec;
+}

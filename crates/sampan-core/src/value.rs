@@ -2,6 +2,7 @@
 
 use crate::{DType, Error, Result, Tensor};
 use smallvec::SmallVec;
+use std::any::Any;
 use std::sync::Arc;
 
 /// A number without a tensor around it.
@@ -130,6 +131,38 @@ pub enum Value {
     Tensors(Vec<Tensor>),
     /// Anything nested: lists of lists, indices.
     List(Vec<Value>),
+    /// Something of another crate's: an initializer, a layer, a schedule.
+    Object(Object),
+}
+
+/// A shared thing of any type, for arguments that are neither numbers, words nor tensors.
+#[derive(Clone)]
+pub struct Object {
+    type_name: &'static str,
+    inner: Arc<dyn Any + Send + Sync>,
+}
+
+impl Object {
+    /// Holds a thing; it comes back by [`downcast`](Object::downcast) to the same type.
+    pub fn new<T: Any + Send + Sync>(thing: T) -> Object {
+        Object { type_name: std::any::type_name::<T>(), inner: Arc::new(thing) }
+    }
+
+    /// The thing, if it is a `T`.
+    pub fn downcast<T: Any>(&self) -> Option<&T> {
+        self.inner.downcast_ref()
+    }
+
+    /// The type it was made from.
+    pub fn type_name(&self) -> &'static str {
+        self.type_name
+    }
+}
+
+impl std::fmt::Debug for Object {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.type_name)
+    }
 }
 
 impl Value {
@@ -152,6 +185,17 @@ impl Value {
             Value::Tensor(_) => "Tensor",
             Value::Tensors(_) => "list of Tensor",
             Value::List(_) => "list",
+            Value::Object(o) => o.type_name(),
+        }
+    }
+
+    /// Its kind, and the value where that is short.
+    fn in_words(&self) -> String {
+        match self {
+            Value::Int(i) => format!("the int {i}"),
+            Value::Float(f) => format!("the float {f}"),
+            Value::Str(s) => format!("the str {s:?}"),
+            other => other.type_name().into(),
         }
     }
 
@@ -226,6 +270,7 @@ from! {
     &[i64] => Value, |v| Value::Ints(SmallVec::from_slice(v));
     Vec<f64> => Value, |v| Value::Floats(v);
     &[f64] => Value, |v| Value::Floats(v.to_vec());
+    Object => Value, |v| Value::Object(v);
     Ints => Value, |v| Value::Ints(v.0);
     Axes => Value, |v| v.0.map_or(Value::None, Value::Ints);
     Option<Scalar> => Value, |v| v.map_or(Value::None, Value::from);
@@ -288,7 +333,7 @@ pub trait Arg<'a>: Sized {
     /// Reads it, or says which argument is wrong.
     fn get(v: &'a Value, name: &str) -> Result<Self> {
         Self::read(v)
-            .ok_or_else(|| Error::dtype(format!("argument `{name}` must be {}, got {}", Self::EXPECTED, v.type_name())))
+            .ok_or_else(|| Error::dtype(format!("argument `{name}` must be {}, got {}", Self::EXPECTED, v.in_words())))
     }
 }
 
@@ -320,6 +365,14 @@ arg! {
     Operand, "a Tensor or a number", Value::Tensor(t) => Operand::Tensor(t.clone()),
         Value::Bool(b) => Operand::Scalar(Scalar::Bool(*b)), Value::Int(i) => Operand::Scalar(Scalar::Int(*i)),
         Value::Float(f) => Operand::Scalar(Scalar::Float(*f));
+}
+
+impl<'a> Arg<'a> for usize {
+    const EXPECTED: &'static str = "an int that is not negative";
+    #[inline]
+    fn read(v: &'a Value) -> Option<Self> {
+        if let Value::Int(i) = v { usize::try_from(*i).ok() } else { None }
+    }
 }
 
 impl<'a> Arg<'a> for &'a Value {

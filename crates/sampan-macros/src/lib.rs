@@ -17,6 +17,8 @@
 //! compare with where Paddle has no such name, or `"none: reason"`), `reference = path` (the composite that a fused
 //! kernel replaces), `tol = 1e-3` (relative error against the peer in float32).
 
+mod arguments;
+mod class;
 mod emit;
 mod layer;
 mod parse;
@@ -42,4 +44,24 @@ pub fn op(attr: TokenStream, item: TokenStream) -> TokenStream {
 pub fn derive_layer(item: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(item as syn::DeriveInput);
     layer::derive(input).unwrap_or_else(|e| e.to_compile_error()).into()
+}
+
+/// Makes a class of the registry from an `impl` block with a function `build`.
+///
+/// ```ignore
+/// #[class(module = "nn", object = layer::object)]
+/// impl Linear {
+///     /// `x @ weight + bias`. … with a runnable example
+///     fn build(in_features: usize, out_features: usize, #[opt(None)] weight_attr: ParamAttr) -> Result<Linear> { … }
+/// }
+/// ```
+///
+/// writes `Linear::new(3, 4)`, `Linear::try_new(3, 4)`, and, where there are `#[opt]` arguments, `LinearOpts` with
+/// `Linear::with(3, 4, |o| o.weight_attr(…))` and `Linear::try_with`. `object` names the function that wraps what was
+/// built for those who build by name. `alias(dim = axis)`, `also("nn.X")` and `name = "Y"` are understood as well.
+#[proc_macro_attribute]
+pub fn class(attr: TokenStream, item: TokenStream) -> TokenStream {
+    let attr = syn::parse_macro_input!(attr as class::Attr);
+    let item = syn::parse_macro_input!(item as syn::ItemImpl);
+    class::expand(attr, item).unwrap_or_else(|e| e.to_compile_error()).into()
 }

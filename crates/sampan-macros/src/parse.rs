@@ -2,7 +2,9 @@
 
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Error, Expr, FnArg, Ident, ItemFn, LitFloat, LitStr, Pat, Path, Result, Token, Type, parenthesized};
+use syn::{
+    Error, Expr, FnArg, Ident, ItemFn, LitFloat, LitStr, Pat, Path, Result, Signature, Token, Type, parenthesized,
+};
 
 /// What stands inside `#[op(…)]`.
 #[derive(Default)]
@@ -28,23 +30,8 @@ impl Parse for Attr {
             match key.to_string().as_str() {
                 "inplace" => attr.inplace = true,
                 "non_diff" => attr.non_diff = true,
-                "alias" => {
-                    let inner;
-                    parenthesized!(inner in input);
-                    while !inner.is_empty() {
-                        let from = inner.parse()?;
-                        inner.parse::<Token![=]>()?;
-                        attr.alias.push((from, inner.parse()?));
-                        if !inner.is_empty() {
-                            inner.parse::<Token![,]>()?;
-                        }
-                    }
-                }
-                "also" => {
-                    let inner;
-                    parenthesized!(inner in input);
-                    attr.also = Punctuated::<LitStr, Token![,]>::parse_terminated(&inner)?.into_iter().collect();
-                }
+                "alias" => attr.alias = pairs(input)?,
+                "also" => attr.also = texts(input)?,
                 name => {
                     input.parse::<Token![=]>()?;
                     match name {
@@ -65,6 +52,25 @@ impl Parse for Attr {
         }
         Ok(attr)
     }
+}
+
+/// `(dim = axis, …)`.
+pub fn pairs(input: ParseStream) -> Result<Vec<(Ident, Ident)>> {
+    let inner;
+    parenthesized!(inner in input);
+    let pair = |one: ParseStream| {
+        let from = one.parse()?;
+        one.parse::<Token![=]>()?;
+        Ok((from, one.parse()?))
+    };
+    Ok(inner.parse_terminated(pair, Token![,])?.into_iter().collect())
+}
+
+/// `("a", "b", …)`.
+pub fn texts(input: ParseStream) -> Result<Vec<LitStr>> {
+    let inner;
+    parenthesized!(inner in input);
+    Ok(Punctuated::<LitStr, Token![,]>::parse_terminated(&inner)?.into_iter().collect())
 }
 
 /// How a parameter is filled when Python leaves it out.
@@ -95,28 +101,33 @@ pub struct OpFn {
 
 impl OpFn {
     pub fn new(attr: Attr, mut item: ItemFn) -> Result<Self> {
-        let mut params = Vec::new();
-        let mut primitive = false;
-        for (i, arg) in item.sig.inputs.iter_mut().enumerate() {
-            let FnArg::Typed(arg) = arg else { return Err(Error::new_spanned(arg, "an op has no self")) };
-            let Pat::Ident(pat) = &*arg.pat else { return Err(Error::new_spanned(&arg.pat, "a plain name is needed")) };
-            let name = pat.ident.clone();
-            if i == 0 && name == "cx" {
-                primitive = true;
-                continue;
-            }
-            let mut presence = Presence::Required;
-            let mut default = None;
-            for a in std::mem::take(&mut arg.attrs) {
-                if a.path().is_ident("default") || a.path().is_ident("opt") {
-                    presence = if a.path().is_ident("opt") { Presence::Opt } else { Presence::Default };
-                    default = Some(a.parse_args::<Expr>()?);
-                } else {
-                    arg.attrs.push(a);
-                }
-            }
-            params.push(Param { name, ty: (*arg.ty).clone(), presence, default });
+        let mut params = params(&mut item.sig)?;
+        let primitive = params.first().is_some_and(|p| p.name == "cx");
+        if primitive {
+            params.remove(0);
         }
         Ok(OpFn { attr, item, primitive, params })
     }
+}
+
+/// The parameters of a function; their `#[default]` and `#[opt]` are taken off.
+pub fn params(sig: &mut Signature) -> Result<Vec<Param>> {
+    let mut params = Vec::new();
+    for arg in sig.inputs.iter_mut() {
+        let FnArg::Typed(arg) = arg else { return Err(Error::new_spanned(arg, "there is no self here")) };
+        let Pat::Ident(pat) = &*arg.pat else { return Err(Error::new_spanned(&arg.pat, "a plain name is needed")) };
+        let name = pat.ident.clone();
+        let mut presence = Presence::Required;
+        let mut default = None;
+        for a in std::mem::take(&mut arg.attrs) {
+            if a.path().is_ident("default") || a.path().is_ident("opt") {
+                presence = if a.path().is_ident("opt") { Presence::Opt } else { Presence::Default };
+                default = Some(a.parse_args::<Expr>()?);
+            } else {
+                arg.attrs.push(a);
+            }
+        }
+        params.push(Param { name, ty: (*arg.ty).clone(), presence, default });
+    }
+    Ok(params)
 }

@@ -1,180 +1,189 @@
-//! What a layer is, and how its members are found.
+//! What a layer is, and what happens around its `forward`.
 
-use crate::Parameter;
-use sampan_core::{Error, Result, Tensor};
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use crate::members::LayerId;
+use crate::{Base, LayerRef, Members, Path, Visitor};
+use sampan_core::{Error, Object, Result, Tensor};
+use std::any::TypeId;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
 
-/// A part of a network: maps a tensor to a tensor and owns parameters, buffers and other layers.
-pub trait Layer: Members + Send + Sync {
-    /// Computes the output.
+/// A part of a network: maps tensors to tensors and owns parameters, buffers and other layers.
+///
+/// Implement [`forward`](Layer::forward); use a layer through [`call`](Layer::call) or [`Apply::apply`], which run its
+/// hooks and add to an error where in the network it arose.
+pub trait Layer: Members + Send + Sync + 'static {
+    /// Computes the output of one input.
     fn forward(&self, x: &Tensor) -> Result<Tensor>;
+
+    /// Computes the outputs of several inputs; a layer with one of each need not implement it.
+    fn forward_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        match inputs {
+            [x] => Ok(vec![self.forward(x)?]),
+            _ => Err(Error::invalid(format!("takes one input, got {}", inputs.len())).in_op(short_name::<Self>())),
+        }
+    }
+
+    /// `forward` with all that belongs around it.
+    fn call(&self, x: &Tensor) -> Result<Tensor> {
+        let base = self.base();
+        if observed() || base.is_some_and(Base::has_hooks) {
+            return self.call_all(std::slice::from_ref(x)).map(|mut outputs| outputs.swap_remove(0));
+        }
+        within(self, short_name::<Self>(), || self.forward(x))
+    }
+
+    /// `forward_all` with all that belongs around it.
+    fn call_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        let name = short_name::<Self>();
+        within(self, name, || {
+            let id = id_of(self);
+            let observers = OBSERVERS.with_borrow(Clone::clone);
+            observers.iter().for_each(|o| o.enter(id, name));
+            let outputs = match self.base().filter(|b| b.has_hooks()) {
+                Some(base) => base.around(inputs, |inputs| self.forward_all(inputs))?,
+                None => self.forward_all(inputs)?,
+            };
+            observers.iter().for_each(|o| o.exit(id, name, inputs, &outputs));
+            Ok(outputs)
+        })
+    }
+
+    /// Settings worth a line in a summary: `3, 16, kernel_size=[3, 3]`.
+    fn extra_repr(&self) -> String {
+        String::new()
+    }
 }
 
-/// The way from the outermost layer to a member: `encoder.0.weight`.
-#[derive(Clone, Default, Debug)]
-pub struct Path(String);
+/// The last word of a type's path.
+pub(crate) fn short_name<T: ?Sized>() -> &'static str {
+    let full = std::any::type_name::<T>();
+    let head = full.split('<').next().unwrap_or(full);
+    head.rsplit("::").next().unwrap_or(head)
+}
+
+fn id_of<L: Layer + ?Sized>(layer: &L) -> LayerId {
+    LayerId((layer as *const L).addr(), TypeId::of::<L>())
+}
+
+thread_local! {
+    /// Layers that are running on this thread, innermost last.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+    /// The innermost layer in which an error arose, until the outermost one names it.
+    static FAILED: Cell<Option<(LayerId, &'static str)>> = const { Cell::new(None) };
+    static OBSERVERS: RefCell<Vec<Rc<dyn Observer>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs `f` as a part of `layer`: an error learns the path from the outermost layer to the one it arose in.
+fn within<L: Layer + ?Sized, R>(layer: &L, name: &'static str, f: impl FnOnce() -> Result<R>) -> Result<R> {
+    struct Leave(usize);
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            DEPTH.set(self.0);
+        }
+    }
+    let depth = DEPTH.get();
+    let leave = Leave(depth);
+    DEPTH.set(depth + 1);
+    if depth == 0 {
+        FAILED.set(None);
+    }
+    let result = f();
+    drop(leave);
+    result.map_err(|e| {
+        let (inner, inner_name) = FAILED.get().unwrap_or((id_of(layer), name));
+        if depth > 0 {
+            FAILED.set(Some((inner, inner_name)));
+            return e;
+        }
+        FAILED.set(None);
+        let path = path_to(layer, inner).unwrap_or_default();
+        e.in_layer(format!("{} ({inner_name})", Path::default().join(name).join_path(&path).as_str()))
+    })
+}
 
 impl Path {
-    /// One step further in.
-    pub fn join(&self, name: &str) -> Path {
-        Path(if self.0.is_empty() { name.into() } else { format!("{}.{name}", self.0) })
-    }
-
-    /// As text.
-    pub fn as_str(&self) -> &str {
-        &self.0
+    fn join_path(&self, further: &Path) -> Path {
+        if further.as_str().is_empty() { self.clone() } else { self.join(further.as_str()) }
     }
 }
 
-/// Sees the members of a layer, outermost first, in the order of its fields.
-pub trait Visitor {
+/// The way from a layer to one inside it.
+fn path_to(layer: &(impl Members + ?Sized), wanted: LayerId) -> Option<Path> {
+    struct Find(LayerId, Option<Path>);
+    impl Visitor for Find {
+        fn layer(&mut self, path: &Path, layer: LayerRef) {
+            if layer.id() == self.0 {
+                self.1 = Some(path.clone());
+            }
+        }
+    }
+    let mut find = Find(wanted, None);
+    layer.visit(&Path::default(), &mut find);
+    find.1
+}
+
+/// Watches the layers that run on this thread: summaries, profilers and alignment tools are observers.
+pub trait Observer {
     /// A layer begins.
-    fn layer(&mut self, _path: &Path, _type_name: &'static str) {}
-    /// A parameter.
-    fn parameter(&mut self, _path: &Path, _p: &Parameter) {}
-    /// A tensor that is kept but not trained.
-    fn buffer(&mut self, _path: &Path, _b: &Tensor) {}
-    /// The switch between training and evaluation.
-    fn mode(&mut self, _mode: &Mode) {}
+    fn enter(&self, _layer: LayerId, _type_name: &'static str) {}
+    /// A layer is done.
+    fn exit(&self, layer: LayerId, type_name: &'static str, inputs: &[Tensor], outputs: &[Tensor]);
 }
 
-/// Something with members: `#[derive(Layer)]` implements it, and so do parameters, containers and plain settings.
-pub trait Members {
-    /// Shows the members to a visitor.
-    fn visit(&self, path: &Path, visitor: &mut dyn Visitor);
+/// Runs `f` while `observer` watches the layers of this thread.
+pub fn observe<R>(observer: Rc<dyn Observer>, f: impl FnOnce() -> R) -> R {
+    struct Pop;
+    impl Drop for Pop {
+        fn drop(&mut self) {
+            OBSERVERS.with_borrow_mut(|o| o.pop());
+        }
+    }
+    OBSERVERS.with_borrow_mut(|o| o.push(observer));
+    let _pop = Pop;
+    f()
+}
 
-    /// Every parameter with its name.
-    fn named_parameters(&self) -> Vec<(String, Parameter)> {
-        struct Collect(Vec<(String, Parameter)>);
-        impl Visitor for Collect {
-            fn parameter(&mut self, path: &Path, p: &Parameter) {
-                // A shared parameter is listed once, under its first name.
-                if !self.0.iter().any(|(_, q)| q.shares_memory(p)) {
-                    self.0.push((path.as_str().into(), p.clone()));
-                }
+fn observed() -> bool {
+    OBSERVERS.with_borrow(|o| !o.is_empty())
+}
+
+/// Applies layers to a tensor in the order they are read: `x.apply(&self.fc1)?.tanh().apply(&self.fc2)?`.
+pub trait Apply {
+    /// The layer's output for this tensor.
+    fn apply<L: Layer + ?Sized>(&self, layer: &L) -> Result<Tensor>;
+}
+
+impl Apply for Tensor {
+    fn apply<L: Layer + ?Sized>(&self, layer: &L) -> Result<Tensor> {
+        layer.call(self)
+    }
+}
+
+macro_rules! delegate {
+    ($($holder:ident),*) => {$(
+        impl<L: Layer + ?Sized> Layer for $holder<L> {
+            fn forward(&self, x: &Tensor) -> Result<Tensor> {
+                (**self).forward(x)
+            }
+            fn forward_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+                (**self).forward_all(inputs)
+            }
+            fn call(&self, x: &Tensor) -> Result<Tensor> {
+                (**self).call(x)
+            }
+            fn call_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+                (**self).call_all(inputs)
+            }
+            fn extra_repr(&self) -> String {
+                (**self).extra_repr()
             }
         }
-        let mut found = Collect(Vec::new());
-        self.visit(&Path::default(), &mut found);
-        found.0
-    }
-
-    /// Every parameter.
-    fn parameters(&self) -> Vec<Parameter> {
-        self.named_parameters().into_iter().map(|(_, p)| p).collect()
-    }
-
-    /// Everything a checkpoint keeps, by name; the tensors are the layer's own, not copies.
-    fn state_dict(&self) -> BTreeMap<String, Tensor> {
-        struct Collect(BTreeMap<String, Tensor>);
-        impl Visitor for Collect {
-            fn parameter(&mut self, path: &Path, p: &Parameter) {
-                self.0.insert(path.as_str().into(), p.tensor().clone());
-            }
-            fn buffer(&mut self, path: &Path, b: &Tensor) {
-                self.0.insert(path.as_str().into(), b.clone());
-            }
-        }
-        let mut found = Collect(BTreeMap::new());
-        self.visit(&Path::default(), &mut found);
-        found.0
-    }
-
-    /// Takes over values by name. Missing, unexpected and wrong-shaped keys are all reported at once, and then nothing
-    /// is changed.
-    fn set_state_dict(&self, state: &BTreeMap<String, Tensor>) -> Result<()> {
-        let own = self.state_dict();
-        let mut wrong = Vec::new();
-        for (name, t) in &own {
-            match state.get(name) {
-                None => wrong.push(format!("{name} is missing")),
-                Some(s) if s.shape() != t.shape() => {
-                    wrong.push(format!("{name} has shape {:?}, expected {:?}", s.shape(), t.shape()))
-                }
-                Some(_) => {}
-            }
-        }
-        wrong.extend(state.keys().filter(|k| !own.contains_key(*k)).map(|k| format!("{k} is unexpected")));
-        if !wrong.is_empty() {
-            return Err(Error::invalid(format!("the state does not fit the layer: {}", wrong.join("; ")))
-                .in_op("set_state_dict"));
-        }
-        own.iter().try_for_each(|(name, t)| t.try_set_value(&state[name].cast(t.dtype())))
-    }
-
-    /// Switches to training: dropout drops, batch norm counts.
-    fn train(&self) {
-        self.visit(&Path::default(), &mut SetMode(true));
-    }
-
-    /// Switches to evaluation.
-    fn eval(&self) {
-        self.visit(&Path::default(), &mut SetMode(false));
-    }
+    )*};
 }
+delegate!(Box, Arc);
 
-struct SetMode(bool);
-impl Visitor for SetMode {
-    fn mode(&mut self, mode: &Mode) {
-        mode.0.store(self.0, Ordering::Relaxed);
-    }
-}
-
-/// Whether a layer trains or evaluates; a field of layers that behave differently.
-#[derive(Debug)]
-pub struct Mode(AtomicBool);
-
-impl Default for Mode {
-    fn default() -> Mode {
-        Mode(AtomicBool::new(true))
-    }
-}
-
-impl Mode {
-    /// Is it training?
-    pub fn training(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-impl Members for Mode {
-    fn visit(&self, _: &Path, visitor: &mut dyn Visitor) {
-        visitor.mode(self);
-    }
-}
-impl Members for Parameter {
-    fn visit(&self, path: &Path, visitor: &mut dyn Visitor) {
-        visitor.parameter(path, self);
-    }
-}
-impl Members for Tensor {
-    fn visit(&self, path: &Path, visitor: &mut dyn Visitor) {
-        visitor.buffer(path, self);
-    }
-}
-impl<M: Members> Members for Option<M> {
-    fn visit(&self, path: &Path, visitor: &mut dyn Visitor) {
-        if let Some(m) = self {
-            m.visit(path, visitor);
-        }
-    }
-}
-impl<M: Members> Members for Vec<M> {
-    fn visit(&self, path: &Path, visitor: &mut dyn Visitor) {
-        self.iter().enumerate().for_each(|(i, m)| m.visit(&path.join(&i.to_string()), visitor));
-    }
-}
-impl<M: Members + ?Sized> Members for Box<M> {
-    fn visit(&self, path: &Path, visitor: &mut dyn Visitor) {
-        (**self).visit(path, visitor);
-    }
-}
-
-macro_rules! no_members {
-    ($($t:ty),*) => {$( impl Members for $t { fn visit(&self, _: &Path, _: &mut dyn Visitor) {} } )*};
-}
-no_members!(bool, i32, i64, u32, u64, usize, f32, f64, String, &'static str);
-impl<T, const N: usize> Members for [T; N] {
-    fn visit(&self, _: &Path, _: &mut dyn Visitor) {}
+/// A layer for those who build by name.
+pub fn object<L: Layer>(layer: L) -> Object {
+    Object::new(Arc::new(layer) as Arc<dyn Layer>)
 }

@@ -1,7 +1,7 @@
 //! Layers, initializers and optimizers.
 //!
 //! ```
-//! use sampan_nn::{Layer, Linear, Members, Sgd, Optimizer};
+//! use sampan_nn::{Apply, Layer, Linear, Members, Sgd, Optimizer};
 //! use sampan_core::{Result, Tensor};
 //!
 //! #[derive(Layer)]
@@ -9,7 +9,7 @@
 //!
 //! impl Layer for Net {
 //!     fn forward(&self, x: &Tensor) -> Result<Tensor> {
-//!         self.fc2.forward(&self.fc1.forward(x)?.try_tanh()?)
+//!         x.apply(&self.fc1)?.tanh().apply(&self.fc2)
 //!     }
 //! }
 //!
@@ -28,14 +28,22 @@
 
 extern crate self as sampan_nn;
 
+mod attr;
+mod base;
 pub mod init;
-mod layer;
+pub mod layer;
 pub mod layers;
+mod members;
 pub mod optim;
 mod parameter;
+pub mod regularizer;
+pub mod unique_name;
 
-pub use layer::{Layer, Members, Mode, Path, Visitor};
-pub use layers::{Conv2D, Flatten, Linear, MaxPool2D, ReLU, Sequential};
+pub use attr::ParamAttr;
+pub use base::{Base, LayerHook};
+pub use layer::{Apply, Layer, Observer, observe};
+pub use layers::*;
+pub use members::{Buffer, LayerId, LayerRef, Members, Path, StateReport, Visitor};
 pub use optim::{Adam, Momentum, Optimizer, Sgd};
-pub use parameter::Parameter;
+pub use parameter::{Form, Parameter, Settings};
 pub use sampan_macros::Layer;

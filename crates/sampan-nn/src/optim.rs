@@ -26,7 +26,7 @@ pub trait Optimizer {
 
 /// The gradient of a parameter, ready for a kernel.
 fn gradient(p: &Parameter) -> Option<Tensor> {
-    p.grad().filter(|_| !p.stop_gradient()).map(|g| g.contiguous())
+    p.grad().filter(|_| p.trainable()).map(|g| g.contiguous())
 }
 
 fn zeros_like(ps: &[Parameter]) -> Vec<Tensor> {
@@ -75,7 +75,7 @@ impl Optimizer for Sgd {
         for p in &self.parameters {
             let Some(g) = gradient(p) else { continue };
             let lr = self.lr as f32;
-            Tensor::update::<f32>(&[p], &[&g], |t, s| kernels::sgd(t[0], s[0], lr))?;
+            Tensor::update::<f32>(&[&p.tensor()], &[&g], |t, s| kernels::sgd(t[0], s[0], lr))?;
         }
         Ok(())
     }
@@ -124,7 +124,7 @@ impl Optimizer for Momentum {
         let (lr, mu) = (self.lr as f32, self.momentum as f32);
         for (p, v) in self.parameters.iter().zip(&self.velocity) {
             let Some(g) = gradient(p) else { continue };
-            Tensor::update::<f32>(&[p, v], &[&g], |t, s| {
+            Tensor::update::<f32>(&[&p.tensor(), v], &[&g], |t, s| {
                 if let [p, v] = t {
                     kernels::momentum(p, s[0], v, lr, mu, self.nesterov);
                 }
@@ -191,7 +191,7 @@ impl Optimizer for Adam {
         };
         for ((p, m), v) in self.parameters.iter().zip(&self.moment1).zip(&self.moment2) {
             let Some(g) = gradient(p) else { continue };
-            Tensor::update::<f32>(&[p, m, v], &[&g], |t, s| {
+            Tensor::update::<f32>(&[&p.tensor(), m, v], &[&g], |t, s| {
                 if let [p, m, v] = t {
                     kernels::adam(p, s[0], m, v, numbers);
                 }

@@ -1,31 +1,160 @@
 //! A tensor that is trained.
 
-use sampan_core::Tensor;
-use std::ops::Deref;
+use crate::regularizer::Regularizer;
+use crate::{ParamAttr, Path, Visitor};
+use sampan_core::{DType, Result, Tensor};
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// A tensor that is trained: `stop_gradient` is false and a checkpoint keeps it. A clone is the same parameter, which is
 /// how weights are shared.
 #[derive(Clone)]
-pub struct Parameter(Tensor);
+pub struct Parameter(Arc<Inner>);
+
+struct Inner {
+    tensor: RwLock<Tensor>,
+    /// How the value is computed from other parameters, for weight norm and the like.
+    form: RwLock<Option<Arc<dyn Form>>>,
+    settings: RwLock<Settings>,
+}
+
+/// What an optimizer asks of a parameter.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Multiplies the optimizer's learning rate.
+    pub learning_rate: f64,
+    /// A penalty of its own.
+    pub regularizer: Option<Regularizer>,
+    /// Does gradient clipping include it?
+    pub need_clip: bool,
+}
+
+/// A value that is computed from other members before each use: `weight = g * v / |v|`.
+pub trait Form: Send + Sync {
+    /// The value now.
+    fn value(&self) -> Result<Tensor>;
+    /// Shows the members the value is made of; `path` is the parameter's own.
+    fn visit(&self, path: &Path, visitor: &mut dyn Visitor);
+}
+
+fn read<T: Clone>(lock: &RwLock<T>) -> T {
+    lock.read().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+fn write<T>(lock: &RwLock<T>, value: T) {
+    *lock.write().unwrap_or_else(PoisonError::into_inner) = value;
+}
 
 impl Parameter {
     /// Makes a tensor a parameter.
     pub fn new(values: Tensor) -> Parameter {
-        let t = values.detach();
-        t.set_stop_gradient(false);
-        t.set_persistable(true);
-        Parameter(t)
+        Parameter::with_attr(values, &ParamAttr::default())
     }
 
-    /// The tensor.
-    pub fn tensor(&self) -> &Tensor {
-        &self.0
+    /// Makes a tensor a parameter with these settings.
+    pub fn with_attr(values: Tensor, attr: &ParamAttr) -> Parameter {
+        let t = values.detach();
+        t.set_stop_gradient(!attr.trainable);
+        t.set_persistable(true);
+        if let Some(name) = &attr.name {
+            t.set_name(name.clone());
+        }
+        let settings =
+            Settings { learning_rate: attr.learning_rate, regularizer: attr.regularizer, need_clip: attr.need_clip };
+        Parameter(Arc::new(Inner { tensor: RwLock::new(t), form: RwLock::default(), settings: RwLock::new(settings) }))
+    }
+
+    /// The tensor that is trained and saved.
+    pub fn tensor(&self) -> Tensor {
+        read(&self.0.tensor)
+    }
+
+    /// What a layer computes with: the tensor, or what its form makes of other parameters.
+    pub fn value(&self) -> Result<Tensor> {
+        match read(&self.0.form) {
+            None => Ok(self.tensor()),
+            Some(form) => form.value(),
+        }
+    }
+
+    /// Computes the value in another way from now on, or (`None`) from the tensor again.
+    pub fn set_form(&self, form: Option<Arc<dyn Form>>) {
+        write(&self.0.form, form);
+    }
+
+    /// The form that computes its value, if it has one.
+    pub fn form(&self) -> Option<Arc<dyn Form>> {
+        read(&self.0.form)
+    }
+
+    /// Puts another tensor in its place, in every layer that shares it.
+    pub fn replace(&self, tensor: Tensor) {
+        write(&self.0.tensor, tensor);
+    }
+
+    /// The settings an optimizer asks for.
+    pub fn settings(&self) -> Settings {
+        read(&self.0.settings)
+    }
+
+    /// Changes the settings.
+    pub fn set_settings(&self, settings: Settings) {
+        write(&self.0.settings, settings);
+    }
+
+    /// Is this the same parameter?
+    pub fn is_same(&self, other: &Parameter) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> String {
+        self.tensor().name()
+    }
+
+    /// Extents of each axis.
+    pub fn shape(&self) -> Vec<usize> {
+        self.tensor().shape().to_vec()
+    }
+
+    /// Element type.
+    pub fn dtype(&self) -> DType {
+        self.tensor().dtype()
+    }
+
+    /// Number of elements.
+    pub fn numel(&self) -> usize {
+        self.tensor().numel()
+    }
+
+    /// Is it trained?
+    pub fn trainable(&self) -> bool {
+        !self.tensor().stop_gradient()
+    }
+
+    /// Freezes (`false`) or thaws it.
+    pub fn set_trainable(&self, on: bool) {
+        self.tensor().set_stop_gradient(!on);
+    }
+
+    /// The gradient, if there is one.
+    pub fn grad(&self) -> Option<Tensor> {
+        self.tensor().grad()
+    }
+
+    /// Forgets the gradient.
+    pub fn clear_grad(&self) {
+        self.tensor().clear_grad();
+    }
+
+    /// Takes over values of the same shape; they are cast.
+    pub fn set_value(&self, values: &Tensor) -> Result<()> {
+        let t = self.tensor();
+        t.try_set_value(&values.try_cast(t.dtype())?)
     }
 }
 
-impl Deref for Parameter {
-    type Target = Tensor;
-    fn deref(&self) -> &Tensor {
-        &self.0
+impl std::fmt::Debug for Parameter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Parameter {} containing:\n{:?}", self.name(), self.tensor())
     }
 }

@@ -1,7 +1,7 @@
 //! The network of the main job.
 
 use sampan_core::{Result, Tensor};
-use sampan_nn::{Conv2D, Flatten, Layer, Linear, MaxPool2D, ReLU, Sequential};
+use sampan_nn::{Apply, Conv2D, Flatten, Layer, Linear, MaxPool2D, ReLU, Sequential};
 
 /// LeNet-5 for 28 by 28 images of ten classes.
 #[derive(Layer)]
@@ -15,18 +15,18 @@ impl LeNet {
     pub fn new() -> Result<LeNet> {
         Ok(LeNet {
             features: Sequential::new()
-                .push(Conv2D::new(1, 6, 5)?.padding(2))
-                .push(ReLU)
+                .push(Conv2D::with(1, 6, 5, |o| o.padding(2)))
+                .push(ReLU::new())
                 .push(MaxPool2D::new(2))
-                .push(Conv2D::new(6, 16, 5)?)
-                .push(ReLU)
+                .push(Conv2D::new(6, 16, 5))
+                .push(ReLU::new())
                 .push(MaxPool2D::new(2)),
             fc: Sequential::new()
-                .push(Flatten)
+                .push(Flatten::new())
                 .push(Linear::new(400, 120))
-                .push(ReLU)
+                .push(ReLU::new())
                 .push(Linear::new(120, 84))
-                .push(ReLU)
+                .push(ReLU::new())
                 .push(Linear::new(84, 10)),
         })
     }
@@ -34,7 +34,6 @@ impl LeNet {
 
 impl Layer for LeNet {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let x = self.features.forward(x).map_err(|e| e.in_layer("features"))?;
-        self.fc.forward(&x).map_err(|e| e.in_layer("fc"))
+        x.apply(&self.features)?.apply(&self.fc)
     }
 }

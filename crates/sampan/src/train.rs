@@ -51,7 +51,7 @@ pub fn evaluate(net: &dyn Layer, data: &DataLoader) -> Result<f64> {
     net.eval();
     let mut right = 0.0;
     for (images, labels) in data.iter() {
-        let scores = no_grad(|| net.forward(&images))?;
+        let scores = no_grad(|| net.call(&images))?;
         right += accuracy(&scores, &labels) * labels.numel() as f64;
     }
     net.train();
@@ -89,7 +89,7 @@ pub fn train(settings: &Settings, stop: &AtomicBool) -> Result<Outcome> {
         }
         let mut bar = Progress::new(training.len());
         for (images, labels) in batches.skip(at.step) {
-            let scores = net.forward(&images)?;
+            let scores = net.call(&images)?;
             let loss = scores.try_cross_entropy(&labels)?;
             loss.try_backward(None, false)?;
             optimizer.step()?;

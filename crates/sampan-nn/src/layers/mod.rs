@@ -1,7 +1,11 @@
 //! The built-in layers.
 
-mod basic;
 mod container;
+mod conv;
+mod linear;
+mod simple;
 
-pub use basic::{Conv2D, Flatten, Linear, MaxPool2D, ReLU};
-pub use container::Sequential;
+pub use container::*;
+pub use conv::*;
+pub use linear::*;
+pub use simple::*;

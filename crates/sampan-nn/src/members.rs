@@ -1,0 +1,367 @@
+//! How the members of a layer are found: parameters, buffers and layers, by the names of fields.
+
+use crate::{Base, Parameter};
+use sampan_core::{DType, Error, Result, Tensor, Value};
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The way from the outermost layer to a member: `encoder.0.weight`.
+#[derive(Clone, Default, Debug, PartialEq, Eq)]
+pub struct Path(String);
+
+impl Path {
+    /// One step further in.
+    pub fn join(&self, name: &str) -> Path {
+        Path(if self.0.is_empty() { name.into() } else { format!("{}.{name}", self.0) })
+    }
+
+    /// The same place under a longer name: `weight` becomes `weight_g`.
+    pub fn with_suffix(&self, suffix: &str) -> Path {
+        Path(format!("{}{suffix}", self.0))
+    }
+
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A layer as a visitor sees it.
+#[derive(Clone, Copy)]
+pub struct LayerRef<'a> {
+    /// The name of its type.
+    pub type_name: &'static str,
+    /// The layer itself, to be downcast.
+    pub layer: &'a dyn Any,
+}
+
+impl LayerRef<'_> {
+    /// Tells it from every other layer alive. A layer may begin where its first field does, so its type counts as well.
+    pub fn id(&self) -> LayerId {
+        LayerId((self.layer as *const dyn Any).addr(), self.layer.type_id())
+    }
+}
+
+/// Tells layers apart while they are alive and not moved.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct LayerId(pub(crate) usize, pub(crate) std::any::TypeId);
+
+/// Sees the members of a layer, outermost first, in the order of its fields.
+pub trait Visitor {
+    /// A layer begins.
+    fn layer(&mut self, _path: &Path, _layer: LayerRef) {}
+    /// A parameter.
+    fn parameter(&mut self, _path: &Path, _p: &Parameter) {}
+    /// A tensor that is kept but not trained.
+    fn buffer(&mut self, _path: &Path, _b: &Buffer) {}
+    /// The base of a built-in layer: its name, mode and hooks.
+    fn base(&mut self, _path: &Path, _base: &Base) {}
+}
+
+/// A tensor that a layer keeps and does not train, such as a running mean.
+#[derive(Clone)]
+pub struct Buffer {
+    tensor: Tensor,
+    /// Is it part of the state that is saved?
+    pub persistable: bool,
+}
+
+impl Buffer {
+    /// A buffer that is saved with the layer.
+    pub fn new(tensor: Tensor) -> Buffer {
+        tensor.set_stop_gradient(true);
+        Buffer { tensor, persistable: true }
+    }
+
+    /// A buffer that is not saved.
+    pub fn transient(tensor: Tensor) -> Buffer {
+        Buffer { persistable: false, ..Buffer::new(tensor) }
+    }
+
+    /// The tensor.
+    pub fn tensor(&self) -> &Tensor {
+        &self.tensor
+    }
+}
+
+impl std::ops::Deref for Buffer {
+    type Target = Tensor;
+    fn deref(&self) -> &Tensor {
+        &self.tensor
+    }
+}
+
+/// Something with members: `#[derive(Layer)]` implements it, and so do parameters, containers and plain settings.
+pub trait Members {
+    /// Shows the members to a visitor.
+    fn visit(&self, path: &Path, visitor: &mut dyn Visitor);
+
+    /// The name, mode and hooks of a layer, where it has a field of type [`Base`].
+    fn base(&self) -> Option<&Base> {
+        None
+    }
+
+    /// Every parameter with its name. A shared parameter is listed once, under its first name.
+    fn named_parameters(&self) -> Vec<(String, Parameter)> {
+        struct Collect(Vec<(String, Parameter)>);
+        impl Visitor for Collect {
+            fn parameter(&mut self, path: &Path, p: &Parameter) {
+                if !self.0.iter().any(|(_, q)| q.is_same(p)) {
+                    self.0.push((path.as_str().into(), p.clone()));
+                }
+            }
+        }
+        let mut found = Collect(Vec::new());
+        self.visit(&Path::default(), &mut found);
+        found.0
+    }
+
+    /// Every parameter, a shared one once.
+    fn parameters(&self) -> Vec<Parameter> {
+        self.named_parameters().into_iter().map(|(_, p)| p).collect()
+    }
+
+    /// Every buffer with its name.
+    fn named_buffers(&self) -> Vec<(String, Buffer)> {
+        struct Collect(Vec<(String, Buffer)>);
+        impl Visitor for Collect {
+            fn buffer(&mut self, path: &Path, b: &Buffer) {
+                self.0.push((path.as_str().into(), b.clone()));
+            }
+        }
+        let mut found = Collect(Vec::new());
+        self.visit(&Path::default(), &mut found);
+        found.0
+    }
+
+    /// Every layer inside with its name and type, outermost first; the layer itself has an empty name.
+    fn named_sublayers(&self) -> Vec<(String, &'static str)> {
+        struct Collect(Vec<(String, &'static str)>);
+        impl Visitor for Collect {
+            fn layer(&mut self, path: &Path, layer: LayerRef) {
+                self.0.push((path.as_str().into(), layer.type_name));
+            }
+        }
+        let mut found = Collect(Vec::new());
+        self.visit(&Path::default(), &mut found);
+        found.0
+    }
+
+    /// Everything a checkpoint keeps, by name; the tensors are the layer's own, not copies.
+    fn state_dict(&self) -> BTreeMap<String, Tensor> {
+        struct Collect(BTreeMap<String, Tensor>);
+        impl Visitor for Collect {
+            fn parameter(&mut self, path: &Path, p: &Parameter) {
+                self.0.insert(path.as_str().into(), p.tensor());
+            }
+            fn buffer(&mut self, path: &Path, b: &Buffer) {
+                if b.persistable {
+                    self.0.insert(path.as_str().into(), b.tensor().clone());
+                }
+            }
+        }
+        let mut found = Collect(BTreeMap::new());
+        self.visit(&Path::default(), &mut found);
+        found.0
+    }
+
+    /// Takes over values by name. Missing, unexpected and wrong-shaped keys are all reported at once, and then nothing
+    /// is changed.
+    fn set_state_dict(&self, state: &BTreeMap<String, Tensor>) -> Result<()> {
+        let report = self.state_report(state);
+        if !report.is_clean() {
+            return Err(Error::invalid(format!("the state does not fit the layer: {report}")).in_op("set_state_dict"));
+        }
+        self.load_matching(state).map(|_| ())
+    }
+
+    /// Takes over the values whose names and shapes fit and leaves the rest, as Paddle does; says what did not fit.
+    fn load_matching(&self, state: &BTreeMap<String, Tensor>) -> Result<StateReport> {
+        let report = self.state_report(state);
+        for (name, t) in &self.state_dict() {
+            if let Some(value) = state.get(name).filter(|v| v.shape() == t.shape()) {
+                t.try_set_value(&value.try_cast(t.dtype())?)?;
+            }
+        }
+        Ok(report)
+    }
+
+    /// What of a state does not fit this layer.
+    fn state_report(&self, state: &BTreeMap<String, Tensor>) -> StateReport {
+        let own = self.state_dict();
+        let mut report = StateReport::default();
+        for (name, t) in &own {
+            match state.get(name) {
+                None => report.missing.push(name.clone()),
+                Some(s) if s.shape() != t.shape() => {
+                    report.misshapen.push((name.clone(), s.shape().to_vec(), t.shape().to_vec()))
+                }
+                Some(_) => {}
+            }
+        }
+        report.unexpected = state.keys().filter(|k| !own.contains_key(*k)).cloned().collect();
+        report
+    }
+
+    /// Switches to training: dropout drops, batch norm counts.
+    fn train(&self) {
+        self.visit(&Path::default(), &mut SetMode(true));
+    }
+
+    /// Switches to evaluation.
+    fn eval(&self) {
+        self.visit(&Path::default(), &mut SetMode(false));
+    }
+
+    /// Freezes every parameter: it keeps its values. [`unfreeze`](Members::unfreeze) undoes it.
+    fn freeze(&self) {
+        self.parameters().iter().for_each(|p| p.set_trainable(false));
+    }
+
+    /// Trains every parameter again.
+    fn unfreeze(&self) {
+        self.parameters().iter().for_each(|p| p.set_trainable(true));
+    }
+
+    /// Forgets the gradients of all parameters.
+    fn clear_gradients(&self) {
+        self.parameters().iter().for_each(Parameter::clear_grad);
+    }
+
+    /// Calls `f` with every layer inside, this one first, to be downcast and changed.
+    ///
+    /// ```
+    /// use sampan_nn::{Linear, Members, ReLU, Sequential};
+    /// let net = Sequential::new().push(Linear::new(2, 3)).push(ReLU::new());
+    /// net.apply(&mut |_, layer| {
+    ///     if let Some(fc) = layer.downcast_ref::<Linear>() {
+    ///         fc.weight.tensor().set_value(&sampan_core::Tensor::zeros([2, 3], sampan_core::DType::Float32));
+    ///     }
+    /// });
+    /// ```
+    fn apply(&self, f: &mut dyn FnMut(&Path, &dyn Any)) {
+        struct Apply<'a>(&'a mut dyn FnMut(&Path, &dyn Any));
+        impl Visitor for Apply<'_> {
+            fn layer(&mut self, path: &Path, layer: LayerRef) {
+                (self.0)(path, layer.layer);
+            }
+        }
+        self.visit(&Path::default(), &mut Apply(f));
+    }
+
+    /// Casts every float parameter and buffer, as Paddle's `to(dtype=…)` does.
+    fn to_dtype(&self, dtype: DType) -> Result<()> {
+        struct Cast(DType, Result<()>);
+        impl Visitor for Cast {
+            fn parameter(&mut self, _: &Path, p: &Parameter) {
+                let t = p.tensor();
+                if t.dtype().is_float() && t.dtype() != self.0 && self.1.is_ok() {
+                    self.1 = t.detach().try_cast(self.0).map(|cast| {
+                        cast.set_stop_gradient(t.stop_gradient());
+                        cast.set_persistable(true);
+                        cast.set_name(t.name());
+                        p.replace(cast);
+                    });
+                }
+            }
+        }
+        let mut cast = Cast(dtype, Ok(()));
+        self.visit(&Path::default(), &mut cast);
+        cast.1
+    }
+}
+
+/// What of a state does not fit a layer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StateReport {
+    /// Names the layer has and the state lacks.
+    pub missing: Vec<String>,
+    /// Names the state has and the layer lacks.
+    pub unexpected: Vec<String>,
+    /// Names whose shape differs: received, expected.
+    pub misshapen: Vec<(String, Vec<usize>, Vec<usize>)>,
+}
+
+impl StateReport {
+    /// Does everything fit?
+    pub fn is_clean(&self) -> bool {
+        self.missing.is_empty() && self.unexpected.is_empty() && self.misshapen.is_empty()
+    }
+}
+
+impl std::fmt::Display for StateReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut parts: Vec<String> = Vec::new();
+        parts.extend(self.missing.iter().map(|k| format!("{k} is missing")));
+        parts.extend(self.misshapen.iter().map(|(k, got, want)| format!("{k} has shape {got:?}, expected {want:?}")));
+        parts.extend(self.unexpected.iter().map(|k| format!("{k} is unexpected")));
+        f.write_str(&parts.join("; "))
+    }
+}
+
+struct SetMode(bool);
+impl Visitor for SetMode {
+    fn base(&mut self, _: &Path, base: &Base) {
+        base.set_training(self.0);
+    }
+}
+
+impl Members for Base {
+    fn visit(&self, path: &Path, visitor: &mut dyn Visitor) {
+        visitor.base(path, self);
+    }
+}
+impl Members for Parameter {
+    fn visit(&self, path: &Path, visitor: &mut dyn Visitor) {
+        match self.form() {
+            None => visitor.parameter(path, self),
+            Some(form) => form.visit(path, visitor),
+        }
+    }
+}
+impl Members for Buffer {
+    fn visit(&self, path: &Path, visitor: &mut dyn Visitor) {
+        visitor.buffer(path, self);
+    }
+}
+impl<M: Members> Members for Option<M> {
+    fn visit(&self, path: &Path, visitor: &mut dyn Visitor) {
+        if let Some(m) = self {
+            m.visit(path, visitor);
+        }
+    }
+}
+impl<M: Members> Members for Vec<M> {
+    fn visit(&self, path: &Path, visitor: &mut dyn Visitor) {
+        self.iter().enumerate().for_each(|(i, m)| m.visit(&path.join(&i.to_string()), visitor));
+    }
+}
+impl<M: Members, const N: usize> Members for [M; N] {
+    fn visit(&self, path: &Path, visitor: &mut dyn Visitor) {
+        self.iter().enumerate().for_each(|(i, m)| m.visit(&path.join(&i.to_string()), visitor));
+    }
+}
+impl<M: Members> Members for BTreeMap<String, M> {
+    fn visit(&self, path: &Path, visitor: &mut dyn Visitor) {
+        self.iter().for_each(|(name, m)| m.visit(&path.join(name), visitor));
+    }
+}
+macro_rules! held {
+    ($($holder:ident),*) => {$(
+        impl<M: Members + ?Sized> Members for $holder<M> {
+            fn visit(&self, path: &Path, visitor: &mut dyn Visitor) {
+                (**self).visit(path, visitor);
+            }
+            fn base(&self) -> Option<&Base> {
+                (**self).base()
+            }
+        }
+    )*};
+}
+held!(Box, Arc);
+
+macro_rules! no_members {
+    ($($t:ty),*) => {$( impl Members for $t { fn visit(&self, _: &Path, _: &mut dyn Visitor) {} } )*};
+}
+no_members!(bool, i32, i64, u32, u64, usize, f32, f64, String, &'static str, Value, DType);
