@@ -4,7 +4,9 @@
 //! the `sampan` command.
 
 pub mod checkpoint;
+pub mod hapi;
 pub mod lenet;
+pub mod plot;
 pub mod progress;
 pub mod train;
 

@@ -1,0 +1,149 @@
+//! Curves as a PNG picture.
+
+use plotters::prelude::*;
+use plotters::style::{FontStyle, register_font};
+use sampan_core::error::Kind;
+use sampan_core::{Error, Result};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Once;
+
+const FONT: &[u8] = include_bytes!("../../../data/font/DejaVuSans-subset.ttf");
+const SIZE: (u32, u32) = (960, 600);
+const COLORS: [RGBColor; 6] = [
+    RGBColor(31, 119, 180),
+    RGBColor(214, 83, 25),
+    RGBColor(44, 140, 70),
+    RGBColor(148, 80, 170),
+    RGBColor(140, 100, 60),
+    RGBColor(90, 90, 90),
+];
+
+/// A line through points, with a name for the legend.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// What it shows.
+    pub name: String,
+    /// Points from left to right; those that are not finite are left out.
+    pub points: Vec<(f64, f64)>,
+    /// Drawn thin and pale, behind the others: single steps behind their running mean.
+    pub faint: bool,
+}
+
+impl Curve {
+    /// A curve with a name.
+    pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> Curve {
+        Curve { name: name.into(), points, faint: false }
+    }
+
+    /// A pale copy behind, this curve smoothed by a running mean over `window` points in front.
+    pub fn smoothed(self, window: usize) -> [Curve; 2] {
+        let window = window.max(1);
+        let mut sum = 0.0;
+        let mut points = Vec::with_capacity(self.points.len());
+        for (i, (x, y)) in self.points.iter().enumerate() {
+            sum += y;
+            if i >= window {
+                sum -= self.points[i - window].1;
+            }
+            points.push((*x, sum / window.min(i + 1) as f64));
+        }
+        let front = Curve { name: format!("{} (mean of {window})", self.name), points, faint: false };
+        [Curve { faint: true, ..self }, front]
+    }
+}
+
+/// Draws curves with axes and a legend into a PNG file.
+pub fn curves(path: &Path, title: &str, x_label: &str, y_label: &str, curves: &[Curve]) -> Result<()> {
+    let pixels = draw(title, x_label, y_label, curves)
+        .map_err(|e| Error::new(Kind::External, format!("the picture cannot be drawn: {e}")).in_op("plot"))?;
+    let failed = |e: &dyn std::fmt::Display| {
+        Error::new(Kind::External, format!("cannot write {}: {e}", path.display())).in_op("plot")
+    };
+    let mut png = std::io::Cursor::new(Vec::new());
+    image::write_buffer_with_format(&mut png, &pixels, SIZE.0, SIZE.1, image::ColorType::Rgb8, image::ImageFormat::Png)
+        .map_err(|e| failed(&e))?;
+    std::fs::write(path, png.into_inner()).map_err(|e| failed(&e))
+}
+
+/// The least and the greatest value with a little room, whatever is there.
+fn span(values: impl Iterator<Item = f64>, room: f64) -> Range<f64> {
+    let (lo, hi) =
+        values.filter(|v| v.is_finite()).fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| (lo.min(v), hi.max(v)));
+    if lo > hi {
+        return 0.0..1.0;
+    }
+    let room = if lo == hi { lo.abs().max(1.0) * 0.5 } else { (hi - lo) * room };
+    lo - room..hi + room
+}
+
+fn draw(title: &str, x_label: &str, y_label: &str, curves: &[Curve]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
+    static FONTS: Once = Once::new();
+    FONTS.call_once(|| {
+        // The font is part of the program; were it broken, the chart would fail below with a message.
+        let _ = register_font("sans-serif", FontStyle::Normal, FONT);
+    });
+    let mut pixels = vec![0u8; (SIZE.0 * SIZE.1 * 3) as usize];
+    {
+        let area = BitMapBackend::with_buffer(&mut pixels, SIZE).into_drawing_area();
+        area.fill(&WHITE)?;
+        let all = || curves.iter().flat_map(|c| &c.points);
+        let mut chart = ChartBuilder::on(&area)
+            .caption(title, ("sans-serif", 24))
+            .margin(16)
+            .x_label_area_size(48)
+            .y_label_area_size(72)
+            .build_cartesian_2d(span(all().map(|p| p.0), 0.0), span(all().map(|p| p.1), 0.04))?;
+        chart
+            .configure_mesh()
+            .x_desc(x_label)
+            .y_desc(y_label)
+            .label_style(("sans-serif", 16))
+            .axis_desc_style(("sans-serif", 18))
+            .light_line_style(RGBColor(240, 240, 240))
+            .bold_line_style(RGBColor(220, 220, 220))
+            .draw()?;
+        // A pale curve has the colour of the one in front of it, which comes next.
+        let mut color = 0;
+        for curve in curves {
+            let style = if curve.faint {
+                ShapeStyle::from(COLORS[color % COLORS.len()].mix(0.3))
+            } else {
+                ShapeStyle::from(COLORS[color % COLORS.len()]).stroke_width(2)
+            };
+            let points = curve.points.iter().copied().filter(|(x, y)| x.is_finite() && y.is_finite());
+            let series = chart.draw_series(LineSeries::new(points, style))?;
+            if !curve.faint {
+                series.label(&curve.name).legend(move |(x, y)| PathElement::new([(x, y), (x + 24, y)], style));
+                color += 1;
+            }
+        }
+        if curves.iter().any(|c| !c.faint) {
+            chart
+                .configure_series_labels()
+                .position(SeriesLabelPosition::UpperRight)
+                .background_style(WHITE.mix(0.85))
+                .border_style(RGBColor(200, 200, 200))
+                .label_font(("sans-serif", 16))
+                .margin(12)
+                .draw()?;
+        }
+        area.present()?;
+    }
+    Ok(pixels)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_data_still_makes_a_picture() {
+        for points in
+            [vec![], vec![(1.0, 2.0)], vec![(1.0, f64::NAN), (2.0, f64::INFINITY)], vec![(0.0, 0.0), (1.0, 0.0)]]
+        {
+            let pixels = draw("t", "x", "y", &Curve::new("c", points).smoothed(3)).unwrap();
+            assert!(pixels.iter().any(|&p| p < 100), "the axes are dark");
+        }
+    }
+}
