@@ -100,6 +100,8 @@ fn draw(title: &str, x_label: &str, y_label: &str, curves: &[Curve]) -> Result<V
             .y_desc(y_label)
             .label_style(("sans-serif", 16))
             .axis_desc_style(("sans-serif", 18))
+            .x_label_formatter(&|v| format!("{v}"))
+            .max_light_lines(4)
             .light_line_style(RGBColor(240, 240, 240))
             .bold_line_style(RGBColor(220, 220, 220))
             .draw()?;

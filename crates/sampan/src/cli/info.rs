@@ -1,0 +1,43 @@
+//! `sampan info`.
+
+use clap::Args;
+use sampan::hapi::read_checkpoint;
+use sampan_core::Result;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Args)]
+pub struct Info {
+    /// Checkpoints, .pdparams, .pdopt, .safetensors, .npy, .npz, .pth
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+fn bytes(n: usize) -> String {
+    match n {
+        0..10_000 => format!("{n} bytes"),
+        10_000..10_000_000 => format!("{:.1} kB", n as f64 / 1e3),
+        _ => format!("{:.1} MB", n as f64 / 1e6),
+    }
+}
+
+impl Info {
+    pub fn run(self) -> Result<ExitCode> {
+        for path in &self.files {
+            let found = sampan_io::describe(path)?;
+            println!("{}: {}, {} elements, {}", path.display(), found.format, found.numel(), bytes(found.bytes()));
+            if let Ok(checkpoint) = read_checkpoint(path) {
+                let at = &checkpoint.position;
+                println!(
+                    "  a checkpoint of a training run: {} epochs and {} steps done ({} steps in all)",
+                    at.epoch, at.step, at.global_step
+                );
+            }
+            let width = found.entries.iter().map(|e| e.name.len()).max().unwrap_or(0);
+            for entry in &found.entries {
+                println!("  {:width$}  {}", entry.name, entry.what());
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

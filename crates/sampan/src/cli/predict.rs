@@ -1,0 +1,55 @@
+//! `sampan predict`.
+
+use super::weights;
+use clap::Args;
+use sampan_core::{Error, Result, Tensor};
+use sampan_data::vision::image;
+use sampan_data::vision::transforms::functional as F;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+#[derive(Args)]
+pub struct Predict {
+    /// Pictures of one digit each: PNG, JPEG, BMP, GIF or WebP of any size, dark on light or light on dark
+    #[arg(required = true, value_name = "IMAGE")]
+    images: Vec<PathBuf>,
+    /// A run folder, a checkpoint or a file of weights
+    #[arg(long, default_value = "runs/lenet", value_name = "PATH")]
+    model: PathBuf,
+}
+
+/// A picture as the network knows them: 28 by 28, light strokes on a dark ground, from -1 to 1.
+fn digit(path: &Path) -> Result<Tensor> {
+    let gray = F::to_grayscale(&image::load(path)?, 1)?;
+    let small = F::resize(&gray, &[28, 28], "bicubic")?.try_cast(sampan_core::DType::Float32)?.try_reshape([28, 28])?;
+    let x = (small - 127.5) / 127.5;
+    // The border is ground: MNIST's is dark.
+    let border = x.get(0).try_mean(())?.to_f64() + x.get(27).try_mean(())?.to_f64();
+    let x = if border > 0.0 { -x } else { x };
+    x.try_reshape([1, 1, 28, 28])
+}
+
+impl Predict {
+    pub fn run(self) -> Result<ExitCode> {
+        let mut model = weights::load(&self.model)?;
+        let mut failed = false;
+        for path in &self.images {
+            let answer = digit(path).and_then(|x| model.predict_batch(&[x])).and_then(|scores| {
+                let shares = scores[0].try_softmax(-1)?.to_vec::<f32>();
+                let mut order: Vec<usize> = (0..shares.len()).collect();
+                order.sort_by(|&a, &b| shares[b].total_cmp(&shares[a]));
+                let [first, second, ..] = order[..] else { return Err(Error::invalid("the network gives no scores")) };
+                let percent = |i: usize| shares[i] * 100.0;
+                Ok(format!("{first} ({:.1} %), else {second} ({:.1} %)", percent(first), percent(second)))
+            });
+            match answer {
+                Ok(text) => println!("{}: {text}", path.display()),
+                Err(e) => {
+                    failed = true;
+                    eprintln!("error: {}: {e}", path.display());
+                }
+            }
+        }
+        Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}

@@ -1,0 +1,107 @@
+//! `sampan train`.
+
+use clap::Args;
+use sampan::main_job::{Ended, RunFolder, Settings, train};
+use sampan_core::{Error, Result};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const AFTER_HELP: &str = "\
+The folder then holds
+  checkpoint.safetensors   from which --resume goes on to the bit
+  model.pdparams, .pdopt   the trained model; Paddle reads them as well
+  loss.png                 the loss curve
+  train.log, steps.jsonl   figures and costs of the steps
+  events.out.tfevents.*    the same for TensorBoard: tensorboard --logdir FOLDER
+
+Examples
+  sampan train                          5 epochs, about 20 seconds on two cores
+  sampan train --epochs 1 --limit 5000  a quick try
+  sampan train --resume                 go on after Ctrl-C, a crash or a kill";
+
+#[derive(Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Train {
+    /// Passes over the 60,000 training images [default: 5]
+    #[arg(long, value_name = "N")]
+    epochs: Option<usize>,
+    /// Images in a batch [default: 64]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    batch_size: Option<u32>,
+    /// First learning rate of Adam; it falls to zero along half a cosine [default: 0.002]
+    #[arg(long, value_name = "RATE")]
+    lr: Option<f64>,
+    /// Seed of everything random: the same seed gives the same bits, with any number of threads [default: 0]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Use only the first N images of the training and of the test set
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
+    /// Save a checkpoint after every N steps, besides the one after each epoch [default: 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    checkpoint_every: Option<u32>,
+    /// Where everything goes
+    #[arg(long, default_value = "runs/lenet", value_name = "FOLDER")]
+    out: PathBuf,
+    /// Go on with the run in that folder, with the settings it was started with
+    #[arg(long)]
+    resume: bool,
+    /// Print nothing but the result
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+impl Train {
+    fn settings(&self) -> Result<Settings> {
+        let base = if self.resume { RunFolder(self.out.clone()).read_settings()? } else { Settings::default() };
+        let wanted = Settings {
+            epochs: self.epochs.unwrap_or(base.epochs),
+            batch_size: self.batch_size.map_or(base.batch_size, |n| n as usize),
+            lr: self.lr.unwrap_or(base.lr),
+            seed: self.seed.unwrap_or(base.seed),
+            limit: self.limit.map_or(base.limit, |n| Some(n as usize)),
+            checkpoint_every: self.checkpoint_every.map_or(base.checkpoint_every, |n| n as usize),
+        };
+        if !(wanted.lr.is_finite() && wanted.lr > 0.0) {
+            return Err(Error::invalid(format!("--lr must be a positive number, got {}", wanted.lr)).in_op("train"));
+        }
+        if self.resume && wanted != base {
+            let message = "the run was started with other settings, so it would not end in the same bits";
+            return Err(Error::invalid(message)
+                .received(format!("{wanted:?}, the run has {base:?}"))
+                .hint("leave these options out, or start a new run in another folder")
+                .in_op("train"));
+        }
+        Ok(wanted)
+    }
+
+    pub fn run(self) -> Result<ExitCode> {
+        let settings = self.settings()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let flag = stop.clone();
+        // The second Ctrl-C ends the program at once, for those who do not want to wait for the checkpoint.
+        let handler = ctrlc::set_handler(move || {
+            if flag.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+        });
+        if let Err(e) = handler {
+            eprintln!("warning: Ctrl-C will not save a checkpoint: {e}");
+        }
+        let out = self.out.display();
+        match train(&settings, &self.out, self.resume, if self.quiet { 0 } else { 1 }, stop)? {
+            Ended::Finished { accuracy } => {
+                println!("test accuracy {:.2} %", accuracy * 100.0);
+                println!("model, checkpoint, log and loss.png are in {out}");
+                Ok(ExitCode::SUCCESS)
+            }
+            Ended::Stopped { epoch, step } => {
+                println!("\nstopped after {epoch} epochs and {step} steps; saved in {out}");
+                println!("go on with: sampan train --resume --out {out}");
+                Ok(ExitCode::from(130))
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Scalars for TensorBoard.
+
+use super::super::{Callback, Logs, Model};
+use sampan_core::Result;
+use sampan_io::events::EventWriter;
+use std::path::PathBuf;
+
+/// Writes loss, metrics and learning rate into an event file that TensorBoard reads.
+pub struct EventLogger {
+    folder: PathBuf,
+    writer: Option<EventWriter>,
+}
+
+impl EventLogger {
+    /// Event files go into this folder, one for each run: `tensorboard --logdir FOLDER`.
+    pub fn new(folder: impl Into<PathBuf>) -> EventLogger {
+        EventLogger { folder: folder.into(), writer: None }
+    }
+
+    fn write(&mut self, mode: &str, step: usize, logs: &Logs) -> Result<()> {
+        if self.writer.is_none() {
+            self.writer = Some(EventWriter::create(&self.folder)?);
+        }
+        let writer = self.writer.as_mut().expect("made above");
+        for (name, value) in &logs.values {
+            writer.add_scalar(&format!("{mode}/{name}"), *value as f32, step as i64)?;
+        }
+        if mode == "train" {
+            writer.add_scalar("train/lr", logs.lr as f32, step as i64)?;
+        }
+        Ok(())
+    }
+}
+
+impl Callback for EventLogger {
+    fn on_train_batch_end(&mut self, model: &mut Model, _: usize, logs: &Logs) -> Result<()> {
+        self.write("train", model.global_step(), logs)
+    }
+    fn on_eval_end(&mut self, model: &mut Model, logs: &Logs) -> Result<()> {
+        self.write("eval", model.global_step(), logs)?;
+        self.writer.as_mut().map_or(Ok(()), |w| w.flush())
+    }
+    fn on_train_end(&mut self, _: &mut Model, _: &Logs) -> Result<()> {
+        self.writer.as_mut().map_or(Ok(()), |w| w.flush())
+    }
+}

@@ -1,0 +1,336 @@
+//! Whole passes over data: training, evaluation, prediction.
+
+use super::callbacks::{ModelCheckpoint, ProgBarLogger};
+use super::{Callback, Logs, Model, checkpoint};
+use sampan_core::{Error, Result, Tensor};
+use sampan_data::{DataLoader, Dataset};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Where batches come from: a loader as it is, or a data set that is cut into batches here.
+pub enum Source {
+    /// A loader with settings of its own.
+    Loader(DataLoader),
+    /// A data set.
+    Dataset(Arc<dyn Dataset>),
+}
+
+impl From<DataLoader> for Source {
+    fn from(loader: DataLoader) -> Source {
+        Source::Loader(loader)
+    }
+}
+impl<D: Dataset + 'static> From<D> for Source {
+    fn from(dataset: D) -> Source {
+        Source::Dataset(Arc::new(dataset))
+    }
+}
+
+impl Source {
+    fn loader(self, batch_size: usize, shuffle: bool, drop_last: bool, workers: usize) -> Result<DataLoader> {
+        match self {
+            Source::Loader(loader) => Ok(loader),
+            Source::Dataset(data) => DataLoader::builder(data)
+                .batch_size(batch_size)
+                .shuffle(shuffle)
+                .drop_last(drop_last)
+                .num_workers(workers)
+                .build(),
+        }
+    }
+}
+
+/// How a training run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All epochs were done, or a callback ended it.
+    Finished,
+    /// It was interrupted from outside; a checkpoint holds the rest.
+    Interrupted,
+}
+
+/// Settings of a training run; [`run`](Fit::run) starts it.
+pub struct Fit<'a> {
+    model: &'a mut Model,
+    train: Source,
+    eval: Option<Source>,
+    batch_size: usize,
+    epochs: usize,
+    eval_freq: usize,
+    log_freq: usize,
+    save_dir: Option<PathBuf>,
+    save_freq: usize,
+    verbose: usize,
+    drop_last: bool,
+    shuffle: bool,
+    num_workers: usize,
+    callbacks: Vec<Box<dyn Callback>>,
+    accumulate: usize,
+    num_iters: Option<usize>,
+    checkpoint: Option<(PathBuf, Option<usize>)>,
+    resume: Option<PathBuf>,
+}
+
+macro_rules! settings {
+    ($($(#[$doc:meta])* $name:ident: $ty:ty = |$s:ident, $v:ident| $set:expr;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(mut self, $v: $ty) -> Self {
+            let $s = &mut self;
+            $set;
+            self
+        }
+    )*};
+}
+
+impl Fit<'_> {
+    settings! {
+        /// Evaluated on after epochs.
+        eval_data: impl Into<Source> = |s, v| s.eval = Some(v.into());
+        /// Samples in a batch, where data sets are given; 1 unless said otherwise.
+        batch_size: usize = |s, v| s.batch_size = v;
+        /// Passes over the training data, counted from the start of the whole run.
+        epochs: usize = |s, v| s.epochs = v;
+        /// Evaluate after every so many epochs.
+        eval_freq: usize = |s, v| s.eval_freq = v.max(1);
+        /// Show progress every so many steps.
+        log_freq: usize = |s, v| s.log_freq = v.max(1);
+        /// Save `<epoch>.pdparams` and `.pdopt` in this folder, and `final` at the end.
+        save_dir: impl Into<PathBuf> = |s, v| s.save_dir = Some(v.into());
+        /// Save after every so many epochs.
+        save_freq: usize = |s, v| s.save_freq = v.max(1);
+        /// 0 says nothing, 1 shows a bar, 2 prints lines.
+        verbose: usize = |s, v| s.verbose = v;
+        /// Leave out a last batch that is not full.
+        drop_last: bool = |s, v| s.drop_last = v;
+        /// Take the training data in random order; true unless said otherwise.
+        shuffle: bool = |s, v| s.shuffle = v;
+        /// Threads that load data.
+        num_workers: usize = |s, v| s.num_workers = v;
+        /// Adds a callback; they are called in the order they were added.
+        callback: impl Callback + 'static = |s, v| s.callbacks.push(Box::new(v));
+        /// Let the gradients of so many batches add up before each change of the parameters.
+        accumulate_grad_batches: usize = |s, v| s.accumulate = v.max(1);
+        /// Stop after so many steps.
+        num_iters: usize = |s, v| s.num_iters = Some(v);
+        /// Keep one file, written after every epoch and when interrupted, from which [`resume`](Fit::resume) goes on.
+        checkpoint: impl Into<PathBuf> = |s, v| s.checkpoint = Some((v.into(), s.checkpoint.take().and_then(|c| c.1)));
+        /// Write that file after every so many steps as well.
+        checkpoint_every: usize = |s, v| s.checkpoint = s.checkpoint.take().map(|c| (c.0, Some(v.max(1))));
+        /// Go on from a checkpoint: the same model, optimizer, data and settings end in the same bits.
+        resume: impl Into<PathBuf> = |s, v| s.resume = Some(v.into());
+    }
+
+    /// Trains.
+    pub fn run(self) -> Result<Outcome> {
+        let Fit { model, train, eval, mut callbacks, .. } = self;
+        let train = train.loader(self.batch_size, self.shuffle, self.drop_last, self.num_workers)?;
+        let eval = eval.map(|e| e.loader(self.batch_size, false, false, self.num_workers)).transpose()?;
+        if let Some(folder) = self.save_dir {
+            callbacks.push(Box::new(ModelCheckpoint::new(self.save_freq, folder).verbose(self.verbose > 0)));
+        }
+        callbacks.insert(0, Box::new(ProgBarLogger::new(self.log_freq, self.verbose)));
+        let mut run = Run {
+            epochs: self.epochs,
+            accumulate: self.accumulate,
+            left: self.num_iters,
+            checkpoint: self.checkpoint,
+            callbacks,
+        };
+        model.stop_training = false;
+        model.position = Default::default();
+        run.each(model, |c, m| c.on_train_begin(m, &Logs::default()))?;
+        if let Some(path) = &self.resume {
+            checkpoint::load(path, model, &mut run.callbacks)?;
+        }
+        let mut last = Logs::default();
+        while model.position.epoch < run.epochs && !model.stop_training {
+            let epoch = model.position.epoch;
+            last = run.epoch(model, &train)?;
+            if model.interrupted() {
+                run.save(model)?;
+                return Ok(Outcome::Interrupted);
+            }
+            if let Some(eval) = &eval
+                && (epoch + 1).is_multiple_of(self.eval_freq)
+            {
+                let logs = evaluate(model, eval, &mut run.callbacks, None)?;
+                last.values.extend(logs.values.into_iter().map(|(n, v)| (format!("eval_{n}"), v)));
+            }
+            run.save(model)?;
+        }
+        run.each(model, |c, m| c.on_train_end(m, &last))?;
+        Ok(Outcome::Finished)
+    }
+}
+
+/// A training run.
+struct Run {
+    epochs: usize,
+    accumulate: usize,
+    left: Option<usize>,
+    checkpoint: Option<(PathBuf, Option<usize>)>,
+    callbacks: Vec<Box<dyn Callback>>,
+}
+
+impl Run {
+    fn each(
+        &mut self,
+        model: &mut Model,
+        mut f: impl FnMut(&mut dyn Callback, &mut Model) -> Result<()>,
+    ) -> Result<()> {
+        self.callbacks.iter_mut().try_for_each(|c| f(c.as_mut(), model))
+    }
+
+    fn save(&self, model: &Model) -> Result<()> {
+        self.checkpoint.as_ref().map_or(Ok(()), |(path, _)| model.save_checkpoint(path, &self.callbacks))
+    }
+
+    /// One pass over the training data, or what is left of it. The position moves on to the next epoch at its end.
+    fn epoch(&mut self, model: &mut Model, loader: &DataLoader) -> Result<Logs> {
+        let epoch = model.position.epoch;
+        let mut batches = match model.position.loader.take() {
+            Some(state) => loader.resume(&state)?,
+            None => loader.iter(),
+        };
+        let steps = loader.len();
+        let mut logs = Logs { steps, epochs: self.epochs, step: model.position.step, ..Logs::default() };
+        model.metrics.iter_mut().for_each(|m| m.reset());
+        self.each(model, |c, m| c.on_epoch_begin(m, epoch, &logs))?;
+        loop {
+            let started = Instant::now();
+            let Some(batch) = batches.next().transpose()? else { break };
+            logs.reader_cost = started.elapsed().as_secs_f64();
+            let step = logs.step;
+            self.each(model, |c, m| c.on_train_batch_begin(m, step, &logs))?;
+            let (inputs, labels) = model.split(&batch)?;
+            logs.lr = model.optimizer().map_or(0.0, |o| o.get_lr());
+            let update = (step + 1).is_multiple_of(self.accumulate) || steps == Some(step + 1);
+            let report = model.train_batch(inputs, labels, update)?;
+            logs.step += 1;
+            count(&mut logs, &batch, report.losses, report.metrics, started);
+            drop(batch);
+            model.position.step += 1;
+            model.position.global_step += 1;
+            self.each(model, |c, m| c.on_train_batch_end(m, step, &logs))?;
+            self.left = self.left.map(|n| n.saturating_sub(1));
+            model.stop_training |= self.left == Some(0);
+            let interrupted = model.interrupted();
+            let due = self.checkpoint.as_ref().and_then(|c| c.1).is_some_and(|n| logs.step.is_multiple_of(n));
+            // The epoch's last step is covered by the checkpoint after the epoch.
+            if interrupted || (due && steps != Some(logs.step)) {
+                model.position.loader = Some(batches.state());
+                if interrupted {
+                    return Ok(logs);
+                }
+                self.save(model)?;
+                model.position.loader = None;
+            }
+            if model.stop_training {
+                break;
+            }
+        }
+        self.each(model, |c, m| c.on_epoch_end(m, epoch, &logs))?;
+        model.position.epoch += 1;
+        model.position.step = 0;
+        Ok(logs)
+    }
+}
+
+fn count(logs: &mut Logs, batch: &[Tensor], losses: Vec<f64>, metrics: Vec<(String, f64)>, started: Instant) {
+    logs.batch_size = batch.first().and_then(|t| t.shape().first().copied()).unwrap_or(1);
+    logs.samples += logs.batch_size;
+    let name = |i: usize| if losses.len() == 1 { "loss".into() } else { format!("loss{i}") };
+    logs.values = losses.iter().enumerate().map(|(i, l)| (name(i), *l)).chain(metrics).collect();
+    logs.batch_cost = started.elapsed().as_secs_f64();
+}
+
+/// One pass over data to judge by. The loss is the mean over all samples.
+fn evaluate(
+    model: &mut Model,
+    loader: &DataLoader,
+    callbacks: &mut [Box<dyn Callback>],
+    num_iters: Option<usize>,
+) -> Result<Logs> {
+    let mut logs = Logs { steps: loader.len(), ..Logs::default() };
+    callbacks.iter_mut().try_for_each(|c| c.on_eval_begin(model, &logs))?;
+    model.metrics.iter_mut().for_each(|m| m.reset());
+    let mut sums: Vec<f64> = Vec::new();
+    let mut batches = loader.iter();
+    while num_iters.is_none_or(|n| logs.step < n) {
+        let started = Instant::now();
+        let Some(batch) = batches.next().transpose()? else { break };
+        logs.reader_cost = started.elapsed().as_secs_f64();
+        let (inputs, labels) = model.split(&batch)?;
+        let report = model.eval_batch(inputs, labels)?;
+        sums.resize(report.losses.len(), 0.0);
+        let (step, before) = (logs.step, logs.samples as f64);
+        logs.step += 1;
+        let losses = report.losses.clone();
+        count(&mut logs, &batch, report.losses, report.metrics, started);
+        let n = logs.samples as f64;
+        for ((sum, loss), slot) in sums.iter_mut().zip(losses).zip(&mut logs.values) {
+            *sum = (*sum * before + loss * (n - before)) / n;
+            slot.1 = *sum;
+        }
+        callbacks.iter_mut().try_for_each(|c| c.on_eval_batch_end(model, step, &logs))?;
+    }
+    callbacks.iter_mut().try_for_each(|c| c.on_eval_end(model, &logs))?;
+    Ok(logs)
+}
+
+impl Model {
+    /// Settings of a training run on data; [`run`](Fit::run) starts it.
+    pub fn fit(&mut self, train_data: impl Into<Source>) -> Fit<'_> {
+        Fit {
+            model: self,
+            train: train_data.into(),
+            eval: None,
+            batch_size: 1,
+            epochs: 1,
+            eval_freq: 1,
+            log_freq: 10,
+            save_dir: None,
+            save_freq: 1,
+            verbose: 2,
+            drop_last: false,
+            shuffle: true,
+            num_workers: 0,
+            callbacks: Vec::new(),
+            accumulate: 1,
+            num_iters: None,
+            checkpoint: None,
+            resume: None,
+        }
+    }
+
+    /// Loss (the mean over all samples) and metrics on data.
+    pub fn evaluate(&mut self, data: impl Into<Source>, batch_size: usize, verbose: usize) -> Result<Logs> {
+        let loader = data.into().loader(batch_size, false, false, 0)?;
+        evaluate(self, &loader, &mut [Box::new(ProgBarLogger::new(10, verbose))], None)
+    }
+
+    /// The network's outputs for all samples, joined along the first axis.
+    pub fn predict(&mut self, data: impl Into<Source>, batch_size: usize, verbose: usize) -> Result<Vec<Tensor>> {
+        let loader = data.into().loader(batch_size, false, false, 0)?;
+        let mut callbacks: [Box<dyn Callback>; 1] = [Box::new(ProgBarLogger::new(10, verbose))];
+        let mut logs = Logs { steps: loader.len(), ..Logs::default() };
+        callbacks.iter_mut().try_for_each(|c| c.on_predict_begin(self, &logs))?;
+        let mut parts: Vec<Vec<Tensor>> = Vec::new();
+        for batch in loader.iter() {
+            let (started, batch) = (Instant::now(), batch?);
+            let outputs = self.predict_batch(self.split(&batch)?.0)?;
+            parts.resize_with(outputs.len(), Vec::new);
+            outputs.into_iter().zip(&mut parts).for_each(|(o, p)| p.push(o));
+            let step = logs.step;
+            logs.step += 1;
+            count(&mut logs, &batch, Vec::new(), Vec::new(), started);
+            callbacks.iter_mut().try_for_each(|c| c.on_predict_batch_end(self, step, &logs))?;
+        }
+        callbacks.iter_mut().try_for_each(|c| c.on_predict_end(self, &logs))?;
+        if parts.is_empty() {
+            return Err(Error::invalid("there is no data to predict from").in_op("predict"));
+        }
+        parts.iter().map(|p| sampan_core::ops::joining::try_concat(p, 0)).collect()
+    }
+}

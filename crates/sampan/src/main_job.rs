@@ -1,0 +1,179 @@
+//! The main job: LeNet on the bundled MNIST, with a run folder that holds everything.
+
+use crate::hapi::callbacks::{EventLogger, LRScheduler, TrainLog};
+use crate::hapi::{Model, Outcome, read_checkpoint};
+use crate::plot::{self, Curve};
+use crate::run_log::RunLog;
+use sampan_core::error::Kind;
+use sampan_core::{Error, Result, random};
+use sampan_data::{Dataset, Mnist, Split, Subset};
+use sampan_nn::lr::CosineAnnealingDecay;
+use sampan_nn::metric::Accuracy;
+use sampan_nn::{Adam, CrossEntropyLoss, Members};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+/// Settings of a run; kept in its folder, so that a resumed run has the same.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Passes over the training images.
+    pub epochs: usize,
+    /// Images in a batch.
+    pub batch_size: usize,
+    /// Adam's first learning rate; it falls to zero along half a cosine.
+    pub lr: f64,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Use only the first images of each set.
+    pub limit: Option<usize>,
+    /// Steps between checkpoints inside an epoch.
+    pub checkpoint_every: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { epochs: 5, batch_size: 64, lr: 0.002, seed: 0, limit: None, checkpoint_every: 100 }
+    }
+}
+
+/// The files of a run.
+#[derive(Clone, Debug)]
+pub struct RunFolder(pub PathBuf);
+
+impl RunFolder {
+    /// From which `--resume` goes on.
+    pub fn checkpoint(&self) -> PathBuf {
+        self.0.join("checkpoint.safetensors")
+    }
+    /// The settings of the run.
+    pub fn settings(&self) -> PathBuf {
+        self.0.join("settings.json")
+    }
+    /// The trained model, `.pdparams` and `.pdopt`.
+    pub fn model(&self) -> PathBuf {
+        self.0.join("model")
+    }
+    /// Loss, metrics and costs of each step.
+    pub fn steps(&self) -> PathBuf {
+        self.0.join("steps.jsonl")
+    }
+    /// The loss curve.
+    pub fn picture(&self) -> PathBuf {
+        self.0.join("loss.png")
+    }
+    /// A line every 50 steps, for people.
+    pub fn log(&self) -> PathBuf {
+        self.0.join("train.log")
+    }
+
+    /// The settings of the run in this folder.
+    pub fn read_settings(&self) -> Result<Settings> {
+        let path = self.settings();
+        let text = std::fs::read_to_string(&path).map_err(|e| {
+            let hint = "start a run without --resume, or name its folder with --out";
+            Error::new(Kind::NotFound, format!("there is no run to go on with: {}: {e}", path.display())).hint(hint)
+        })?;
+        serde_json::from_str(&text)
+            .map_err(|e| Error::invalid(format!("{} does not hold the settings of a run: {e}", path.display())))
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ended {
+    /// All epochs done, with the share of test images read correctly.
+    Finished {
+        /// Share of test images read correctly.
+        accuracy: f64,
+    },
+    /// Stopped from outside; the checkpoint holds the rest.
+    Stopped {
+        /// Epochs finished.
+        epoch: usize,
+        /// Batches of the next one finished.
+        step: usize,
+    },
+}
+
+fn mnist(split: Split, limit: Option<usize>) -> Result<Arc<dyn Dataset>> {
+    let data = Mnist::normalized(split)?;
+    Ok(match limit {
+        Some(n) if n < data.len() => Arc::new(Subset::new(data, (0..n).collect())?),
+        _ => Arc::new(data),
+    })
+}
+
+/// The test images.
+pub fn test_images(limit: Option<usize>) -> Result<Arc<dyn Dataset>> {
+    mnist(Split::Test, limit)
+}
+
+/// A model of the main job's kind, ready to train, evaluate and predict.
+pub fn model(settings: &Settings) -> Result<Model> {
+    random::seed(settings.seed);
+    // Parameters get the same names however many networks the process has made before.
+    let net = sampan_nn::unique_name::guard(crate::zoo::LeNet::new);
+    let images = settings.limit.unwrap_or(usize::MAX).min(60_000);
+    let steps = settings.epochs * images.div_ceil(settings.batch_size);
+    let schedule = CosineAnnealingDecay::try_new(settings.lr, steps.max(1) as f64)?;
+    let adam = Adam::try_new(&schedule, net.parameters())?;
+    let mut model = Model::new(net);
+    model.prepare(adam, CrossEntropyLoss::new(), [Accuracy::new()]);
+    Ok(model)
+}
+
+/// Trains until the end or until `stop` is set. Everything is kept in `folder`.
+pub fn train(settings: &Settings, folder: &Path, resume: bool, verbose: usize, stop: Arc<AtomicBool>) -> Result<Ended> {
+    let files = RunFolder(folder.to_path_buf());
+    std::fs::create_dir_all(folder).map_err(|e| {
+        Error::new(Kind::External, format!("the folder {} cannot be made: {e}", folder.display())).in_op("train")
+    })?;
+    let training = mnist(Split::Train, settings.limit)?;
+    let test = test_images(settings.limit)?;
+    let mut model = model(settings)?;
+    model.set_interrupt(stop);
+    let mut done = 0;
+    if resume {
+        done = read_checkpoint(&files.checkpoint())?.position.global_step;
+    } else {
+        let text = serde_json::to_string_pretty(settings).expect("numbers become JSON");
+        sampan_io::atomic::write(files.settings(), text.as_bytes())?;
+        // An older run's checkpoint must not be taken for this one's.
+        let _ = std::fs::remove_file(files.checkpoint());
+        let _ = std::fs::remove_file(files.log());
+    }
+    let history = Arc::new(Mutex::new(RunLog::open(files.steps(), done)?));
+    let mut fit = model
+        .fit(training)
+        .eval_data(test.clone())
+        .batch_size(settings.batch_size)
+        .epochs(settings.epochs)
+        .log_freq(100)
+        .verbose(verbose)
+        .callback(LRScheduler::by_step())
+        .callback(history.clone())
+        .callback(TrainLog::new(files.log(), 50))
+        .callback(EventLogger::resuming(folder, done))
+        .checkpoint(files.checkpoint())
+        .checkpoint_every(settings.checkpoint_every);
+    if resume {
+        fit = fit.resume(files.checkpoint());
+    }
+    if fit.run()? == Outcome::Interrupted {
+        let at = model.position();
+        return Ok(Ended::Stopped { epoch: at.epoch, step: at.step });
+    }
+    model.save(files.model(), true)?;
+    let history = history.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut curves = Curve::new("training loss", history.train("loss")).smoothed(50).to_vec();
+    curves.push(Curve::new("test loss", history.eval("loss")));
+    plot::curves(&files.picture(), "LeNet on MNIST", "step", "loss", &curves)?;
+    let accuracy = match history.eval("acc").last() {
+        Some((_, accuracy)) => *accuracy,
+        // A finished run that was resumed has nothing to do but to judge.
+        None => model.evaluate(test, 256, 0)?.get("acc").unwrap_or(0.0),
+    };
+    Ok(Ended::Finished { accuracy })
+}
