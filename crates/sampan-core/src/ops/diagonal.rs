@@ -343,7 +343,7 @@ fn fill_diagonal_samples() -> Vec<Sample> {
     ]
 }
 fn tril_indices_samples() -> Vec<Sample> {
-    vec![sample![3, 2, -1], sample![2, 4, 1], sample![0, 2, 0].no_peer("Paddle refuses zero")]
+    vec![sample![3, 2, -1], sample![2, 4, 1], sample![0, 2, 0].peer("torch.tril_indices")]
 }
 fn triu_indices_samples() -> Vec<Sample> {
     vec![sample![3], sample![2, 4, 1], sample![3, 3, -1; dtype = DType::Int32]]

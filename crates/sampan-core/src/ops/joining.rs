@@ -463,7 +463,7 @@ fn meshgrid_samples() -> Vec<Sample> {
     vec![
         sample![pair(randn([2]), randn([3]))],
         sample![vec![randn([2]), randn([3]), randn([1])]; indexing = "xy"]
-            .no_peer("Paddle takes no keyword with a list"),
+            .peer("lambda xs, indexing: torch.meshgrid(*xs, indexing=indexing)"),
         sample![vec![randn([2])]],
     ]
 }
@@ -475,6 +475,6 @@ fn combinations_samples() -> Vec<Sample> {
         sample![randn([4])],
         sample![randn([3]), 2; with_replacement = true],
         sample![randn([3]), 0],
-        sample![randn([2]), 3].no_peer("Paddle refuses more than there are"),
+        sample![randn([2]), 3].peer("torch.combinations"),
     ]
 }

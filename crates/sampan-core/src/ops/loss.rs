@@ -80,7 +80,7 @@ fn l1_loss(input: &Tensor, label: &Tensor, #[opt("mean")] reduction: &str) -> Re
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1.0f32, 4.0]).huber(2.0).to_vec::<f32>(), [0.5, 6.0]);
 /// ```
-#[op(module = "nn.functional", samples = huber_samples, peer = "none: internal part of smooth_l1_loss")]
+#[op(module = "nn.functional", samples = huber_samples, peer = "lambda x, d: F.huber_loss(x, torch.zeros_like(x), 'none', d)")]
 fn huber(cx: &Cx, x: &Tensor, delta: f64) -> Result<Tensor> {
     ensure!(delta > 0.0, "delta must be positive, got {delta}");
     let f = real_fn!([delta: f64] |x| {
@@ -119,7 +119,7 @@ const LOG_FLOOR: f64 = -100.0;
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).bernoulli_nll(&Tensor::new([1.0f32])).to_vec::<f32>(), [100.0]);
 /// ```
-#[op(module = "nn.functional", samples = bernoulli_samples, peer = "none: internal part of binary_cross_entropy")]
+#[op(module = "nn.functional", samples = bernoulli_samples, peer = "lambda x, y: torch.nn.functional.binary_cross_entropy(x, y, reduction='none')")]
 fn bernoulli_nll(cx: &Cx, x: &Tensor, label: &Tensor) -> Result<Tensor> {
     same_shape(("input", x), ("label", label))?;
     cx.cpu(|| {
@@ -178,7 +178,7 @@ fn binary_cross_entropy(
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([-1000.0f32]).logistic_nll(&Tensor::new([1.0f32])).to_vec::<f32>(), [1000.0]);
 /// ```
-#[op(module = "nn.functional", samples = plain_pairs, peer = "none: internal part of binary_cross_entropy_with_logits")]
+#[op(module = "nn.functional", samples = plain_pairs, peer = "lambda x, y: torch.nn.functional.binary_cross_entropy_with_logits(x, y, reduction='none')")]
 fn logistic_nll(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     same_shape(("logit", x), ("label", y))?;
     let out = cx.binary(x, &y.into(), real_fn!(|x, y| x.softplus() - x * y))?;
@@ -488,7 +488,7 @@ fn probabilities(shape: impl AsRef<[usize]>) -> Tensor {
 fn targets(shape: impl AsRef<[usize]>) -> Tensor {
     uniform(shape, 0.0, 1.0)
 }
-/// Values are compared without gradients, and gradients without the peer.
+/// Values are compared with Paddle, gradients with PyTorch.
 pub(crate) const PARTIAL: &str = "Paddle's gradient of the label lacks a part";
 
 fn bernoulli_samples() -> Vec<Sample> {
@@ -509,14 +509,20 @@ fn bce_logits_samples() -> Vec<Sample> {
     ]
 }
 fn focal_samples() -> Vec<Sample> {
+    let formula = "lambda x, y, normalizer=1, alpha=0.25, gamma=2.0, reduction='sum': ( \
+        p := torch.sigmoid(x), \
+        wrong := p + y - 2 * p * y, \
+        loss := F.binary_cross_entropy_with_logits(x, y, reduction='none') / normalizer, \
+        loss := loss * wrong ** gamma * (alpha * y + (1 - alpha) * (1 - y)), \
+        loss if reduction == 'none' else getattr(loss, reduction)())[-1]";
     let plain = || sample![randn([2, 3]), targets([2, 3])];
     let full = || sample![randn([2, 3]), targets([2, 3]); normalizer = positive([1]), alpha = 0.6, gamma = 1.5, reduction = "none"];
     vec![
-        plain().no_grad(PARTIAL),
-        plain().no_peer(PARTIAL),
-        full().no_grad(PARTIAL),
-        full().no_peer(PARTIAL),
-        sample![randn([2, 2]), targets([2, 2]); reduction = "mean"].no_peer("Paddle's own shape check fails"),
+        plain().no_peer_grad(PARTIAL),
+        plain().peer(formula),
+        full().no_peer_grad(PARTIAL),
+        full().peer(formula),
+        sample![randn([2, 2]), targets([2, 2]); reduction = "mean"].peer(formula),
     ]
 }
 fn log_loss_samples() -> Vec<Sample> {

@@ -61,7 +61,7 @@ fn reshape(x: &Tensor, shape: &[i64]) -> Result<Tensor> {
 /// # use sampan_core::{DType, Tensor};
 /// assert_eq!(Tensor::zeros([0, 3], DType::Float32).reshape_to([3, 0]).shape(), [3, 0]);
 /// ```
-#[op(samples = reshape_to_samples, peer = "none: Paddle's reshape reads 0 as keep")]
+#[op(samples = reshape_to_samples, peer = "torch.reshape")]
 fn reshape_to(cx: &Cx, x: &Tensor, shape: &[i64]) -> Result<Tensor> {
     let shape = checked_shape(shape)?;
     let (have, want) = (x.numel(), crate::shape::checked_numel(&shape)?);
