@@ -7,7 +7,7 @@
 
 Needs paddlepaddle, torch, numpy, scipy and safetensors. The samples come from `cargo run --example dump_samples`, so a
 new op needs nothing here. The peer of a call is Paddle's function of the op's name, or the Python expression that the op
-or the sample gives as `peer`. The library is the one the expression mentions: `torch`, else NumPy or SciPy (`np`,
+or the sample gives as `peer`; `grad_peer` is another one for the gradients. The library is the one the expression mentions: `torch`, else NumPy or SciPy (`np`,
 `scipy`: values only), else Paddle; tensors arrive as that library's. `F` is its nn.functional, `op` the op's name.
 Floats run in float64 where the peer can, else in float32; results are kept as float32.
 """
@@ -223,13 +223,13 @@ def run(call, tensors, dtype):
         outs = [abs(o) for o in outs]
     grads = []
     diff = [o for o in outs if lib.differentiable(o)]
-    if call["grad"] and diff and leaves:
+    if call["gradients"] and diff and leaves:
         sizes = [int(np.prod(o.shape)) for o in diff]
         weights = [lib.tensor(np.sin(np.arange(n) + 1).reshape(o.shape).astype(dtype)) for n, o in zip(sizes, diff)]
         try:
             grads = lib.grad(diff, leaves, weights)
         except Exception:
-            grads = []  # the test says so, unless the sample does without
+            grads = []  # some of Paddle's are missing; the test asks for another peer then
     arrays = lambda ts: [None if t is None else np.array(lib.array(t), "float32", order="C") for t in ts]
     return arrays(outs), arrays(grads), lib
 
@@ -250,9 +250,10 @@ def answer(calls, tensors):
             text = str(error).strip().splitlines() or [""]
             bad.append(f"{key}: {type(error).__name__}: {text[-1][:160]}")
             continue
-        notes[key] = f"{dtype} values" if isinstance(lib, Numpy) else dtype
-        for kind, arrays in (("out", outs), ("grad", grads)):
-            golden.update({f"{key}/{kind}{i}": a for i, a in enumerate(arrays) if a is not None})
+        if call["values"]:
+            notes[key] = f"{dtype} values" if isinstance(lib, Numpy) else dtype
+            golden.update({f"{key}/out{i}": a for i, a in enumerate(outs)})
+        golden.update({f"{key}/grad{i}": a for i, a in enumerate(grads) if a is not None})
     return golden, notes, bad
 
 

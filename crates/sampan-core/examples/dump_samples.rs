@@ -51,13 +51,20 @@ fn main() {
     let mut calls = Vec::new();
     for op in op::all() {
         for (i, s) in op.samples.map(|f| f()).unwrap_or_default().iter().enumerate() {
-            let Some(peer) = s.peer_of(op) else { continue };
+            let Some(values) = s.peer_of(op) else { continue };
+            let gradients = s.grad_peer_of(op);
             let args: Vec<Json> = s.positional.iter().map(|v| to_json(v, &mut tensors)).collect();
             let named: BTreeMap<&str, Json> = s.named.iter().map(|(n, v)| (*n, to_json(v, &mut tensors))).collect();
-            calls.push(json!({
-                "op": op.name, "module": op.module, "peer": peer, "sample": i, "args": args, "named": named,
-                "grad": !op.non_diff && s.no_peer_grad.is_none(), "up_to_sign": s.up_to_sign,
-            }));
+            let mut ask = |peer: &str, values: bool, gradients: bool| {
+                calls.push(json!({
+                    "op": op.name, "module": op.module, "peer": peer, "sample": i, "args": args, "named": named,
+                    "values": values, "gradients": gradients, "up_to_sign": s.up_to_sign,
+                }));
+            };
+            ask(values, true, gradients == Some(values));
+            if let Some(other) = gradients.filter(|g| *g != values) {
+                ask(other, false, true);
+            }
         }
     }
     let bytes: Vec<Vec<u8>> = tensors.iter().map(Tensor::to_bytes).collect();

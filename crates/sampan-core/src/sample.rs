@@ -16,8 +16,8 @@ pub struct Sample {
     pub no_grad: Option<&'static str>,
     /// Who answers this call in the comparison, in place of the op's peer (see `OpDef::peer`).
     pub peer: Option<&'static str>,
-    /// Leave the gradients out of the comparison with the peer, with the reason.
-    pub no_peer_grad: Option<&'static str>,
+    /// Who gives the gradients, where the peer lacks them or has others.
+    pub grad_peer: Option<&'static str>,
     /// The signs of the results are free: the comparison is of absolute values.
     pub up_to_sign: bool,
     /// The first argument is a symmetric matrix and stays so in the gradient checks.
@@ -37,6 +37,12 @@ impl Sample {
         self
     }
 
+    /// Names another peer for the gradients of this sample only, while the peer answers for the values.
+    pub fn grad_peer(mut self, peer: &'static str) -> Sample {
+        self.grad_peer = Some(peer);
+        self
+    }
+
     /// Who answers this call in the comparison: an expression, empty for Paddle's function of the op's name. `None` where
     /// nobody does.
     pub fn peer_of(&self, op: &OpDef) -> Option<&'static str> {
@@ -44,10 +50,10 @@ impl Sample {
         (!peer.starts_with("none:")).then_some(peer)
     }
 
-    /// Skips the comparison of gradients with the peer for this sample only.
-    pub fn no_peer_grad(mut self, reason: &'static str) -> Sample {
-        self.no_peer_grad = Some(reason);
-        self
+    /// Who gives the gradients of this call.
+    pub fn grad_peer_of(&self, op: &OpDef) -> Option<&'static str> {
+        let peer = self.grad_peer.or(self.peer).or(op.peer).unwrap_or("");
+        (!op.non_diff && !peer.starts_with("none:")).then_some(peer)
     }
 
     /// Says that the signs of the results are free, as those of eigenvectors are.
@@ -77,7 +83,7 @@ macro_rules! sample {
             named: vec![$($((stringify!($name), $crate::Value::from($value))),*)?],
             no_grad: None,
             peer: None,
-            no_peer_grad: None,
+            grad_peer: None,
             up_to_sign: false,
             symmetric: false,
         }

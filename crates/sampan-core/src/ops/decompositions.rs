@@ -199,7 +199,7 @@ fn is_upper(uplo: &str) -> Result<bool> {
 /// let (w, _) = Tensor::new([[2.0f32, 0.0], [0.0, 1.0]]).eigh();
 /// assert_eq!(w.to_vec::<f32>(), [1.0, 2.0]);
 /// ```
-#[op(module = "linalg", samples = eigh_samples, peer = "lambda x, uplo='L': torch.linalg.eigh((x + x.mT) / 2, uplo)", amp = "black", alias(UPLO = uplo))]
+#[op(module = "linalg", samples = eigh_samples, peer = "torch.linalg.eigh", amp = "black", alias(UPLO = uplo))]
 fn eigh(cx: &Cx, x: &Tensor, #[opt("L")] uplo: &str) -> Result<(Tensor, Tensor)> {
     let n = check_square(x, "x")?;
     let upper = is_upper(uplo)?;
@@ -216,7 +216,9 @@ fn eigh(cx: &Cx, x: &Tensor, #[opt("L")] uplo: &str) -> Result<(Tensor, Tensor)>
         let (w, v) = (g.output(0), g.output(1));
         let mut inner = diagonal_matrix(&g.grad_of(0));
         if g.has_grad(1) {
-            inner = &inner + v.transpose_last().matrix_product(&g.grad_of(1)) * inverse_gaps(w);
+            // Half of it belongs to each triangle: the gradient of a symmetric matrix is symmetric.
+            let turned = v.transpose_last().matrix_product(&g.grad_of(1)) * inverse_gaps(w) * 0.5;
+            inner = inner + &turned + turned.transpose_last();
         }
         Ok(v.matrix_product(&inner).matrix_product(&v.transpose_last()))
     })
@@ -353,7 +355,8 @@ fn reflect(x: &Tensor, tau: &Tensor, i: usize, y: &Tensor) -> Result<Tensor> {
     module = "linalg",
     samples = ormqr_samples,
     amp = "black",
-    peer = "lambda x, tau, y, left=True, transpose=False: (lambda q: q @ y if left else y @ q)((lambda q: q.mT if transpose else q)(paddle.linalg.householder_product(paddle.concat([x, paddle.zeros_like(x[:, :1])], -1), tau)))"
+    // Paddle has it on GPUs only.
+    peer = "torch.ormqr"
 )]
 fn ormqr(
     x: &Tensor,
@@ -396,25 +399,25 @@ fn definites() -> Vec<Sample> {
 }
 
 fn qr_samples() -> Vec<Sample> {
-    let free = "the columns beside the thin Q are free";
+    let free = "none: the columns beside the thin Q are free";
     vec![
         sample![randn([3, 2])],
         sample![regular([2, 2, 2])],
         sample![randn([2, 3])],
-        sample![randn([3, 2]); mode = "r"],
+        sample![randn([3, 2]); mode = "r"].grad_peer("lambda x, mode: torch.linalg.qr(x)[1]"),
         sample![regular([3, 3]); mode = "complete"],
-        sample![randn([3, 2]); mode = "complete"].no_grad(free).no_peer_grad(free),
+        sample![randn([3, 2]); mode = "complete"].no_grad(free).grad_peer(free),
     ]
 }
 
 fn svd_samples() -> Vec<Sample> {
-    let free = "the columns beside the thin U are free";
+    let free = "none: the columns beside the thin U are free";
     vec![
         sample![randn([3, 2]); full_matrices = false].up_to_sign(),
         sample![randn([2, 3]); full_matrices = false].up_to_sign(),
         sample![regular([2, 2, 2])].up_to_sign(),
         sample![regular([3, 3]); full_matrices = true].up_to_sign(),
-        sample![randn([3, 2]); full_matrices = true].up_to_sign().no_grad(free).no_peer_grad(free),
+        sample![randn([3, 2]); full_matrices = true].up_to_sign().no_grad(free).grad_peer(free),
     ]
 }
 
@@ -429,7 +432,7 @@ fn eigh_samples() -> Vec<Sample> {
         sample![definite([2, 2, 2]), "U"]
             .symmetric()
             .up_to_sign()
-            .peer("lambda x, uplo: getattr(torch.linalg, op)((x + x.mT) / 2, uplo)"),
+            .peer("lambda x, uplo: getattr(torch.linalg, op)(x, uplo)"),
     ]
 }
 
@@ -438,7 +441,8 @@ fn eig_samples() -> Vec<Sample> {
 }
 
 fn reflections() -> Vec<Sample> {
-    vec![sample![randn([3, 2]), positive([2])], sample![randn([2, 3, 2]), positive([2, 1])]]
+    let with_grad = |s: Sample| s.grad_peer("torch.linalg.householder_product");
+    vec![with_grad(sample![randn([3, 2]), positive([2])]), with_grad(sample![randn([2, 3, 2]), positive([2, 1])])]
 }
 
 fn ormqr_samples() -> Vec<Sample> {

@@ -272,7 +272,11 @@ fn dropout_samples() -> Vec<Sample> {
 }
 
 fn dropout1d_samples() -> Vec<Sample> {
-    vec![sample![randn([3, 4])], sample![randn([2, 3, 2]), 0.3], sample![randn([3, 4]), 0.3, false].peer("torch.nn.functional.dropout1d")]
+    vec![
+        sample![randn([3, 4])],
+        sample![randn([2, 3, 2]), 0.3],
+        sample![randn([3, 4]), 0.3, false].peer("torch.nn.functional.dropout1d"),
+    ]
 }
 fn dropout2d_samples() -> Vec<Sample> {
     vec![sample![randn([2, 3, 2, 1])], sample![randn([2, 1, 2, 3]), 0.3, true, "NHWC"]]

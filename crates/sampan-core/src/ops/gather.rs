@@ -315,8 +315,7 @@ fn gather_nd_samples() -> Vec<Sample> {
         sample![randn([2, 3, 2]), values([1i64, 2, 0, 0, 1, 2], [3, 2])],
         sample![randn([2, 3]), values([1i64, 0, 1], [3, 1])],
         sample![randn([2, 3]), values([1i64, 2, 0, 0], [2, 1, 2])],
-        sample![randn([3]), values(Vec::<i64>::new(), [2, 0])]
-            .peer("lambda x, i: torch.stack([x] * len(i))"),
+        sample![randn([3]), values(Vec::<i64>::new(), [2, 0])].peer("lambda x, i: torch.stack([x] * len(i))"),
     ]
 }
 fn nd_rows_samples() -> Vec<Sample> {

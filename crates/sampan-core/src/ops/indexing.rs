@@ -341,10 +341,12 @@ fn setitem_samples() -> Vec<Sample> {
         sample![randn([2, 3]), i![..; -1, 1..], randn([2])],
         sample![randn([2, 3]), i![1], randn([])],
         sample![randn([2, 3]), i![bools([2, 3])], 0.0],
-        sample![randn([2, 3]), i![.., [2, 0]], randn([2, 2])]
-            .peer("lambda x, i, v: torch_write(x, [at(i)], [v])"),
-        sample![randn([2, 3]), i![..., [1, 1]], randn([2, 2])].peer("lambda x, i, v: torch_write(x, [(..., 1)] * 2, v.T)"),
-        sample![randn([2, 3]), i![[1, 1, 0]], randn([3, 3]); accumulate = true].peer("lambda x, i, v, accumulate: torch.index_put(x, at(i), v, accumulate)"),
-        sample![randn([2, 3]), i![..1], randn([3]); accumulate = true].peer("lambda x, i, v, accumulate: torch.cat([x[:1] + v, x[1:]])"),
+        sample![randn([2, 3]), i![.., [2, 0]], randn([2, 2])].peer("lambda x, i, v: torch_write(x, [at(i)], [v])"),
+        sample![randn([2, 3]), i![..., [1, 1]], randn([2, 2])]
+            .peer("lambda x, i, v: torch_write(x, [(..., 1)] * 2, v.T)"),
+        sample![randn([2, 3]), i![[1, 1, 0]], randn([3, 3]); accumulate = true]
+            .peer("lambda x, i, v, accumulate: torch.index_put(x, at(i), v, accumulate)"),
+        sample![randn([2, 3]), i![..1], randn([3]); accumulate = true]
+            .peer("lambda x, i, v, accumulate: torch.cat([x[:1] + v, x[1:]])"),
     ]
 }

@@ -464,7 +464,7 @@ fn meshgrid_samples() -> Vec<Sample> {
         sample![pair(randn([2]), randn([3]))],
         sample![vec![randn([2]), randn([3]), randn([1])]; indexing = "xy"]
             .peer("lambda xs, indexing: torch.meshgrid(*xs, indexing=indexing)"),
-        sample![vec![randn([2])]],
+        sample![vec![randn([2])]].grad_peer("lambda xs: torch.clone(xs[0])"),
     ]
 }
 fn cartesian_samples() -> Vec<Sample> {

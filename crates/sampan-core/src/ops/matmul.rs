@@ -307,14 +307,17 @@ fn matmul_samples() -> Vec<Sample> {
         sample![randn([2, 3]), randn([3, 4])],
         sample![randn([3]), randn([3])],
         sample![randn([3]), randn([2, 3, 4])],
-        sample![randn([2, 1, 2, 3]), randn([4, 3, 2])],
+        sample![randn([2, 1, 2, 3]), randn([4, 3, 2])].grad_peer("torch.matmul"),
         sample![randn([3, 2]), randn([4, 3]); transpose_x = true, transpose_y = true],
         sample![randn([2, 0]), randn([0, 3])],
     ]
 }
 
 fn product_samples() -> Vec<Sample> {
-    vec![sample![randn([2, 3]), randn([3, 4])], sample![randn([2, 1, 2, 3]), randn([4, 3, 2])]]
+    vec![
+        sample![randn([2, 3]), randn([3, 4])],
+        sample![randn([2, 1, 2, 3]), randn([4, 3, 2])].grad_peer("torch.matmul"),
+    ]
 }
 
 fn mm_samples() -> Vec<Sample> {
@@ -352,7 +355,8 @@ fn outer_samples() -> Vec<Sample> {
 fn vecdot_samples() -> Vec<Sample> {
     vec![
         sample![randn([2, 3]), uniform([2, 3], 0.3, 2.0)],
-        sample![randn([2, 3]), uniform([3, 2, 1], 0.3, 2.0), 0].peer("lambda x, y, axis: torch.linalg.vecdot(x, y, dim=axis)"),
+        sample![randn([2, 3]), uniform([3, 2, 1], 0.3, 2.0), 0]
+            .peer("lambda x, y, axis: torch.linalg.vecdot(x, y, dim=axis)"),
     ]
 }
 

@@ -274,15 +274,18 @@ fn layer_norm_samples() -> Vec<Sample> {
 }
 
 fn batch_norm_samples() -> Vec<Sample> {
+    // Paddle takes the statistics for constants.
+    let given = "lambda x, mean, var, w=1, b=0, **_: \
+        torch.movedim((torch.movedim(x, 1, -1) - mean) / torch.sqrt(var + 1e-5) * w + b, -1, 1)";
     let stats = |n| (randn([n]), positive([n]));
     let (m3, v3) = stats(3);
     let (m2, v2) = stats(2);
     vec![
-        sample![randn([2, 3, 2, 1]), m3.clone(), v3.clone(), positive([3]), randn([3])],
+        sample![randn([2, 3, 2, 1]), m3.clone(), v3.clone(), positive([3]), randn([3])].grad_peer(given),
         sample![randn([2, 3, 2]), m3.clone(), v3.clone(), positive([3]), randn([3]), true],
         sample![randn([4, 2]), m2.clone(), v2.clone(); training = true, momentum = 0.5],
         sample![randn([2, 3, 2]), m2.clone(), v2.clone(), positive([2]), randn([2]), true; data_format = "NLC"],
-        sample![randn([2, 3, 2]), m3, v3; training = true, use_global_stats = true],
+        sample![randn([2, 3, 2]), m3, v3; training = true, use_global_stats = true].grad_peer(given),
     ]
 }
 
@@ -292,8 +295,8 @@ fn rms_samples() -> Vec<Sample> {
 
 fn group_samples() -> Vec<Sample> {
     vec![
-        sample![randn([2, 4, 2]), 2].no_peer_grad("Paddle's gradient without a weight is another one"),
-        sample![randn([2, 4, 2]), 2].peer("torch.group_norm"),
+        // Paddle's gradient without a weight is another one.
+        sample![randn([2, 4, 2]), 2].grad_peer("torch.group_norm"),
         sample![randn([2, 4, 1, 2]), 2, 1e-4, positive([4]), randn([4])],
         sample![randn([2, 2, 4]), 4, 1e-5, positive([4]), randn([4]), "NLC"]
             .peer("lambda x, g, eps, w, b, format: torch.group_norm(x.mT, g, w, b, eps).mT"),

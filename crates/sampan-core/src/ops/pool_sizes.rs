@@ -367,7 +367,8 @@ fn unpool_planes_samples() -> Vec<Sample> {
 fn unpool1d_samples() -> Vec<Sample> {
     vec![
         sample![randn([1, 2, 2]), places([1, 2, 0, 3], [1, 2, 2]), 2],
-        sample![randn([1, 2, 2]), places([1, 4, 0, 3], [1, 2, 2]), 2; output_size = [5]].peer("torch.nn.functional.max_unpool1d"),
+        sample![randn([1, 2, 2]), places([1, 4, 0, 3], [1, 2, 2]), 2; output_size = [5]]
+            .peer("torch.nn.functional.max_unpool1d"),
     ]
 }
 fn unpool2d_samples() -> Vec<Sample> {
@@ -375,8 +376,9 @@ fn unpool2d_samples() -> Vec<Sample> {
         sample![randn([1, 1, 2, 2]), places([1, 7, 8, 15], [1, 1, 2, 2]), 2],
         sample![randn([1, 1, 2, 2]), places([1, 3, 18, 24], [1, 1, 2, 2]), 3, 2; output_size = [1, 1, 5, 5]],
         sample![randn([1, 1, 2, 2]), places([1, 2, 4, 8], [1, 1, 2, 2]), 3, 2, 1],
-        sample![randn([1, 2, 2, 1]), places([1, 7, 8, 15], [1, 2, 2, 1]), 2; data_format = "NHWC"]
-            .peer("lambda x, i, k, data_format: F.max_unpool2d(torch.movedim(x, 3, 1), i.movedim(3, 1), k).movedim(1, 3)"),
+        sample![randn([1, 2, 2, 1]), places([1, 7, 8, 15], [1, 2, 2, 1]), 2; data_format = "NHWC"].peer(
+            "lambda x, i, k, data_format: F.max_unpool2d(torch.movedim(x, 3, 1), i.movedim(3, 1), k).movedim(1, 3)",
+        ),
     ]
 }
 fn unpool3d_samples() -> Vec<Sample> {

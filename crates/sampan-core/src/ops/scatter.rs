@@ -414,7 +414,8 @@ fn scatter_add_samples() -> Vec<Sample> {
     let i = values([2i64, 0, 1, 1], [2, 2]);
     vec![
         sample![randn([3, 2]), 0, i.clone(), randn([2, 2])],
-        sample![randn([2, 3]), -1, i, positive([2, 3])].peer("lambda x, axis, i, v: torch.scatter_add(x, axis, i, v[:, :2])"),
+        sample![randn([2, 3]), -1, i, positive([2, 3])]
+            .peer("lambda x, axis, i, v: torch.scatter_add(x, axis, i, v[:, :2])"),
     ]
 }
 fn scatter_reduce_samples() -> Vec<Sample> {
@@ -458,7 +459,8 @@ fn index_add_samples() -> Vec<Sample> {
         sample![randn([3, 2]), values([2i64, 0, 2], [3]), 0, positive([3, 2])],
         sample![randn([2, 3]), values([1i32, 1], [2]), 1, randn([2, 2]); alpha = 0.5]
             .peer("lambda x, i, axis, v, alpha: torch.index_add(x, axis, i, v, alpha=alpha)"),
-        sample![randn([3]), values(Vec::<i64>::new(), [0]), 0, randn([0])].peer("lambda x, i, axis, v: torch.index_add(x, axis, i, v)"),
+        sample![randn([3]), values(Vec::<i64>::new(), [0]), 0, randn([0])]
+            .peer("lambda x, i, axis, v: torch.index_add(x, axis, i, v)"),
     ]
 }
 fn index_fill_samples() -> Vec<Sample> {

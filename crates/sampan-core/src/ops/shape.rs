@@ -471,5 +471,10 @@ fn unbind_samples() -> Vec<Sample> {
     vec![sample![randn([2, 3])], sample![randn([2, 3]), -1]]
 }
 fn atleast_samples() -> Vec<Sample> {
-    vec![sample![randn([])], sample![randn([3])], sample![randn([2, 3])], sample![vec![randn([]), randn([2])]]]
+    vec![
+        sample![randn([])],
+        sample![randn([3])],
+        sample![randn([2, 3])],
+        sample![vec![randn([]), randn([2])]].grad_peer("lambda xs: getattr(torch, op)(*xs)"),
+    ]
 }
