@@ -7,11 +7,13 @@
 
 Needs paddlepaddle, torch, numpy, scipy and safetensors. The samples come from `cargo run --example dump_samples`, so a
 new op needs nothing here. The peer of a call is Paddle's function of the op's name, or the Python expression that the op
-or the sample gives as `peer`; `grad_peer` is another one for the gradients. The library is the one the expression mentions: `torch`, else NumPy or SciPy (`np`,
-`scipy`: values only), else Paddle; tensors arrive as that library's. `F` is its nn.functional, `op` the op's name.
-Floats run in float64 where the peer can, else in float32; results are kept as float32.
+or the sample gives as `peer`; `grad_peer` is another one for the gradients. The library is the one that the expression
+mentions: `torch`, else NumPy or SciPy (`np`, `scipy`: values only), else Paddle; tensors arrive as that library's. `F` is
+its nn.functional, `op` the op's name. Floats run in float64 where the peer can, else in float32; results are kept as
+float32.
 """
 import argparse
+import itertools
 import json
 import multiprocessing
 import pathlib
@@ -143,12 +145,14 @@ class Torch:
         return z * h + (1 - z) * self.torch.tanh(ac + r * bc)
 
     def torch_ctc(self, log_probs, labels, frames, lengths, blank):
-        """The CTC loss of each row. PyTorch's gradient takes log_probs for a log_softmax; that part is taken away."""
-        torch, p = self.torch, log_probs
-        loss = torch.nn.functional.ctc_loss(p, labels.long(), frames, lengths, blank, "none", True)
-        inside = torch.arange(len(p))[:, None] < frames
-        part = torch.where(inside, p.exp().sum(-1), 0).sum(0) * (loss.detach() != 0)
-        return loss - part + part.detach()
+        """The CTC loss of each row over all its paths; PyTorch's own takes log_probs for a log_softmax in its gradient."""
+        losses = []
+        for p, row, n, k in zip(log_probs.unbind(1), labels.tolist(), frames.tolist(), lengths.tolist()):
+            read = lambda path: [c for c, _ in itertools.groupby(path) if c != blank]
+            paths = [q for q in itertools.product(range(p.shape[1]), repeat=n) if read(q) == row[:k]]
+            scores = [p[range(n), q].sum() for q in paths]
+            losses.append(-self.torch.stack(scores).logsumexp(0) if paths else 0 * p.sum())
+        return self.torch.stack(losses)
 
     def torch_scores(self, query, key, mask, scale, causal):
         """The scores of attention, and how often each key head is used."""

@@ -21,7 +21,11 @@ fn random_mask(cx: &Cx, shape: &[usize], p: f64) -> Result<Tensor> {
 /// let x = Tensor::new([1.0f32, 2.0]);
 /// assert_eq!(x.masked_scale(&Tensor::new([true, false]), 3.0, -1.0).to_vec::<f32>(), [3.0, -1.0]);
 /// ```
-#[op(module = "nn.functional", samples = masked_scale_samples, peer = "lambda x, mask, scale, other: torch.where(mask, x * scale, other)")]
+#[op(
+    module = "nn.functional",
+    samples = masked_scale_samples,
+    peer = "lambda x, mask, scale, other: torch.where(mask, x * scale, other)"
+)]
 fn masked_scale(cx: &Cx, x: &Tensor, mask: &Tensor, scale: f64, other: f64) -> Result<Tensor> {
     if mask.dtype() != DType::Bool || !x.dtype().is_float() {
         return Err(Error::dtype("needs a float x and a bool mask"));

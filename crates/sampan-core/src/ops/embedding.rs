@@ -84,7 +84,10 @@ impl Tensor {
 /// let weight = Tensor::new([[0.0f32, 1.0], [2.0, 3.0]]);
 /// assert_eq!(Tensor::new([1i64]).embedding_rows(&weight, 1, false).to_vec::<f32>(), [0.0, 0.0]);
 /// ```
-#[op(samples = embedding_rows_samples, peer = "lambda x, w, padding, by_freq: torch.where((x == padding)[..., None], 0, F.embedding(x, w))")]
+#[op(
+    samples = embedding_rows_samples,
+    peer = "lambda x, w, padding, by_freq: torch.where((x == padding)[..., None], 0, F.embedding(x, w))"
+)]
 fn embedding_rows(cx: &Cx, x: &Tensor, weight: &Tensor, padding: i64, by_freq: bool) -> Result<Tensor> {
     let ids = as_indices(x, "x")?;
     ensure!(weight.ndim() == 2, "weight must have the axes row and width, got shape {:?}", weight.shape());

@@ -68,7 +68,11 @@ fn index_select(cx: &Cx, x: &Tensor, index: &Tensor, #[default(0)] axis: i64) ->
 /// let x = Tensor::new([1i64, 2, 3]);
 /// assert_eq!(x.unselect(&Tensor::new([1i64, 1, 0]), 0, 4).to_vec::<i64>(), [3, 3, 0, 0]);
 /// ```
-#[op(samples = unselect_samples, peer = "lambda x, i, axis, n: torch.zeros([n if a == axis else e for a, e in enumerate(x.shape)]).index_add(axis, i, x)")]
+#[op(
+    samples = unselect_samples,
+    peer = "lambda x, i, axis, n: torch.zeros([n if a == axis else e for a, e in \
+            enumerate(x.shape)]).index_add(axis, i, x)"
+)]
 fn unselect(cx: &Cx, x: &Tensor, index: &Tensor, axis: i64, n: i64) -> Result<Tensor> {
     let axis = resolve_axis(axis, x.ndim())?;
     let idx = as_indices(index, "index")?;
@@ -133,7 +137,12 @@ pub(crate) fn nd_depth(index: &Tensor, shape: &[usize]) -> Result<usize> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2], [0, -1]]).nd_rows([2, 3]).to_vec::<i64>(), [5, 2]);
 /// ```
-#[op(non_diff, samples = nd_rows_samples, peer = "lambda i, shape: np.reshape(np.ravel_multi_index(tuple(np.moveaxis(i, -1, 0)), shape[:i.shape[-1]], mode='wrap'), -1)")]
+#[op(
+    non_diff,
+    samples = nd_rows_samples,
+    peer = "lambda i, shape: np.reshape(np.ravel_multi_index(tuple(np.moveaxis(i, -1, 0)), shape[:i.shape[-1]], \
+            mode='wrap'), -1)"
+)]
 fn nd_rows(cx: &Cx, index: &Tensor, shape: &[i64]) -> Result<Tensor> {
     let shape = super::shape::checked_shape(shape)?;
     let depth = nd_depth(index, &shape)?;

@@ -126,10 +126,8 @@ fn grid_sample(
 #[op(
     module = "nn.functional",
     samples = scatter_samples,
-    // PyTorch's own has no second gradient.
-    peer = "lambda y, grid, n: ( \
-            hat := lambda a, n: torch.relu(1 - torch.abs(((grid[..., a] + 1) / 2 * (n - 1))[..., None] - torch.arange(n))), \
-            torch.einsum('bcyx,byxi,byxj->bcij', y, hat(1, n[0]), hat(0, n[1])))[-1]"
+    peer = "lambda y, grid, n: torch_pull(lambda x: F.grid_sample(x, grid, align_corners=True), \
+            torch.zeros(*y.shape[:2], *n), y)"
 )]
 fn grid_scatter(
     cx: &Cx,
@@ -245,7 +243,11 @@ fn vector_jacobian(
 /// assert_eq!(index.to_vec::<i64>(), [1, 2, 4, 5]);
 /// assert_eq!(above.to_vec::<f32>(), [0.5, 0.0]);
 /// ```
-#[op(module = "nn.functional", samples = corner_samples, peer = "none: covered by grid_slope, whose composite is made of it")]
+#[op(
+    module = "nn.functional",
+    samples = corner_samples,
+    peer = "none: covered by grid_slope, whose composite is made of it"
+)]
 fn grid_corners(
     cx: &Cx,
     grid: &Tensor,

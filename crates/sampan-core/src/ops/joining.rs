@@ -90,7 +90,13 @@ fn stack(x: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
 /// let parts = Tensor::new([1i64, 2, 3]).split_at([1, 2], 0);
 /// assert_eq!(parts[1].to_vec::<i64>(), [2, 3]);
 /// ```
-#[op(samples = split_at_samples, peer = "lambda x, sizes, axis: paddle.split(x, sizes, axis)", onnx = "Split", also("Tensor.split_with_sizes"), alias(split_sizes = sizes))]
+#[op(
+    samples = split_at_samples,
+    peer = "lambda x, sizes, axis: paddle.split(x, sizes, axis)",
+    onnx = "Split",
+    also("Tensor.split_with_sizes"),
+    alias(split_sizes = sizes)
+)]
 fn split_at(cx: &Cx, x: &Tensor, sizes: &[i64], #[default(0)] axis: i64) -> Result<Vec<Tensor>> {
     let axis = resolve_axis(axis, x.ndim())?;
     ensure!(x.ndim() > 0, "a 0-d tensor has no axis to split");

@@ -80,7 +80,11 @@ fn l1_loss(input: &Tensor, label: &Tensor, #[opt("mean")] reduction: &str) -> Re
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1.0f32, 4.0]).huber(2.0).to_vec::<f32>(), [0.5, 6.0]);
 /// ```
-#[op(module = "nn.functional", samples = huber_samples, peer = "lambda x, d: F.huber_loss(x, torch.zeros_like(x), 'none', d)")]
+#[op(
+    module = "nn.functional",
+    samples = huber_samples,
+    peer = "lambda x, d: F.huber_loss(x, torch.zeros_like(x), 'none', d)"
+)]
 fn huber(cx: &Cx, x: &Tensor, delta: f64) -> Result<Tensor> {
     ensure!(delta > 0.0, "delta must be positive, got {delta}");
     let f = real_fn!([delta: f64] |x| {
@@ -119,7 +123,11 @@ const LOG_FLOOR: f64 = -100.0;
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).bernoulli_nll(&Tensor::new([1.0f32])).to_vec::<f32>(), [100.0]);
 /// ```
-#[op(module = "nn.functional", samples = bernoulli_samples, peer = "lambda x, y: torch.nn.functional.binary_cross_entropy(x, y, reduction='none')")]
+#[op(
+    module = "nn.functional",
+    samples = bernoulli_samples,
+    peer = "lambda x, y: torch.nn.functional.binary_cross_entropy(x, y, reduction='none')"
+)]
 fn bernoulli_nll(cx: &Cx, x: &Tensor, label: &Tensor) -> Result<Tensor> {
     same_shape(("input", x), ("label", label))?;
     cx.cpu(|| {
@@ -178,7 +186,11 @@ fn binary_cross_entropy(
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([-1000.0f32]).logistic_nll(&Tensor::new([1.0f32])).to_vec::<f32>(), [1000.0]);
 /// ```
-#[op(module = "nn.functional", samples = plain_pairs, peer = "lambda x, y: torch.nn.functional.binary_cross_entropy_with_logits(x, y, reduction='none')")]
+#[op(
+    module = "nn.functional",
+    samples = plain_pairs,
+    peer = "lambda x, y: torch.nn.functional.binary_cross_entropy_with_logits(x, y, reduction='none')"
+)]
 fn logistic_nll(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     same_shape(("logit", x), ("label", y))?;
     let out = cx.binary(x, &y.into(), real_fn!(|x, y| x.softplus() - x * y))?;
@@ -535,7 +547,8 @@ fn log_loss_samples() -> Vec<Sample> {
     ]
 }
 fn kl_samples() -> Vec<Sample> {
-    let grads = "lambda x, y, reduction='mean', log=False: torch.nn.functional.kl_div(x, y, reduction=reduction, log_target=log)";
+    let grads = "lambda x, y, reduction='mean', log=False: torch.nn.functional.kl_div(x, y, reduction=reduction, \
+        log_target=log)";
     let edge = "none: a target at the edge of its range";
     vec![
         sample![randn([2, 3]), probabilities([2, 3])].grad_peer(grads),

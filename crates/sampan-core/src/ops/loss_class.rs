@@ -237,7 +237,10 @@ fn softmax_ce_samples() -> Vec<Sample> {
     // Paddle gives the softmax, and soft labels, no gradient.
     vec![
         sample![randn([3, 4]), ints([3, 1], 0, 4)],
-        sample![randn([3, 4]), ints([3, 1], 0, 4); return_softmax = true].grad_peer("lambda x, y, return_softmax: (F.cross_entropy(x, y[:, 0], reduction='none')[:, None], torch.softmax(x, -1))"),
+        sample![randn([3, 4]), ints([3, 1], 0, 4); return_softmax = true].grad_peer(
+            "lambda x, y, return_softmax: (F.cross_entropy(x, y[:, 0], reduction='none')[:, None], \
+                torch.softmax(x, -1))",
+        ),
         sample![randn([2, 3, 2]), ints([2, 1, 2], 0, 3); axis = 1],
         sample![randn([3, 4]), randn([3, 4]).softmax(-1); soft_label = true]
             .grad_peer("lambda x, y, soft_label: -(y * torch.log_softmax(x, -1)).sum(-1, True)"),

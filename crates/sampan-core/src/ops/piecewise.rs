@@ -25,7 +25,11 @@ fn relu(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// let g = x.piecewise_grad(&Tensor::new([10.0f32, 10.0, 10.0]), [0.0, 1.0], [0.1, 1.0, 0.2], false);
 /// assert_eq!(g.to_vec::<f32>(), [1.0, 10.0, 2.0]);
 /// ```
-#[op(module = "nn.functional", samples = piecewise_samples, peer = "lambda x, g, e, s, closed: g * torch.where(x < e[0], s[0], torch.where(x > e[1], s[2], s[1]))")]
+#[op(
+    module = "nn.functional",
+    samples = piecewise_samples,
+    peer = "lambda x, g, e, s, closed: g * torch.where(x < e[0], s[0], torch.where(x > e[1], s[2], s[1]))"
+)]
 fn piecewise_grad(cx: &Cx, x: &Tensor, grad: &Tensor, edges: &[f64], slopes: &[f64], closed: bool) -> Result<Tensor> {
     let (&[lo, hi], &[below, inside, above]) = (edges, slopes) else { bail!("needs two edges and three slopes") };
     ensure!(x.shape() == grad.shape(), "x and grad must have one shape");

@@ -187,7 +187,11 @@ fn fractional_max_pool3d(
 /// let (x, i) = (Tensor::new([[[1.0f32, 2.0]]]), Tensor::new([[[3i64, 0]]]));
 /// assert_eq!(x.unpool_planes(&i, 4).to_vec::<f32>(), [2.0, 0.0, 0.0, 1.0]);
 /// ```
-#[op(module = "nn.functional", samples = unpool_planes_samples, peer = "lambda x, i, n: torch.zeros(*x.shape[:2], n).scatter(2, i, x)")]
+#[op(
+    module = "nn.functional",
+    samples = unpool_planes_samples,
+    peer = "lambda x, i, n: torch.zeros(*x.shape[:2], n).scatter(2, i, x)"
+)]
 fn unpool_planes(cx: &Cx, x: &Tensor, index: &Tensor, output: &[i64]) -> Result<Tensor> {
     index_like(x, index)?;
     need_float(x)?;

@@ -198,7 +198,14 @@ fn cond(x: &Tensor, #[default(None)] p: &Value) -> Result<Tensor> {
 /// let (_, s, _) = Tensor::new([[3.0f32, 0.0], [0.0, 4.0]]).svd_lowrank();
 /// assert!((s.to_vec::<f32>()[0] - 4.0).abs() < 1e-5);
 /// ```
-#[op(module = "linalg", samples = lowrank_samples, peer = "lambda x, q=None, niter=2, M=None: (t := torch.linalg.svd(x if M is None else x - M, False), (t[0][..., :q], t[1][..., :q], t[2].mT[..., :q]))[-1]", amp = "black", alias(M = m))]
+#[op(
+    module = "linalg",
+    samples = lowrank_samples,
+    peer = "lambda x, q=None, niter=2, M=None: (t := torch.linalg.svd(x if M is None else x - M, False), \
+            (t[0][..., :q], t[1][..., :q], t[2].mT[..., :q]))[-1]",
+    amp = "black",
+    alias(M = m)
+)]
 fn svd_lowrank(
     x: &Tensor,
     #[opt(None)] q: Option<i64>,
@@ -238,7 +245,13 @@ fn check_lowrank(x: &Tensor, q: Option<i64>, niter: i64) -> Result<usize> {
 /// let (_, s, _) = Tensor::new([[1.0f32, 5.0], [3.0, 5.0]]).pca_lowrank();
 /// assert!((s.to_vec::<f32>()[0] - 2f32.sqrt()).abs() < 1e-5);
 /// ```
-#[op(module = "linalg", samples = pca_samples, peer = "lambda x, q=None, center=True, niter=2: (t := torch.linalg.svd(x - x.mean(-2, True) * center, False), (t[0][..., :q], t[1][..., :q], t[2].mT[..., :q]))[-1]", amp = "black")]
+#[op(
+    module = "linalg",
+    samples = pca_samples,
+    peer = "lambda x, q=None, center=True, niter=2: (t := torch.linalg.svd(x - x.mean(-2, True) * center, False), \
+            (t[0][..., :q], t[1][..., :q], t[2].mT[..., :q]))[-1]",
+    amp = "black"
+)]
 fn pca_lowrank(
     x: &Tensor,
     #[opt(None)] q: Option<i64>,

@@ -43,7 +43,12 @@ fn part(t: &Tensor, i: usize, units: usize) -> Tensor {
 /// let (gates, c) = (Tensor::zeros([1, 4], DType::Float32), Tensor::new([[2.0f32]]));
 /// assert_eq!(gates.lstm_cell(&gates, &c).1.to_vec::<f32>(), [1.0]);
 /// ```
-#[op(module = "nn.functional", samples = lstm_samples, reference = lstm_composite, peer = "lambda a, b, c: torch_lstm(a + b, c)")]
+#[op(
+    module = "nn.functional",
+    samples = lstm_samples,
+    reference = lstm_composite,
+    peer = "lambda a, b, c: torch_lstm(a + b, c)"
+)]
 fn lstm_cell(cx: &Cx, x_gates: &Tensor, h_gates: &Tensor, c: &Tensor) -> Result<(Tensor, Tensor)> {
     let (dtype, units) = check_step(x_gates, h_gates, c, 4)?;
     let (h_out, c_out) = (cx.out(c.shape(), dtype)?, cx.out(c.shape(), dtype)?);

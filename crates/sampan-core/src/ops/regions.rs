@@ -135,7 +135,10 @@ fn crop(
 /// let x = Tensor::new([1i64, 2, 3, 4]);
 /// assert_eq!(x.write_slice(&Tensor::new(9i64), [0], [2], [2]).to_vec::<i64>(), [9, 2, 9, 4]);
 /// ```
-#[op(samples = write_slice_samples, peer = "lambda x, v, starts, lens, steps: torch_write(x, [torch_region(starts, lens, steps)], [v])")]
+#[op(
+    samples = write_slice_samples,
+    peer = "lambda x, v, starts, lens, steps: torch_write(x, [torch_region(starts, lens, steps)], [v])"
+)]
 fn write_slice(cx: &Cx, x: &Tensor, value: &Tensor, starts: &[i64], lens: &[i64], steps: &[i64]) -> Result<Tensor> {
     let target = region(&Layout::contiguous(x.shape()), starts, lens, steps)?;
     let fits = broadcast(value.shape(), &target.shape).is_ok_and(|s| s == target.shape);
@@ -216,7 +219,11 @@ fn select_scatter(x: &Tensor, values: &Tensor, axis: i64, index: i64) -> Result<
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 2, 3, 4]).sliding_window(0, 2, 1).to_vec::<i64>(), [1, 2, 2, 3, 3, 4]);
 /// ```
-#[op(samples = sliding_window_samples, peer = "lambda x, axis, size, step: paddle.unfold(x, axis, size, step)", also("unfold"))]
+#[op(
+    samples = sliding_window_samples,
+    peer = "lambda x, axis, size, step: paddle.unfold(x, axis, size, step)",
+    also("unfold")
+)]
 fn sliding_window(cx: &Cx, x: &Tensor, axis: i64, size: i64, step: i64) -> Result<Tensor> {
     ensure!(x.ndim() > 0, "a 0-d tensor has no axis to slide along");
     let axis = resolve_axis(axis, x.ndim())?;
@@ -245,7 +252,10 @@ fn sliding_window(cx: &Cx, x: &Tensor, axis: i64, size: i64, step: i64) -> Resul
 /// let x = Tensor::new([1i64, 2, 3, 4]);
 /// assert_eq!(x.as_strided([2, 2], [1, 1], 8).to_vec::<i64>(), [2, 3, 3, 4]);
 /// ```
-#[op(samples = as_strided_samples, peer = "lambda x, shape, stride, offset=0: paddle.as_strided(x, shape, stride, offset * x.element_size() // 4)")]
+#[op(
+    samples = as_strided_samples,
+    peer = "lambda x, shape, stride, offset=0: paddle.as_strided(x, shape, stride, offset * x.element_size() // 4)"
+)]
 fn as_strided(x: &Tensor, shape: &[i64], stride: &[i64], #[default(0)] offset: i64) -> Result<Tensor> {
     let size = x.dtype().size() as i64;
     ensure!(
