@@ -354,7 +354,7 @@ fn max_samples() -> Vec<Sample> {
         sample![distinct([1, 2, 3, 4]), Vec::<i64>::new(), 1, Vec::<i64>::new(), [2, 2], true]
             .peer("lambda x, *_: torch.nn.functional.adaptive_max_pool2d(x, 2, True)"),
         sample![distinct([1, 2, 5]), 2, 1, Vec::<i64>::new(), 3, false, 0.4]
-            .peer("none: covered by fractional_max_pool2d"),
+            .peer("lambda x, *_: F.fractional_max_pool2d(x[..., None], [3, 1], [2, 1], 0.4)[..., 0]"),
     ]
 }
 fn scatter_samples() -> Vec<Sample> {
