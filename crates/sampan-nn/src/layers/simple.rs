@@ -23,24 +23,6 @@ impl Layer for MaxPool2D {
     }
 }
 
-/// `max(x, 0)`.
-#[derive(Layer)]
-pub struct ReLU {
-    base: Base,
-}
-#[class(module = "nn", object = layer::object)]
-impl ReLU {
-    /// `max(x, 0)`.
-    fn build() -> Result<ReLU> {
-        Ok(ReLU { base: Base::new("re_lu") })
-    }
-}
-impl Layer for ReLU {
-    fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        x.try_relu()
-    }
-}
-
 /// All axes but the first in one.
 #[derive(Layer)]
 pub struct Flatten {
