@@ -3,7 +3,7 @@
 use crate::members::LayerId;
 use crate::{Base, LayerRef, Members, Path, Visitor};
 use sampan_core::{Error, Object, Result, Tensor};
-use std::any::TypeId;
+use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 ///
 /// Implement [`forward`](Layer::forward); use a layer through [`call`](Layer::call) or [`Apply::apply`], which run its
 /// hooks and add to an error where in the network it arose.
-pub trait Layer: Members + Send + Sync + 'static {
+pub trait Layer: Members + Any + Send + Sync {
     /// Computes the output of one input.
     fn forward(&self, x: &Tensor) -> Result<Tensor>;
 

@@ -6,6 +6,9 @@ mod container;
 mod conv;
 mod linear;
 mod loss;
+mod rnn;
+mod rnn_cell;
+mod rnn_stack;
 mod simple;
 
 pub use activation::*;
@@ -14,4 +17,7 @@ pub use container::*;
 pub use conv::*;
 pub use linear::*;
 pub use loss::*;
+pub use rnn::*;
+pub use rnn_cell::*;
+pub use rnn_stack::*;
 pub use simple::*;
