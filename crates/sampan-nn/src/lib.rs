@@ -38,6 +38,7 @@ pub mod optim;
 mod parameter;
 pub mod regularizer;
 pub mod unique_name;
+pub mod utils;
 
 pub use attr::ParamAttr;
 pub use base::{Base, LayerHook};
