@@ -199,6 +199,9 @@ fn by_channel(x: &Tensor, data_format: &str) -> Result<Tensor> {
 
 /// Moves running statistics towards those of a batch; `momentum` is the share of the old ones that is kept.
 fn update_running(running: &Tensor, batch: &Tensor, momentum: f64) -> Result<()> {
+    if batch.device() == Device::Meta {
+        return Ok(());
+    }
     crate::no_grad(|| {
         let mixed = running.try_multiply(momentum)?.try_add(batch.detach().cast(running.dtype()) * (1.0 - momentum))?;
         running.try_set_value(&mixed)

@@ -1,5 +1,6 @@
-//! Losses: the mathematics is in `sampan-core`; a layer holds the arguments and hands them to the op by name.
+//! Losses: the mathematics is in `sampan-core`; a layer holds the arguments.
 
+use super::bound::op_layers;
 use crate::{Base, Layer, layer};
 use sampan_core::ops::geometry::PairwiseDistanceOpts;
 use sampan_core::ops::loss_margin::triplet_margin_with_distance_loss;
@@ -8,87 +9,14 @@ use sampan_core::{Error, Object, Result, Tensor, Value, ensure};
 use sampan_macros::class;
 use std::sync::Arc;
 
-type Settings = Vec<(&'static str, Value)>;
-
-/// An argument as the op takes it.
-trait Setting {
-    fn value(self) -> Value;
-}
-macro_rules! settings {
-    ($($t:ty: |$v:ident| $e:expr;)*) => {$( impl Setting for $t { fn value(self) -> Value { let $v = self; $e } } )*};
-}
-settings! {
-    bool: |v| v.into();
-    i64: |v| v.into();
-    f64: |v| v.into();
-    &str: |v| v.into();
-    Option<&Tensor>: |v| Value::optional(v);
+/// Refuses an unknown reduction when the loss is made, not when it is first used.
+fn check_reduction(word: &str) -> Result<()> {
+    let known = matches!(word, "none" | "mean" | "sum");
+    ensure!(known, "reduction must be \"none\", \"mean\" or \"sum\", got {word:?}");
+    Ok(())
 }
 
-/// Refuses an unknown `reduction` when the loss is made, not when it is first used.
-fn checked(settings: Settings, op: &str) -> Result<Settings> {
-    for (name, value) in &settings {
-        if let ("reduction", Value::Str(word)) = (*name, value) {
-            let known = matches!(&**word, "none" | "mean" | "sum") || (&**word == "batchmean" && op == "kl_div");
-            ensure!(known, "reduction must be \"none\", \"mean\" or \"sum\", got {word:?}");
-        }
-    }
-    Ok(settings)
-}
-
-fn run(op: &'static str, names: &[&str], inputs: &[Tensor], settings: &Settings) -> Result<Vec<Tensor>> {
-    if inputs.len() != names.len() {
-        let (n, got) = (names.len(), inputs.len());
-        return Err(Error::invalid(format!("takes {n} inputs ({}), got {got}", names.join(", "))).in_op(op));
-    }
-    let op = sampan_core::op::find(op).ok_or_else(|| Error::invalid(format!("there is no op {op}")))?;
-    let inputs = inputs.iter().cloned().map(Value::Tensor).collect();
-    let args = op.takes().bind(inputs, settings.clone())?;
-    Ok(sampan_core::dispatch::dispatch(op, args)?.into_vec())
-}
-
-/// Documentation, name, prefix of the full name, the op with its inputs, arguments as `build` takes them.
-macro_rules! losses {
-    ($(
-        $(#[doc = $doc:literal])+
-        $name:ident $prefix:literal $op:ident($($input:ident),+) ($($(#[$presence:meta])? $arg:ident: $ty:ty),*);
-    )*) => {$(
-        $(#[doc = $doc])+
-        #[derive(Layer)]
-        pub struct $name {
-            base: Base,
-            #[layer(skip)]
-            settings: Settings,
-        }
-
-        #[class(module = "nn", object = layer::object)]
-        impl $name {
-            $(#[doc = $doc])+
-            fn build($($(#[$presence])? $arg: $ty),*) -> Result<$name> {
-                let settings = vec![$((stringify!($arg), $arg.value())),*];
-                Ok($name { base: Base::new($prefix), settings: checked(settings, stringify!($op))? })
-            }
-        }
-
-        impl $name {
-            /// The loss of these inputs.
-            pub fn of(&self, $($input: &Tensor),+) -> Result<Tensor> {
-                Ok(self.call_all(&[$($input.clone()),+])?.swap_remove(0))
-            }
-        }
-
-        impl Layer for $name {
-            fn forward(&self, x: &Tensor) -> Result<Tensor> {
-                Ok(self.forward_all(std::slice::from_ref(x))?.swap_remove(0))
-            }
-            fn forward_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
-                run(stringify!($op), &[$(stringify!($input)),+], inputs, &self.settings)
-            }
-        }
-    )*};
-}
-
-losses! {
+op_layers! {
     /// The cross entropy of class scores against labels, or against probabilities with `soft_label`; softmax included
     /// unless `use_softmax` is false.
     ///
@@ -100,33 +28,33 @@ losses! {
     /// assert!((value.to_f64() - 4f64.ln()).abs() < 1e-6);
     /// # Ok::<(), sampan_core::Error>(())
     /// ```
-    CrossEntropyLoss "cross_entropy_loss" cross_entropy(input, label) (
+    CrossEntropyLoss = "cross_entropy" (
         #[opt(None)] weight: Option<&Tensor>,
         #[opt(-100)] ignore_index: i64,
         #[opt("mean")] reduction: &str,
         #[opt(false)] soft_label: bool,
         #[opt(-1)] axis: i64,
         #[opt(true)] use_softmax: bool,
-        #[opt(0.0)] label_smoothing: f64
-    );
+        #[opt(0.0)] label_smoothing: f64,
+    ) { check_reduction(reduction)?; };
     /// The cross entropy of log-probabilities against labels.
-    NLLLoss "nll_loss" nll_loss(input, label) (
+    NLLLoss = "nll_loss" (
         #[opt(None)] weight: Option<&Tensor>,
         #[opt(-100)] ignore_index: i64,
-        #[opt("mean")] reduction: &str
-    );
+        #[opt("mean")] reduction: &str,
+    ) { check_reduction(reduction)?; };
     /// The cross entropy of probabilities of yes against labels in `[0, 1]`.
-    BCELoss "bce_loss" binary_cross_entropy(input, label) (
-        #[opt(None)] weight: Option<&Tensor>,
-        #[opt("mean")] reduction: &str
-    );
-    /// The cross entropy of scores whose sigmoid is the probability of yes against labels in `[0, 1]`; `pos_weight`
-    /// weighs the positive labels.
-    BCEWithLogitsLoss "bce_with_logits_loss" binary_cross_entropy_with_logits(logit, label) (
+    BCELoss = "binary_cross_entropy" (
         #[opt(None)] weight: Option<&Tensor>,
         #[opt("mean")] reduction: &str,
-        #[opt(None)] pos_weight: Option<&Tensor>
-    );
+    ) { check_reduction(reduction)?; };
+    /// The cross entropy of scores whose sigmoid is the probability of yes against labels in `[0, 1]`; `pos_weight`
+    /// weighs the positive labels.
+    BCEWithLogitsLoss = "binary_cross_entropy_with_logits" (
+        #[opt(None)] weight: Option<&Tensor>,
+        #[opt("mean")] reduction: &str,
+        #[opt(None)] pos_weight: Option<&Tensor>,
+    ) { check_reduction(reduction)?; };
     /// The squared difference.
     ///
     /// ```
@@ -136,79 +64,117 @@ losses! {
     /// assert_eq!(value.to_f64(), 2.0);
     /// # Ok::<(), sampan_core::Error>(())
     /// ```
-    MSELoss "mse_loss" mse_loss(input, label) (#[opt("mean")] reduction: &str);
+    MSELoss = "mse_loss" (#[opt("mean")] reduction: &str) { check_reduction(reduction)?; };
     /// The absolute difference.
-    L1Loss "l1_loss" l1_loss(input, label) (#[opt("mean")] reduction: &str);
+    L1Loss = "l1_loss" (#[opt("mean")] reduction: &str) { check_reduction(reduction)?; };
     /// Squares of small differences and absolute values of those beyond `delta`; divided by `delta` unless `is_huber`.
-    SmoothL1Loss "smooth_l1_loss" smooth_l1_loss(input, label) (
+    SmoothL1Loss = "smooth_l1_loss" (
         #[opt("mean")] reduction: &str,
         #[opt(1.0)] delta: f64,
-        #[opt(true)] is_huber: bool
-    );
+        #[opt(true)] is_huber: bool,
+    ) { check_reduction(reduction)?; };
     /// The Kullback-Leibler divergence of log-probabilities from a target.
-    KLDivLoss "kl_div_loss" kl_div(input, label) (#[opt("mean")] reduction: &str, #[opt(false)] log_target: bool);
+    KLDivLoss = "kl_div" (#[opt("mean")] reduction: &str, #[opt(false)] log_target: bool) {
+        if reduction != "batchmean" {
+            check_reduction(reduction)?;
+        }
+    };
     /// `max(0, margin - label * (input - other))`: which of two should rank higher.
-    MarginRankingLoss "margin_ranking_loss" margin_ranking_loss(input, other, label) (
+    MarginRankingLoss = "margin_ranking_loss" (
         #[opt(0.0)] margin: f64,
-        #[opt("mean")] reduction: &str
-    );
+        #[opt("mean")] reduction: &str,
+    ) { check_reduction(reduction)?; };
     /// `input` where the label is 1, `max(0, margin - input)` where it is -1.
-    HingeEmbeddingLoss "hinge_embedding_loss" hinge_embedding_loss(input, label) (
+    HingeEmbeddingLoss = "hinge_embedding_loss" (
         #[opt(1.0)] margin: f64,
-        #[opt("mean")] reduction: &str
-    );
+        #[opt("mean")] reduction: &str,
+    ) { check_reduction(reduction)?; };
     /// `1 - cos` of pairs that belong together (label 1), `max(0, cos - margin)` of those that do not (-1).
-    CosineEmbeddingLoss "cosine_embedding_loss" cosine_embedding_loss(input1, input2, label) (
+    CosineEmbeddingLoss = "cosine_embedding_loss" (
         #[opt(0.0)] margin: f64,
-        #[opt("mean")] reduction: &str
-    );
+        #[opt("mean")] reduction: &str,
+    ) { check_reduction(reduction)?; };
     /// `max(0, d(input, positive) - d(input, negative) + margin)` with the distance of norm `p`.
-    TripletMarginLoss "triplet_margin_loss" triplet_margin_loss(input, positive, negative) (
+    TripletMarginLoss = "triplet_margin_loss" (
         #[opt(1.0)] margin: f64,
         #[opt(2.0)] p: f64,
         #[opt(1e-6)] epsilon: f64,
         #[opt(false)] swap: bool,
-        #[opt("mean")] reduction: &str
-    );
+        #[opt("mean")] reduction: &str,
+    ) { check_reduction(reduction)?; };
     /// The mean over classes of the cross entropy of each class by itself.
-    MultiLabelSoftMarginLoss "multi_label_soft_margin_loss" multi_label_soft_margin_loss(input, label) (
+    MultiLabelSoftMarginLoss = "multi_label_soft_margin_loss" (
         #[opt(None)] weight: Option<&Tensor>,
-        #[opt("mean")] reduction: &str
-    );
+        #[opt("mean")] reduction: &str,
+    ) { check_reduction(reduction)?; };
     /// The hinge of every wrong class against every labelled one.
-    MultiLabelMarginLoss "multi_label_margin_loss" multi_label_margin_loss(input, label) (
-        #[opt("mean")] reduction: &str
-    );
+    MultiLabelMarginLoss = "multi_label_margin_loss" (
+        #[opt("mean")] reduction: &str,
+    ) { check_reduction(reduction)?; };
     /// The hinge, to the power `p`, of every wrong class against the labelled one.
-    MultiMarginLoss "multi_margin_loss" multi_margin_loss(input, label) (
+    MultiMarginLoss = "multi_margin_loss" (
         #[opt(1)] p: i64,
         #[opt(1.0)] margin: f64,
         #[opt(None)] weight: Option<&Tensor>,
-        #[opt("mean")] reduction: &str
-    );
+        #[opt("mean")] reduction: &str,
+    ) { check_reduction(reduction)?; };
     /// `log(1 + exp(-label * input))` with labels 1 and -1.
-    SoftMarginLoss "soft_margin_loss" soft_margin_loss(input, label) (#[opt("mean")] reduction: &str);
+    SoftMarginLoss = "soft_margin_loss" (#[opt("mean")] reduction: &str) { check_reduction(reduction)?; };
     /// The negative log-likelihood of counts; `input` is the logarithm of the rate unless `log_input` is false, and `full`
     /// adds Stirling's approximation of the constant term.
-    PoissonNLLLoss "poisson_nll_loss" poisson_nll_loss(input, label) (
+    PoissonNLLLoss = "poisson_nll_loss" (
         #[opt(true)] log_input: bool,
         #[opt(false)] full: bool,
         #[opt(1e-8)] epsilon: f64,
-        #[opt("mean")] reduction: &str
-    );
+        #[opt("mean")] reduction: &str,
+    ) { check_reduction(reduction)?; };
     /// The negative log-likelihood of numbers with a predicted mean and variance; `full` adds the constant term.
-    GaussianNLLLoss "gaussian_nll_loss" gaussian_nll_loss(input, label, variance) (
+    GaussianNLLLoss = "gaussian_nll_loss" (
         #[opt(false)] full: bool,
         #[opt(1e-6)] epsilon: f64,
-        #[opt("mean")] reduction: &str
-    );
+        #[opt("mean")] reduction: &str,
+    ) { check_reduction(reduction)?; };
     /// Connectionist temporal classification: the negative log-likelihood of `labels` under all alignments with the frames
     /// of `log_probs` `[time, batch, classes]` (unscaled scores: the softmax is included).
-    CTCLoss "ctc_loss" ctc_loss(log_probs, labels, input_lengths, label_lengths) (
+    CTCLoss = "ctc_loss" (
         #[opt(0)] blank: i64,
         #[opt("mean")] reduction: &str,
-        #[opt(false)] zero_infinity: bool
-    );
+        #[opt(false)] zero_infinity: bool,
+    ) { check_reduction(reduction)?; };
+}
+
+/// The typed form of a call, with the names of the inputs.
+macro_rules! of {
+    ($($name:ident($($input:ident),+);)*) => {$(
+        impl $name {
+            /// The loss of these inputs.
+            pub fn of(&self, $($input: &Tensor),+) -> Result<Tensor> {
+                Ok(self.call_all(&[$($input.clone()),+])?.swap_remove(0))
+            }
+        }
+    )*};
+}
+of! {
+    CrossEntropyLoss(input, label);
+    NLLLoss(input, label);
+    BCELoss(input, label);
+    BCEWithLogitsLoss(logit, label);
+    MSELoss(input, label);
+    L1Loss(input, label);
+    SmoothL1Loss(input, label);
+    KLDivLoss(input, label);
+    MarginRankingLoss(input, other, label);
+    HingeEmbeddingLoss(input, label);
+    CosineEmbeddingLoss(input1, input2, label);
+    TripletMarginLoss(input, positive, negative);
+    MultiLabelSoftMarginLoss(input, label);
+    MultiLabelMarginLoss(input, label);
+    MultiMarginLoss(input, label);
+    SoftMarginLoss(input, label);
+    PoissonNLLLoss(input, label);
+    GaussianNLLLoss(input, label, variance);
+    CTCLoss(log_probs, labels, input_lengths, label_lengths);
+    TripletMarginWithDistanceLoss(input, positive, negative);
 }
 
 impl CTCLoss {
@@ -220,10 +186,12 @@ impl CTCLoss {
         input_lengths: &Tensor,
         label_lengths: &Tensor,
     ) -> Result<Tensor> {
-        let mut settings = self.settings.clone();
-        settings.push(("norm_by_times", Value::Bool(true)));
         let inputs = [log_probs, labels, input_lengths, label_lengths].map(Clone::clone);
-        Ok(run("ctc_loss", &["log_probs", "labels", "input_lengths", "label_lengths"], &inputs, &settings)?.remove(0))
+        let normed = |inputs: &[Tensor]| {
+            let by_times = [("norm_by_times", Value::Bool(true))];
+            self.op.call_with(&self.base, inputs.iter().map(Value::from), by_times)
+        };
+        Ok(layer::call_with(self, &inputs, normed)?.swap_remove(0))
     }
 }
 
@@ -279,7 +247,7 @@ impl TripletMarginWithDistanceLoss {
         #[opt(false)] swap: bool,
         #[opt("mean")] reduction: &str,
     ) -> Result<TripletMarginWithDistanceLoss> {
-        checked(vec![("reduction", reduction.into())], "")?;
+        check_reduction(reduction)?;
         let euclidean = |x: &Tensor, y: &Tensor| x.try_pairwise_distance_with(y, PairwiseDistanceOpts::new());
         Ok(TripletMarginWithDistanceLoss {
             base: Base::new("triplet_margin_with_distance_loss"),
@@ -288,13 +256,6 @@ impl TripletMarginWithDistanceLoss {
             swap,
             reduction: reduction.into(),
         })
-    }
-}
-
-impl TripletMarginWithDistanceLoss {
-    /// The loss of these inputs.
-    pub fn of(&self, input: &Tensor, positive: &Tensor, negative: &Tensor) -> Result<Tensor> {
-        Ok(self.call_all(&[input.clone(), positive.clone(), negative.clone()])?.swap_remove(0))
     }
 }
 

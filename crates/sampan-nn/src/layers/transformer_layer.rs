@@ -1,10 +1,10 @@
 //! One layer of a transformer's encoder or decoder.
 
 use super::attention::{AttentionCache, MultiHeadAttention, additive_mask};
+use super::bound::Bound;
 use crate::layer::call_with;
 use crate::{Apply, Base, Dropout, Layer, LayerNorm, Linear, ParamAttr, ParamAttrs, layer};
-use sampan_core::op::OpDef;
-use sampan_core::{Error, Result, Tensor, Value, ensure};
+use sampan_core::{Error, Result, Tensor, ensure};
 use sampan_macros::class;
 
 /// What a layer was made from, to make another like it.
@@ -44,12 +44,8 @@ impl Config {
     fn act_drop(&self) -> Result<Dropout> {
         Dropout::try_new(self.act_dropout.unwrap_or(self.dropout))
     }
-    fn activation(&self) -> Result<&'static OpDef> {
-        let unknown = || Error::invalid(format!("activation {:?} is no op", self.activation)).hint("\"relu\" or \"gelu\"");
-        let op = sampan_core::op::find(&self.activation).ok_or_else(unknown)?;
-        let fits = op.params.iter().enumerate().all(|(i, p)| (i == 0) == p.default.is_none());
-        ensure!(fits, "activation {:?} is no function of one tensor", self.activation);
-        Ok(op)
+    fn activation(&self) -> Result<Bound> {
+        Bound::new(&self.activation, [])
     }
     fn check(&self) -> Result<()> {
         ensure!(self.dim_feedforward > 0, "dim_feedforward must be positive");
@@ -75,8 +71,7 @@ fn residual(
 macro_rules! feedforward {
     ($layer:expr) => {
         |x: &Tensor| {
-            let args = $layer.activation.takes().bind(vec![Value::Tensor(x.apply(&$layer.linear1)?)], Vec::new())?;
-            let y = sampan_core::dispatch::dispatch($layer.activation, args)?.swap_remove(0);
+            let y = $layer.activation.one(&$layer.base, &x.apply(&$layer.linear1)?)?;
             y.apply(&$layer.dropout)?.apply(&$layer.linear2)
         }
     };
@@ -99,8 +94,7 @@ pub struct TransformerEncoderLayer {
     pub norm2: LayerNorm,
     dropout1: Dropout,
     dropout2: Dropout,
-    #[layer(skip)]
-    activation: &'static OpDef,
+    activation: Bound,
     #[layer(skip)]
     config: Config,
 }
@@ -251,8 +245,7 @@ pub struct TransformerDecoderLayer {
     dropout1: Dropout,
     dropout2: Dropout,
     dropout3: Dropout,
-    #[layer(skip)]
-    activation: &'static OpDef,
+    activation: Bound,
     #[layer(skip)]
     config: Config,
 }
