@@ -54,6 +54,8 @@ pub trait Visitor {
     fn layer(&mut self, _path: &Path, _layer: LayerRef) {}
     /// A parameter.
     fn parameter(&mut self, _path: &Path, _p: &Parameter) {}
+    /// A parameter whose value is computed from others, which follow.
+    fn computed(&mut self, _path: &Path, _p: &Parameter) {}
     /// A tensor that is kept but not trained.
     fn buffer(&mut self, _path: &Path, _b: &Buffer) {}
     /// The base of a built-in layer: its name, mode and hooks.
@@ -323,7 +325,10 @@ impl Members for Parameter {
     fn visit(&self, path: &Path, visitor: &mut dyn Visitor) {
         match self.form() {
             None => visitor.parameter(path, self),
-            Some(form) => form.visit(path, visitor),
+            Some(form) => {
+                visitor.computed(path, self);
+                form.visit(path, visitor);
+            }
         }
     }
 }

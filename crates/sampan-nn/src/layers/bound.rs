@@ -122,6 +122,7 @@ impl std::fmt::Display for Shown<'_> {
             Value::Str(s) => f.write_str(s),
             Value::Ints(v) => write!(f, "{v:?}"),
             Value::Floats(v) => write!(f, "{v:?}"),
+            Value::Tensor(t) => write!(f, "Tensor{:?}", t.shape()),
             Value::List(v) => f.debug_list().entries(v.iter().map(|v| format!("{}", Shown(v)))).finish(),
             other => write!(f, "{other:?}"),
         }
@@ -136,7 +137,7 @@ pub(crate) trait Setting {
 macro_rules! setting {
     ($($t:ty),*) => {$( impl Setting for $t { fn keep(self) -> Value { self.into() } } )*};
 }
-setting!(bool, i64, usize, f64, &str, &[i64], &[f64], Axes, Scalar);
+setting!(bool, i64, usize, f64, &str, &[i64], &[f64], &Tensor, Axes, Scalar);
 impl Setting for &Value {
     fn keep(self) -> Value {
         self.clone()
