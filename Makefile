@@ -27,14 +27,14 @@ rust-tests: ## Unit and integration tests
 doc-tests: ## The examples in the documentation
 	cargo test --doc --all-features
 
-golden: ## Record PaddlePaddle's answers to every op's samples anew
+golden: ## Record the peers' answers to every op's samples anew
 	python3 -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet paddlepaddle numpy scipy safetensors setuptools
+	$(VENV)/bin/pip install --quiet paddlepaddle torch numpy scipy safetensors setuptools
 	$(PY) scripts/golden.py
 
-golden-check: ## Compare the recorded answers with a live PaddlePaddle
+golden-check: ## Compare the recorded answers with the live peers
 	python3 -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet paddlepaddle numpy scipy safetensors setuptools
+	$(VENV)/bin/pip install --quiet paddlepaddle torch numpy scipy safetensors setuptools
 	$(PY) scripts/golden.py --check
 
 bench: ## Microbenchmarks of the core

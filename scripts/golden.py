@@ -1,17 +1,23 @@
 #!/usr/bin/env python3
-"""Records what the real PaddlePaddle answers to every op's samples.
+"""Records what the peers, PaddlePaddle and PyTorch, answer to every op's samples.
 
     python scripts/golden.py            write crates/sampan-core/tests/golden.safetensors
     python scripts/golden.py --check    compare a live run with the committed file
     python scripts/golden.py --only relu,gelu   (re)record some ops, keep the others
 
-Needs paddlepaddle, numpy and safetensors. The samples come from `cargo run --example dump_samples`, so a new op needs
-nothing here. Floats run in float64 where Paddle can, else in float32; results are kept as float32.
+Needs paddlepaddle, torch, numpy, scipy and safetensors. The samples come from `cargo run --example dump_samples`, so a
+new op needs nothing here. The peer of a call is Paddle's function of the op's name, or the Python expression that the op
+or the sample gives as `peer`; `grad_peer` is another one for the gradients. The library is the one that the expression
+mentions: `torch`, else NumPy or SciPy (`np`, `scipy`: values only), else Paddle; tensors arrive as that library's. `F` is
+its nn.functional, `op` the op's name. Floats run in float64 where the peer can, else in float32; results are kept as
+float32.
 """
 import argparse
+import itertools
 import json
 import multiprocessing
 import pathlib
+import re
 import subprocess
 import sys
 import warnings
@@ -33,30 +39,161 @@ def load_samples():
     return json.loads((FOLDER / "samples.json").read_text()), load_file(FOLDER / "samples.safetensors")
 
 
-def find(call):
-    """The peer's function for an op: what the entry names, else Paddle's function or method of that name."""
-    import paddle
-    import paddle.nn.functional as F
-    import scipy.special
+def at(index):
+    """An index as Python writes it: slices come as lists, the ellipsis as a word."""
+    return tuple(slice(*e) if isinstance(e, list) else ... if isinstance(e, str) else e for e in index)
 
-    names = {"paddle": paddle, "F": F, "np": np, "scipy": scipy}
-    if call["peer"]:
-        return eval(call["peer"], names)
-    places = [paddle, F, paddle.linalg, paddle.Tensor, paddle.fft, paddle.signal, paddle.vision.ops, paddle.geometric]
-    if call["module"]:
-        place = paddle
-        for part in call["module"].split("."):
-            place = getattr(place, part)
-        places.insert(0, place)
-    for place in places:
-        if hasattr(place, call["op"]):
-            return getattr(place, call["op"])
-    raise AttributeError("Paddle has no function of this name")
+
+class Paddle:
+    """Tensors, functions and gradients of PaddlePaddle."""
+
+    def __init__(self, dtype):
+        import paddle
+
+        self.paddle = paddle
+        self.names = {"paddle": paddle, "F": paddle.nn.functional}
+        paddle.seed(0)
+
+    def tensor(self, array, leaf=False):
+        return self.paddle.to_tensor(array, stop_gradient=not leaf)
+
+    def dtype(self, name):
+        return name
+
+    def differentiable(self, out):
+        return not out.stop_gradient and "float" in str(out.dtype)
+
+    def grad(self, outs, leaves, weights):
+        return self.paddle.grad(outs, leaves, grad_outputs=weights, allow_unused=True)
+
+    def array(self, tensor):
+        return tensor.detach().numpy()
+
+    def find(self, call):
+        """Paddle's function or method of the op's name."""
+        paddle = self.paddle
+        places = [paddle, paddle.nn.functional, paddle.linalg, paddle.Tensor, paddle.fft, paddle.signal]
+        places += [paddle.vision.ops, paddle.geometric]
+        if call["module"]:
+            place = paddle
+            for part in call["module"].split("."):
+                place = getattr(place, part)
+            places.insert(0, place)
+        for place in places:
+            if hasattr(place, call["op"]):
+                return getattr(place, call["op"])
+        raise AttributeError("Paddle has no function of this name")
+
+
+class Torch:
+    """Tensors, functions and gradients of PyTorch, and some words that its expressions share."""
+
+    def __init__(self, dtype):
+        import torch
+
+        self.torch = torch
+        torch.set_default_dtype(getattr(torch, dtype))
+        words = {f: getattr(self, f) for f in dir(self) if f.startswith("torch_")}
+        self.names = {"torch": torch, "F": torch.nn.functional, **words}
+
+    def tensor(self, array, leaf=False):
+        return self.torch.from_numpy(np.array(array)).requires_grad_(leaf)
+
+    def dtype(self, name):
+        return getattr(self.torch, name)
+
+    def differentiable(self, out):
+        return out.requires_grad
+
+    def grad(self, outs, leaves, weights):
+        return self.torch.autograd.grad(outs, leaves, weights, allow_unused=True)
+
+    def array(self, tensor):
+        return tensor.detach().numpy()
+
+    def torch_pull(self, function, at, weight):
+        """The gradient of a function of one tensor or several; it can be differentiated again."""
+        grads = self.torch.func.vjp(function, *(at if isinstance(at, tuple) else (at,)))[1](weight)
+        return grads if isinstance(at, tuple) else grads[0]
+
+    def torch_write(self, x, places, values):
+        """A copy with values written one after another: what is overwritten has no gradient."""
+        x = x.clone()
+        for place, value in zip(places, values):
+            x[place] = value
+        return x
+
+    def torch_region(self, starts, lens, steps):
+        """The index of `lens` elements of each axis from `starts` in `steps`, which may be negative."""
+        lines = np.ix_(*[a + s * np.arange(n) for a, n, s in zip(starts, lens, steps)])
+        return tuple(self.torch.from_numpy(line) for line in lines)
+
+    def torch_conv(self, x, w, b, stride, pad, dilation, groups, extents):
+        """A convolution with less padding at the ends where `extents` ask for less."""
+        conv = getattr(self.torch.nn.functional, f"conv{x.ndim - 2}d")
+        return conv(x, w, b, stride, pad, dilation, groups)[(..., *map(slice, np.atleast_1d(extents)))]
+
+    def torch_lstm(self, gates, c):
+        """An LSTM's step from its preactivations."""
+        n = c.shape[1]
+        return self.torch.lstm_cell(gates, (c * 0, c), self.torch.eye(4 * n), self.torch.zeros(4 * n, n))
+
+    def torch_gru(self, a, b, h):
+        """A GRU's step from both preactivations."""
+        (ar, az, ac), (br, bz, bc) = a.chunk(3, 1), b.chunk(3, 1)
+        r, z = self.torch.sigmoid(ar + br), self.torch.sigmoid(az + bz)
+        return z * h + (1 - z) * self.torch.tanh(ac + r * bc)
+
+    def torch_ctc(self, log_probs, labels, frames, lengths, blank):
+        """The CTC loss of each row over all its paths; PyTorch's own takes log_probs for a log_softmax in its gradient."""
+        losses = []
+        for p, row, n, k in zip(log_probs.unbind(1), labels.tolist(), frames.tolist(), lengths.tolist()):
+            read = lambda path: [c for c, _ in itertools.groupby(path) if c != blank]
+            paths = [q for q in itertools.product(range(p.shape[1]), repeat=n) if read(q) == row[:k]]
+            scores = [p[range(n), q].sum() for q in paths]
+            losses.append(-self.torch.stack(scores).logsumexp(0) if paths else 0 * p.sum())
+        return self.torch.stack(losses)
+
+    def torch_scores(self, query, key, mask, scale, causal):
+        """The scores of attention, and how often each key head is used."""
+        torch, group = self.torch, query.shape[2] // key.shape[2]
+        scores = torch.einsum("bqhd,bkhd->bhqk", query, key.repeat_interleave(group, 2)) * scale
+        if mask is not None:
+            scores = scores + mask
+        return scores.masked_fill(torch.ones_like(scores).triu(1) > 0, -np.inf) if causal else scores
+
+
+class Numpy:
+    """NumPy and SciPy: values only."""
+
+    def __init__(self, dtype):
+        import scipy.special
+
+        self.names = {"scipy": scipy}
+
+    def tensor(self, array, leaf=False):
+        return np.asarray(array)
+
+    def dtype(self, name):
+        return name
+
+    def differentiable(self, out):
+        return False
+
+    def array(self, tensor):
+        return tensor
+
+
+def library(peer):
+    """The library that an expression mentions."""
+    if "torch" in peer:
+        return Torch
+    return Numpy if re.search(r"\b(np|scipy)\b", peer) and "paddle" not in peer else Paddle
 
 
 def run(call, tensors, dtype):
-    import paddle
-
+    """One call: the results, and the gradients of a sum with fixed weights by every floating-point tensor."""
+    lib = library(call["peer"])(dtype)
     leaves = []
 
     def value(v):
@@ -65,52 +202,51 @@ def run(call, tensors, dtype):
         if isinstance(v, dict) and "tensor" in v:
             a = tensors[str(v["tensor"])]
             floating = np.issubdtype(a.dtype, np.floating)
-            t = paddle.to_tensor(a.astype(dtype) if floating else a)
-            if floating:
-                t.stop_gradient = False
-                leaves.append(t)
+            t = lib.tensor(a.astype(dtype) if floating else a, floating)
+            leaves.extend([t] if floating else [])
             return t
         if isinstance(v, dict) and "float" in v:
             return float(v["float"])
         if isinstance(v, dict) and "dtype" in v:
-            return v["dtype"]
+            return lib.dtype(v["dtype"])
         return v
 
     args = [value(v) for v in call["args"]]
     named = {k: value(v) for k, v in call["named"].items()}
-    paddle.seed(0)
-    function = find(call)
+    names = {**lib.names, "np": np, "at": at, "op": call["op"]}
+    function = eval(call["peer"], names) if call["peer"] else lib.find(call)
     try:
         out = function(*args, **named)
     except Exception:
         # Many of Paddle's functions take no plain number where ours do; give it as a 0-d tensor.
-        wrap = lambda v: paddle.to_tensor(v, dtype=dtype) if isinstance(v, float) else v
+        wrap = lambda v: lib.tensor(np.array(v, dtype)) if isinstance(v, float) else v
         out = function(*[wrap(v) for v in args], **{k: wrap(v) for k, v in named.items()})
     outs = list(out) if isinstance(out, (list, tuple)) else [out]
-    outs = [o if isinstance(o, paddle.Tensor) else paddle.to_tensor(o) for o in outs if o is not None]
+    outs = [o if hasattr(o, "shape") else lib.tensor(o) for o in outs if o is not None]
+    if call["up_to_sign"]:
+        outs = [abs(o) for o in outs]
     grads = []
-    diff = [o for o in outs if not o.stop_gradient and "float" in str(o.dtype)]
-    if call["grad"] and diff and leaves:
+    diff = [o for o in outs if lib.differentiable(o)]
+    if call["gradients"] and diff and leaves:
+        sizes = [int(np.prod(o.shape)) for o in diff]
+        weights = [lib.tensor(np.sin(np.arange(n) + 1).reshape(o.shape).astype(dtype)) for n, o in zip(sizes, diff)]
         try:
-            weights = [
-                paddle.to_tensor(np.sin(np.arange(o.size, dtype="float64") + 1).reshape(o.shape)).astype(o.dtype)
-                for o in diff
-            ]
-            grads = paddle.grad(diff, leaves, grad_outputs=weights, allow_unused=True)
+            grads = lib.grad(diff, leaves, weights)
         except Exception:
-            grads = []  # Paddle lacks some gradients; the numeric check covers ours
-    return outs, grads
+            grads = []  # some of Paddle's are missing; the test asks for another peer then
+    arrays = lambda ts: [None if t is None else np.array(lib.array(t), "float32", order="C") for t in ts]
+    return arrays(outs), arrays(grads), lib
 
 
 def answer(calls, tensors):
-    """What Paddle answers to some calls: tensors by key, the dtype of each call, and who got no answer."""
+    """What a peer answers to some calls: tensors by key, the dtype of each call, and who got no answer."""
     golden, notes, bad = {}, {}, []
     for call in calls:
         key = f"{call['op']}/{call['sample']}"
         error = None
         for dtype in ("float64", "float32"):
             try:
-                outs, grads = run(call, tensors, dtype)
+                outs, grads, lib = run(call, tensors, dtype)
                 break
             except Exception as e:
                 error = error or e
@@ -118,26 +254,26 @@ def answer(calls, tensors):
             text = str(error).strip().splitlines() or [""]
             bad.append(f"{key}: {type(error).__name__}: {text[-1][:160]}")
             continue
-        notes[key] = dtype
-        for i, o in enumerate(outs):
-            golden[f"{key}/out{i}"] = np.array(o.detach().numpy(), "float32", order="C")
-        for i, g in enumerate(grads):
-            if g is not None:
-                golden[f"{key}/grad{i}"] = np.array(g.numpy(), "float32", order="C")
+        if call["values"]:
+            notes[key] = f"{dtype} values" if isinstance(lib, Numpy) else dtype
+            golden.update({f"{key}/out{i}": a for i, a in enumerate(outs)})
+        golden.update({f"{key}/grad{i}": a for i, a in enumerate(grads) if a is not None})
     return golden, notes, bad
 
 
 def record(only):
-    """Asks op by op, each in a process of its own: some of Paddle's kernels write past their buffers."""
-    import paddle  # noqa: F401  (loaded once, before the forks)
-
+    """Asks library by library and op by op in processes of their own: some of Paddle's kernels write past their buffers."""
     calls, tensors = load_samples()
     golden, notes, bad = {}, {}, []
     context = multiprocessing.get_context("fork")
-    for op in sorted({call["op"] for call in calls}):
-        if only and op not in only:
-            continue
-        mine = [call for call in calls if call["op"] == op]
+    groups = {}
+    for call in calls:
+        if not only or call["op"] in only:
+            peer = library(call["peer"])
+            groups.setdefault((peer is Paddle, peer.__name__, call["op"] if peer is Paddle else ""), []).append(call)
+    for (is_paddle, peer, op), mine in sorted(groups.items()):
+        if is_paddle:
+            import paddle  # noqa: F401  (loaded once, before its forks and after those of the others)
         receive, send = context.Pipe(False)
         child = context.Process(target=lambda: send.send(answer(mine, tensors)))
         child.start()
@@ -148,7 +284,7 @@ def record(only):
             notes.update(n)
             bad += b
         except EOFError:
-            bad.append(f"{op}: Paddle crashed")
+            bad.append(f"{op}: {peer} crashed")
         child.join()
     return golden, notes, bad
 

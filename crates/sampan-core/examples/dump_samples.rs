@@ -20,6 +20,11 @@ fn dtype(d: DType) -> Dtype {
     }
 }
 
+/// As a word: JSON has no infinities.
+fn float(f: f64) -> Json {
+    json!({ "float": f.to_string() })
+}
+
 fn to_json(v: &Value, tensors: &mut Vec<Tensor>) -> Json {
     let mut tensor = |t: &Tensor| {
         tensors.push(t.clone());
@@ -29,11 +34,11 @@ fn to_json(v: &Value, tensors: &mut Vec<Tensor>) -> Json {
         Value::None => Json::Null,
         Value::Bool(b) => json!(b),
         Value::Int(i) => json!(i),
-        Value::Float(f) => json!({ "float": f.to_string() }),
+        Value::Float(f) => float(*f),
         Value::Str(s) => json!(&**s),
         Value::DType(d) => json!({ "dtype": d.name() }),
         Value::Ints(v) => json!(v.as_slice()),
-        Value::Floats(v) => json!(v),
+        Value::Floats(v) => v.iter().map(|&f| float(f)).collect(),
         Value::Tensor(t) => tensor(t),
         Value::Tensors(ts) => ts.iter().map(tensor).collect(),
         Value::List(vs) => vs.iter().map(|v| to_json(v, tensors)).collect(),
@@ -46,20 +51,21 @@ fn main() {
     let mut tensors = Vec::new();
     let mut calls = Vec::new();
     for op in op::all() {
-        if op.peer.is_some_and(|p| p.starts_with("none:")) {
-            continue;
-        }
         for (i, s) in op.samples.map(|f| f()).unwrap_or_default().iter().enumerate() {
-            if s.no_peer.is_some() {
-                continue;
-            }
+            let Some(values) = s.peer_of(op) else { continue };
+            let gradients = s.grad_peer_of(op);
             let args: Vec<Json> = s.positional.iter().map(|v| to_json(v, &mut tensors)).collect();
             let named: BTreeMap<&str, Json> = s.named.iter().map(|(n, v)| (*n, to_json(v, &mut tensors))).collect();
-            let names: Vec<&str> = op.params.iter().map(|p| p.name).collect();
-            calls.push(json!({
-                "op": op.name, "module": op.module, "peer": op.peer, "sample": i, "args": args, "named": named,
-                "params": names, "grad": !op.non_diff,
-            }));
+            let mut ask = |peer: &str, values: bool, gradients: bool| {
+                calls.push(json!({
+                    "op": op.name, "module": op.module, "peer": peer, "sample": i, "args": args, "named": named,
+                    "values": values, "gradients": gradients, "up_to_sign": s.up_to_sign,
+                }));
+            };
+            ask(values, true, gradients == Some(values));
+            if let Some(other) = gradients.filter(|g| *g != values) {
+                ask(other, false, true);
+            }
         }
     }
     let bytes: Vec<Vec<u8>> = tensors.iter().map(Tensor::to_bytes).collect();

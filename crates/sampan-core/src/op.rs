@@ -41,7 +41,8 @@ pub struct OpDef {
     pub amp: Amp,
     /// The ONNX operator it maps to one to one.
     pub onnx: Option<&'static str>,
-    /// What to compare with where Paddle has no such name; `none: reason` where nothing is.
+    /// Who answers the samples in the comparison where it is not Paddle's function of this name: a Python expression (see
+    /// `scripts/golden.py`); `none: reason` where nobody does.
     pub peer: Option<&'static str>,
     /// Relative error against the peer in float32 where the usual 1e-5 is too strict.
     pub tol: Option<f64>,

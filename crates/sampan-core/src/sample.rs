@@ -12,32 +12,53 @@ pub struct Sample {
     pub positional: Vec<Value>,
     /// Named arguments.
     pub named: Vec<(&'static str, Value)>,
-    /// Leave the gradient checks out, with the reason (a kink at the sample, an integer argument …).
+    /// Leave the numeric gradient checks out, with the reason (a kink at the sample, a gradient scaled on purpose …).
     pub no_grad: Option<&'static str>,
-    /// Leave the comparison with the peer out, with the reason.
-    pub no_peer: Option<&'static str>,
-    /// Leave the gradients out of the comparison with the peer, with the reason.
-    pub no_peer_grad: Option<&'static str>,
+    /// Who answers this call in the comparison, in place of the op's peer (see `OpDef::peer`).
+    pub peer: Option<&'static str>,
+    /// Who gives the gradients, where the peer lacks them or has others.
+    pub grad_peer: Option<&'static str>,
+    /// The signs of the results are free: the comparison is of absolute values.
+    pub up_to_sign: bool,
     /// The first argument is a symmetric matrix and stays so in the gradient checks.
     pub symmetric: bool,
 }
 
 impl Sample {
-    /// Skips gradient checks for this sample only.
+    /// Skips numeric gradient checks for this sample only.
     pub fn no_grad(mut self, reason: &'static str) -> Sample {
         self.no_grad = Some(reason);
         self
     }
 
-    /// Skips the comparison with the peer for this sample only.
-    pub fn no_peer(mut self, reason: &'static str) -> Sample {
-        self.no_peer = Some(reason);
+    /// Names another peer for this sample only, as `peer` of `#[op]` does for all: an expression, or `none: reason`.
+    pub fn peer(mut self, peer: &'static str) -> Sample {
+        self.peer = Some(peer);
         self
     }
 
-    /// Skips the comparison of gradients with the peer for this sample only.
-    pub fn no_peer_grad(mut self, reason: &'static str) -> Sample {
-        self.no_peer_grad = Some(reason);
+    /// Names another peer for the gradients of this sample only, while the peer answers for the values.
+    pub fn grad_peer(mut self, peer: &'static str) -> Sample {
+        self.grad_peer = Some(peer);
+        self
+    }
+
+    /// Who answers this call in the comparison: an expression, empty for Paddle's function of the op's name. `None` where
+    /// nobody does.
+    pub fn peer_of(&self, op: &OpDef) -> Option<&'static str> {
+        let peer = self.peer.or(op.peer).unwrap_or("");
+        (!peer.starts_with("none:")).then_some(peer)
+    }
+
+    /// Who gives the gradients of this call.
+    pub fn grad_peer_of(&self, op: &OpDef) -> Option<&'static str> {
+        let peer = self.grad_peer.or(self.peer).or(op.peer).unwrap_or("");
+        (!op.non_diff && !peer.starts_with("none:")).then_some(peer)
+    }
+
+    /// Says that the signs of the results are free, as those of eigenvectors are.
+    pub fn up_to_sign(mut self) -> Sample {
+        self.up_to_sign = true;
         self
     }
 
@@ -61,8 +82,9 @@ macro_rules! sample {
             positional: vec![$($crate::Value::from($arg)),*],
             named: vec![$($((stringify!($name), $crate::Value::from($value))),*)?],
             no_grad: None,
-            no_peer: None,
-            no_peer_grad: None,
+            peer: None,
+            grad_peer: None,
+            up_to_sign: false,
             symmetric: false,
         }
     };

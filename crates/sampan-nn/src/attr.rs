@@ -3,7 +3,7 @@
 use crate::init::Initializer;
 use crate::regularizer::Regularizer;
 use sampan_core::value::Arg;
-use sampan_core::{Object, Value};
+use sampan_core::{Object, Result, Value, ensure};
 use std::sync::Arc;
 
 /// Name, initial values and training settings of a parameter. `ParamAttr::from(false)` means: no such parameter.
@@ -115,6 +115,62 @@ impl<'a> Arg<'a> for ParamAttr {
                 o.downcast::<ParamAttr>().cloned().or_else(|| o.downcast().map(from_initializer))
             }
             _ => None,
+        }
+    }
+}
+
+/// What is said about the parameters of several parts of a layer: one thing for all, or one for each.
+#[derive(Clone)]
+pub enum ParamAttrs {
+    /// For all parts; a name gets the number of the part.
+    One(ParamAttr),
+    /// For each part.
+    Each(Vec<ParamAttr>),
+}
+
+impl ParamAttrs {
+    /// One for each of `n` parts.
+    pub(crate) fn split(&self, n: usize) -> Result<Vec<ParamAttr>> {
+        match self {
+            ParamAttrs::One(attr) => Ok((0..n)
+                .map(|i| match &attr.name {
+                    Some(name) => attr.clone().name(format!("{name}_{i}")),
+                    None => attr.clone(),
+                })
+                .collect()),
+            ParamAttrs::Each(attrs) => {
+                ensure!(attrs.len() == n, "a list of attributes must have {n} entries, got {}", attrs.len());
+                Ok(attrs.clone())
+            }
+        }
+    }
+}
+
+impl<A: Into<ParamAttr>> From<A> for ParamAttrs {
+    fn from(attr: A) -> ParamAttrs {
+        ParamAttrs::One(attr.into())
+    }
+}
+impl From<Vec<ParamAttr>> for ParamAttrs {
+    fn from(attrs: Vec<ParamAttr>) -> ParamAttrs {
+        ParamAttrs::Each(attrs)
+    }
+}
+impl From<ParamAttrs> for Value {
+    fn from(attrs: ParamAttrs) -> Value {
+        match attrs {
+            ParamAttrs::One(attr) => attr.into(),
+            ParamAttrs::Each(attrs) => Value::List(attrs.into_iter().map(Value::from).collect()),
+        }
+    }
+}
+
+impl<'a> Arg<'a> for ParamAttrs {
+    const EXPECTED: &'static str = "a ParamAttr, an initializer, a name, False for no parameter, or a list of these";
+    fn read(v: &'a Value) -> Option<Self> {
+        match v {
+            Value::List(list) => list.iter().map(ParamAttr::read).collect::<Option<_>>().map(ParamAttrs::Each),
+            one => ParamAttr::read(one).map(ParamAttrs::One),
         }
     }
 }

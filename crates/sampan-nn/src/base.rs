@@ -1,9 +1,9 @@
 //! What every built-in layer has: a name, a mode and hooks. A layer of your own has them if it has a field of this type.
 
 use crate::init::{self, Initializer};
-use crate::{ParamAttr, Parameter, unique_name};
+use crate::{Buffer, ParamAttr, Parameter, unique_name};
 use sampan_core::promote::default_dtype;
-use sampan_core::{Error, Result, Tensor};
+use sampan_core::{DType, Error, Result, Tensor, Value, bail};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -21,6 +21,8 @@ struct Hooks {
 /// The name, mode and hooks of a layer.
 pub struct Base {
     name: String,
+    /// The type of the parameters, where it is not the default one.
+    dtype: Option<DType>,
     training: AtomicBool,
     /// Number of hooks, to pass by the lock where there are none.
     count: AtomicUsize,
@@ -34,12 +36,46 @@ impl Base {
     pub fn new(prefix: &str) -> Base {
         Base {
             name: unique_name::generate(prefix),
+            dtype: None,
             training: AtomicBool::new(true),
             count: AtomicUsize::new(0),
             hooks: Arc::default(),
             weights: AtomicUsize::new(0),
             biases: AtomicUsize::new(0),
         }
+    }
+
+    /// A base named after a class, as Paddle does it: `MaxPool2D` gives `max_pool2d_0`.
+    pub fn of(class: &str) -> Base {
+        let letters: Vec<char> = class.chars().collect();
+        let mut prefix = String::new();
+        for (i, c) in letters.iter().enumerate() {
+            let starts_word = c.is_uppercase()
+                && i > 0
+                && (letters[i - 1].is_lowercase() || letters.get(i + 1).is_some_and(|n| n.is_lowercase()));
+            if starts_word {
+                prefix.push('_');
+            }
+            prefix.extend(c.to_lowercase());
+        }
+        Base::new(&prefix)
+    }
+
+    /// Makes parameters of this type instead of the default one. `device` is where they are to be: only the processor is
+    /// known.
+    pub fn placed(mut self, device: &Value, dtype: Option<DType>) -> Result<Base> {
+        match device {
+            Value::None => {}
+            Value::Str(name) if &**name == "cpu" => {}
+            other => bail!("device must be None or \"cpu\", got {other:?}"),
+        }
+        self.dtype = dtype;
+        Ok(self)
+    }
+
+    /// The type of the parameters.
+    pub fn dtype(&self) -> DType {
+        self.dtype.unwrap_or_else(default_dtype)
     }
 
     /// The layer's name in the process, `linear_0`.
@@ -69,18 +105,29 @@ impl Base {
         if !attr.is_wanted() {
             return Ok(None);
         }
-        let (count, letter) = if is_bias { (&self.biases, 'b') } else { (&self.weights, 'w') };
-        let number = count.fetch_add(1, Ordering::Relaxed);
         let attr = match &attr.name {
             Some(_) => attr.clone(),
-            None => attr.clone().name(format!("{}.{letter}_{number}", self.name)),
+            None => attr.clone().name(self.member_name(is_bias)),
         };
         let values = match (&attr.initializer, init::global(is_bias)) {
-            (Some(own), _) => own.init(shape, default_dtype())?,
-            (None, Some(global)) => global.init(shape, default_dtype())?,
-            (None, None) => default.init(shape, default_dtype())?,
+            (Some(own), _) => own.init(shape, self.dtype())?,
+            (None, Some(global)) => global.init(shape, self.dtype())?,
+            (None, None) => default.init(shape, self.dtype())?,
         };
         Ok(Some(Parameter::with_attr(values, &attr)))
+    }
+
+    /// The next name of a parameter: `linear_0.w_0`.
+    fn member_name(&self, is_bias: bool) -> String {
+        let (count, letter) = if is_bias { (&self.biases, 'b') } else { (&self.weights, 'w') };
+        format!("{}.{letter}_{}", self.name, count.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Makes a buffer of values that are kept but not trained.
+    pub fn buffer(&self, values: Tensor, name: Option<&str>) -> Result<Buffer> {
+        let values = values.try_cast(self.dtype())?;
+        values.set_name(name.map_or_else(|| self.member_name(false), str::to_string));
+        Ok(Buffer::new(values))
     }
 
     /// Makes a weight, which there must be.

@@ -3,7 +3,7 @@
 use crate::members::LayerId;
 use crate::{Base, LayerRef, Members, Path, Visitor};
 use sampan_core::{Error, Object, Result, Tensor};
-use std::any::TypeId;
+use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 ///
 /// Implement [`forward`](Layer::forward); use a layer through [`call`](Layer::call) or [`Apply::apply`], which run its
 /// hooks and add to an error where in the network it arose.
-pub trait Layer: Members + Send + Sync + 'static {
+pub trait Layer: Members + Any + Send + Sync {
     /// Computes the output of one input.
     fn forward(&self, x: &Tensor) -> Result<Tensor>;
 
@@ -35,24 +35,34 @@ pub trait Layer: Members + Send + Sync + 'static {
 
     /// `forward_all` with all that belongs around it.
     fn call_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
-        let name = short_name::<Self>();
-        within(self, name, || {
-            let id = id_of(self);
-            let observers = OBSERVERS.with_borrow(Clone::clone);
-            observers.iter().for_each(|o| o.enter(id, name));
-            let outputs = match self.base().filter(|b| b.has_hooks()) {
-                Some(base) => base.around(inputs, |inputs| self.forward_all(inputs))?,
-                None => self.forward_all(inputs)?,
-            };
-            observers.iter().for_each(|o| o.exit(id, name, inputs, &outputs));
-            Ok(outputs)
-        })
+        call_with(self, inputs, |inputs| self.forward_all(inputs))
     }
 
     /// Settings worth a line in a summary: `3, 16, kernel_size=[3, 3]`.
     fn extra_repr(&self) -> String {
         String::new()
     }
+}
+
+/// Runs `forward`, which may know more than the inputs, with all that belongs around a layer's: hooks, observers and the
+/// path in an error.
+pub(crate) fn call_with<L: Layer + ?Sized>(
+    layer: &L,
+    inputs: &[Tensor],
+    forward: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
+) -> Result<Vec<Tensor>> {
+    let name = short_name::<L>();
+    within(layer, name, || {
+        let id = id_of(layer);
+        let observers = OBSERVERS.with_borrow(Clone::clone);
+        observers.iter().for_each(|o| o.enter(id, name));
+        let outputs = match layer.base().filter(|b| b.has_hooks()) {
+            Some(base) => base.around(inputs, forward)?,
+            None => forward(inputs)?,
+        };
+        observers.iter().for_each(|o| o.exit(id, name, inputs, &outputs));
+        Ok(outputs)
+    })
 }
 
 /// The last word of a type's path.

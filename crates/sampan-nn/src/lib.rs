@@ -37,9 +37,11 @@ mod members;
 pub mod optim;
 mod parameter;
 pub mod regularizer;
+mod shared;
 pub mod unique_name;
+pub mod utils;
 
-pub use attr::ParamAttr;
+pub use attr::{ParamAttr, ParamAttrs};
 pub use base::{Base, LayerHook};
 pub use layer::{Apply, Layer, Observer, observe};
 pub use layers::*;
@@ -47,3 +49,4 @@ pub use members::{Buffer, LayerId, LayerRef, Members, Path, StateReport, Visitor
 pub use optim::{Adam, Momentum, Optimizer, Sgd};
 pub use parameter::{Form, Parameter, Settings};
 pub use sampan_macros::Layer;
+pub use shared::{LayerOf, SharedLayer};

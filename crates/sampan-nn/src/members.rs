@@ -4,7 +4,8 @@ use crate::{Base, Parameter};
 use sampan_core::{DType, Error, Result, Tensor, Value};
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// The way from the outermost layer to a member: `encoder.0.weight`.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
@@ -53,16 +54,18 @@ pub trait Visitor {
     fn layer(&mut self, _path: &Path, _layer: LayerRef) {}
     /// A parameter.
     fn parameter(&mut self, _path: &Path, _p: &Parameter) {}
+    /// A parameter whose value is computed from others, which follow.
+    fn computed(&mut self, _path: &Path, _p: &Parameter) {}
     /// A tensor that is kept but not trained.
     fn buffer(&mut self, _path: &Path, _b: &Buffer) {}
     /// The base of a built-in layer: its name, mode and hooks.
     fn base(&mut self, _path: &Path, _base: &Base) {}
 }
 
-/// A tensor that a layer keeps and does not train, such as a running mean.
+/// A tensor that a layer keeps and does not train, such as a running mean. A clone is the same buffer.
 #[derive(Clone)]
 pub struct Buffer {
-    tensor: Tensor,
+    tensor: Arc<RwLock<Tensor>>,
     /// Is it part of the state that is saved?
     pub persistable: bool,
 }
@@ -71,7 +74,7 @@ impl Buffer {
     /// A buffer that is saved with the layer.
     pub fn new(tensor: Tensor) -> Buffer {
         tensor.set_stop_gradient(true);
-        Buffer { tensor, persistable: true }
+        Buffer { tensor: Arc::new(RwLock::new(tensor)), persistable: true }
     }
 
     /// A buffer that is not saved.
@@ -80,15 +83,14 @@ impl Buffer {
     }
 
     /// The tensor.
-    pub fn tensor(&self) -> &Tensor {
-        &self.tensor
+    pub fn tensor(&self) -> Tensor {
+        self.tensor.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
-}
 
-impl std::ops::Deref for Buffer {
-    type Target = Tensor;
-    fn deref(&self) -> &Tensor {
-        &self.tensor
+    /// Puts another tensor in its place.
+    pub fn replace(&self, tensor: Tensor) {
+        tensor.set_stop_gradient(true);
+        *self.tensor.write().unwrap_or_else(PoisonError::into_inner) = tensor;
     }
 }
 
@@ -157,7 +159,7 @@ pub trait Members {
             }
             fn buffer(&mut self, path: &Path, b: &Buffer) {
                 if b.persistable {
-                    self.0.insert(path.as_str().into(), b.tensor().clone());
+                    self.0.insert(path.as_str().into(), b.tensor());
                 }
             }
         }
@@ -253,17 +255,24 @@ pub trait Members {
     /// Casts every float parameter and buffer, as Paddle's `to(dtype=…)` does.
     fn to_dtype(&self, dtype: DType) -> Result<()> {
         struct Cast(DType, Result<()>);
-        impl Visitor for Cast {
-            fn parameter(&mut self, _: &Path, p: &Parameter) {
-                let t = p.tensor();
+        impl Cast {
+            fn one(&mut self, t: &Tensor, replace: impl FnOnce(Tensor)) {
                 if t.dtype().is_float() && t.dtype() != self.0 && self.1.is_ok() {
                     self.1 = t.detach().try_cast(self.0).map(|cast| {
                         cast.set_stop_gradient(t.stop_gradient());
                         cast.set_persistable(true);
                         cast.set_name(t.name());
-                        p.replace(cast);
+                        replace(cast);
                     });
                 }
+            }
+        }
+        impl Visitor for Cast {
+            fn parameter(&mut self, _: &Path, p: &Parameter) {
+                self.one(&p.tensor(), |cast| p.replace(cast));
+            }
+            fn buffer(&mut self, _: &Path, b: &Buffer) {
+                self.one(&b.tensor(), |cast| b.replace(cast));
             }
         }
         let mut cast = Cast(dtype, Ok(()));
@@ -316,7 +325,10 @@ impl Members for Parameter {
     fn visit(&self, path: &Path, visitor: &mut dyn Visitor) {
         match self.form() {
             None => visitor.parameter(path, self),
-            Some(form) => form.visit(path, visitor),
+            Some(form) => {
+                visitor.computed(path, self);
+                form.visit(path, visitor);
+            }
         }
     }
 }
@@ -364,4 +376,4 @@ held!(Box, Arc);
 macro_rules! no_members {
     ($($t:ty),*) => {$( impl Members for $t { fn visit(&self, _: &Path, _: &mut dyn Visitor) {} } )*};
 }
-no_members!(bool, i32, i64, u32, u64, usize, f32, f64, String, &'static str, Value, DType);
+no_members!(bool, i32, i64, u32, u64, usize, f32, f64, String, &'static str, Value, DType, AtomicBool);

@@ -3,6 +3,7 @@
 use crate::regularizer::Regularizer;
 use crate::{ParamAttr, Path, Visitor};
 use sampan_core::{DType, Result, Tensor};
+use std::any::Any;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// A tensor that is trained: `stop_gradient` is false and a checkpoint keeps it. A clone is the same parameter, which is
@@ -29,7 +30,7 @@ pub struct Settings {
 }
 
 /// A value that is computed from other members before each use: `weight = g * v / |v|`.
-pub trait Form: Send + Sync {
+pub trait Form: Any + Send + Sync {
     /// The value now.
     fn value(&self) -> Result<Tensor>;
     /// Shows the members the value is made of; `path` is the parameter's own.

@@ -32,7 +32,16 @@ fn smooth(
 /// let x = Tensor::new([0.0f32]);
 /// assert_eq!(x.activation_grad(&Tensor::new([4.0f32]), "silu", [0.0, 0.0]).to_vec::<f32>(), [2.0]);
 /// ```
-#[op(module = "nn.functional", samples = activation_grad_samples, peer = "none: internal gradient of activations")]
+#[op(
+    module = "nn.functional",
+    samples = activation_grad_samples,
+    peer = "lambda x, g, kind, p: torch_pull({ \
+            'gelu_tanh': lambda x: F.gelu(x, approximate='tanh'), \
+            'softplus': lambda x: F.softplus(x, *p), \
+            'elu': lambda x: F.elu(x, p[0]) * p[1], \
+            'celu': lambda x: F.celu(x, p[0]), \
+            'log_sigmoid': F.logsigmoid}.get(kind) or getattr(torch.nn.functional, kind), x, g)"
+)]
 fn activation_grad(cx: &Cx, x: &Tensor, grad: &Tensor, kind: &str, params: &[f64]) -> Result<Tensor> {
     let &[a, b] = params else { bail!("needs two parameters, got {}", params.len()) };
     ensure!(x.shape() == grad.shape(), "x and grad must have one shape");

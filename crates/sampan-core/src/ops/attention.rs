@@ -183,7 +183,15 @@ impl Form {
 /// let (out, lse) = x.attention(&x, &x, None, 1.0, false);
 /// assert_eq!((out.to_f64(), lse.to_f64()), (2.0, 4.0));
 /// ```
-#[op(module = "nn.functional", samples = kernel_samples, peer = "none: internal form", reference = attention_composite)]
+#[op(
+    module = "nn.functional",
+    samples = kernel_samples,
+    peer = "lambda q, k, v, mask, scale, causal: ( \
+            y := F.scaled_dot_product_attention(*[t.transpose(1, 2) for t in (q, k, v)], mask, 0, causal, scale=scale, \
+                enable_gqa=True), \
+            (y.transpose(1, 2), torch.logsumexp(torch_scores(q, k, mask, scale, causal), -1)))[-1]",
+    reference = attention_composite
+)]
 fn attention(
     cx: &Cx,
     query: &Tensor,
@@ -262,7 +270,18 @@ fn attention_composite(
 /// let (dq, _, dv) = x.attention_backward(&x, &x, None, &lse, &Tensor::new([[[[1.0f32]]]]), &delta, 1.0, false);
 /// assert_eq!((dq.to_f64(), dv.to_f64()), (0.0, 1.0));
 /// ```
-#[op(module = "nn.functional", samples = backward_samples, peer = "none: internal gradient")]
+#[op(
+    module = "nn.functional",
+    samples = backward_samples,
+    peer = "lambda q, k, v, mask, lse, g, delta, scale, causal: ( \
+            n := k.shape[2], \
+            p := torch.exp(torch_scores(q, k, mask, scale, causal) - lse[..., None]), \
+            dp := torch_scores(g, v, None, 1, False), \
+            ds := p * (dp - delta[..., None]) * scale, \
+            to_keys := lambda a, b: torch.einsum('bhqk,bqhd->bkhd', a, b).unflatten(2, (n, -1)).sum(3), \
+            keys := k.repeat_interleave(q.shape[2] // n, 2), \
+            (torch.einsum('bhqk,bkhd->bqhd', ds, keys), to_keys(ds, q), to_keys(p, g)))[-1]"
+)]
 fn attention_backward(
     cx: &Cx,
     query: &Tensor,

@@ -121,7 +121,7 @@ fn check_bias(bias: Option<&Tensor>, channels: usize) -> Result<()> {
 /// let (x, w) = (Tensor::new([[[1.0f32, 2.0, 3.0]]]), Tensor::new([[[1.0f32, -1.0]]]));
 /// assert_eq!(x.conv_forward(&w, None, 1, 0, 1, 1, 2).to_vec::<f32>(), [-1.0, -1.0]);
 /// ```
-#[op(module = "nn.functional", samples = forward_samples, peer = "none: internal form of conv")]
+#[op(module = "nn.functional", samples = forward_samples, peer = "torch_conv")]
 fn conv_forward(
     cx: &Cx,
     x: &Tensor,
@@ -169,7 +169,14 @@ fn conv_forward(
 /// let (y, w) = (Tensor::new([[[1.0f32, 2.0]]]), Tensor::new([[[1.0f32, -1.0]]]));
 /// assert_eq!(y.conv_backward_data(&w, None, 1, 0, 1, 1, 3).to_vec::<f32>(), [1.0, 1.0, -2.0]);
 /// ```
-#[op(module = "nn.functional", samples = data_samples, peer = "none: internal form of conv_transpose")]
+#[op(
+    module = "nn.functional",
+    samples = data_samples,
+    peer = "lambda y, w, b, s, p, d, g, n: torch_pull( \
+            lambda x: torch_conv(x, w, None, s, p, d, g, y.shape[2:]), \
+            torch.zeros(len(y), w.shape[1] * g, *np.atleast_1d(n)), \
+            y) + (0 if b is None else b.reshape(-1, *[1] * (y.ndim - 2)))"
+)]
 fn conv_backward_data(
     cx: &Cx,
     y: &Tensor,
@@ -220,7 +227,13 @@ fn conv_backward_data(
 /// let (y, x) = (Tensor::new([[[1.0f32, 1.0]]]), Tensor::new([[[1.0f32, 2.0, 3.0]]]));
 /// assert_eq!(y.conv_backward_weight(&x, 1, 0, 1, 1, 2).to_vec::<f32>(), [3.0, 5.0]);
 /// ```
-#[op(module = "nn.functional", samples = weight_samples, peer = "none: internal gradient of conv")]
+#[op(
+    module = "nn.functional",
+    samples = weight_samples,
+    peer = "lambda y, x, s, p, d, g, n: torch_pull( \
+            lambda w: torch_conv(x, w, None, s, p, d, g, y.shape[2:]), \
+            torch.zeros(y.shape[1], x.shape[1] // g, *np.atleast_1d(n)), y)"
+)]
 fn conv_backward_weight(
     cx: &Cx,
     y: &Tensor,
@@ -569,7 +582,7 @@ fn conv2d_transpose_samples() -> Vec<Sample> {
         sample![randn([1, 3, 2, 2]), randn([2, 1, 2, 2]); stride = 2, padding = "SAME", data_format = "NHWC"],
         sample![randn([1, 1, 3, 2]), randn([1, 2, 2, 2]); stride = [3, 2], dilation = [1, 2], output_size = [10, 6]],
         sample![randn([1, 1, 3, 2]), randn([1, 2, 2, 2]); stride = [3, 2], output_padding = [2, 1]],
-        sample![randn([0, 1, 3, 2]), randn([1, 2, 2, 2]), randn([2])].no_peer("Paddle fails on empty batches"),
+        sample![randn([0, 1, 3, 2]), randn([1, 2, 2, 2]), randn([2])].peer("torch.nn.functional.conv_transpose2d"),
     ]
 }
 fn conv3d_transpose_samples() -> Vec<Sample> {

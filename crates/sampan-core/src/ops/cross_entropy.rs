@@ -1,6 +1,6 @@
 //! Cross entropy and what it is made of: rows of logits with class labels.
 
-use super::loss::{PARTIAL, Reduction};
+use super::loss::Reduction;
 use super::prelude::*;
 use sampan_kernels::softmax as kernel;
 
@@ -31,7 +31,12 @@ fn check_rows(x: &Tensor, labels: &Tensor) -> Result<(usize, usize)> {
 /// let x = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]);
 /// assert_eq!(x.pick(&Tensor::new([1i64, 0]), -100).to_vec::<f32>(), [2.0, 3.0]);
 /// ```
-#[op(module = "nn.functional", samples = pick_samples, peer = "none: internal part of the losses")]
+#[op(
+    module = "nn.functional",
+    samples = pick_samples,
+    peer = "lambda x, y, ignore: (k := y == ignore, \
+            torch.gather(x, 1, y.masked_fill(k, 0)[:, None])[:, 0].masked_fill(k, 0))[-1]"
+)]
 fn pick(cx: &Cx, x: &Tensor, labels: &Tensor, ignore_index: i64) -> Result<Tensor> {
     let (rows, classes) = check_rows(x, labels)?;
     let out = cx.out([rows], x.dtype())?;
@@ -59,7 +64,12 @@ fn pick(cx: &Cx, x: &Tensor, labels: &Tensor, ignore_index: i64) -> Result<Tenso
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([5.0f32]).unpick(&Tensor::new([1i64]), 3, -100).to_vec::<f32>(), [0.0, 5.0, 0.0]);
 /// ```
-#[op(module = "nn.functional", samples = unpick_samples, peer = "none: internal part of the losses")]
+#[op(
+    module = "nn.functional",
+    samples = unpick_samples,
+    peer = "lambda x, y, n, ignore: (k := y == ignore, \
+            torch.where(k, 0, x)[:, None] * F.one_hot(y.masked_fill(k, 0), n))[-1]"
+)]
 fn unpick(cx: &Cx, x: &Tensor, labels: &Tensor, classes: i64, ignore_index: i64) -> Result<Tensor> {
     ensure!(x.ndim() == 1 && x.shape() == labels.shape(), "x and labels must be vectors of one length");
     ensure!(classes >= 0, "the number of classes cannot be {classes}");
@@ -94,7 +104,8 @@ fn unpick(cx: &Cx, x: &Tensor, labels: &Tensor, classes: i64, ignore_index: i64)
     module = "nn.functional",
     samples = rows_samples,
     reference = cross_entropy_rows_composite,
-    peer = "none: internal part of cross_entropy",
+    peer = "lambda x, y, ignore: (F.cross_entropy(x, y.long(), ignore_index=ignore, reduction='none'), \
+            torch.logsumexp(x, 1))",
     amp = "black"
 )]
 fn cross_entropy_rows(cx: &Cx, x: &Tensor, labels: &Tensor, ignore_index: i64) -> Result<(Tensor, Tensor)> {
@@ -143,7 +154,9 @@ fn cross_entropy_rows_composite(x: &Tensor, labels: &Tensor, ignore_index: i64) 
     module = "nn.functional",
     samples = rows_grad_samples,
     reference = rows_grad_composite,
-    peer = "none: internal gradient of cross_entropy"
+    peer = "lambda x, y, lse, g, ignore, hot: ( \
+            g := torch.where(y == ignore, 0, g)[:, None], \
+            torch.exp(x - lse[:, None]) * g - F.one_hot(y, x.shape[1]) * g * hot)[-1]"
 )]
 fn cross_entropy_rows_grad(
     cx: &Cx,
@@ -380,16 +393,19 @@ fn rows_grad_samples() -> Vec<Sample> {
 }
 fn cross_entropy_samples() -> Vec<Sample> {
     let soft = || randn([3, 4]).softmax(-1);
-    let weighted = || sample![randn([3, 4]), soft(); soft_label = true, weight = positive([4]), reduction = "none"];
     vec![
         sample![randn([3, 4]), classes([3], 4)],
         sample![randn([3, 4]), classes([3, 1], 4); reduction = "none"],
         sample![randn([4, 3]), values([0i64, 1, 2, 1], [4]); weight = positive([3]), ignore_index = 1],
         sample![randn([4, 3]), values([0i64, 1, 2, 1], [4]); ignore_index = 1],
         sample![randn([2, 3, 2, 2]), classes([2, 2, 2], 3); axis = 1, reduction = "sum"],
-        sample![randn([3, 4]), soft(); soft_label = true],
-        weighted().no_grad(PARTIAL),
-        weighted().no_peer(PARTIAL),
+        sample![randn([3, 4]), soft(); soft_label = true]
+            .grad_peer("lambda x, y, soft_label: torch.nn.functional.cross_entropy(x, y)"),
+        // Paddle's gradient of the labels lacks a part.
+        sample![randn([3, 4]), soft(); soft_label = true, weight = positive([4]), reduction = "none"].grad_peer(
+            "lambda x, y, soft_label, weight, reduction: -(y * torch.log_softmax(x, -1)).sum(-1, True) * \
+                (y @ weight)[:, None]",
+        ),
         sample![randn([3, 4]), classes([3], 4); label_smoothing = 0.2],
         sample![positive([3, 4]), classes([3], 4); use_softmax = false],
         sample![randn([3, 4]), values([0i64, -100, 3], [3])],

@@ -63,7 +63,7 @@ fn check_values(log_probs: &Tensor, labels: &Tensor, frames: &Tensor, lengths: &
 /// let one = Tensor::new([1i64]);
 /// assert_eq!(p.ctc_nll(&Tensor::new([[1i64]]), &one, &one, 0).to_vec::<f32>(), [0.5]);
 /// ```
-#[op(module = "nn.functional", samples = nll_samples, reference = nll_composite, peer = "none: internal part of ctc_loss")]
+#[op(module = "nn.functional", samples = nll_samples, reference = nll_composite, peer = "torch_ctc")]
 fn ctc_nll(
     cx: &Cx,
     log_probs: &Tensor,
@@ -115,7 +115,7 @@ fn job<'a, T>(p: &Tensor, data: &'a [T], labels: &Tensor, batch: &'a Batch, blan
     module = "nn.functional",
     samples = nll_grad_samples,
     reference = nll_grad_composite,
-    peer = "none: internal gradient of ctc_loss"
+    peer = "lambda p, y, n, k, g, blank: torch_pull(lambda z: torch_ctc(z, y, n, k, blank), p, g)"
 )]
 fn ctc_nll_grad(
     cx: &Cx,

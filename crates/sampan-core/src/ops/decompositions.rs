@@ -104,7 +104,7 @@ fn tall_qr_gradient(q: &Tensor, r: &Tensor, dq: &Tensor, dr: &Tensor) -> Tensor 
 /// let (_, s, _) = Tensor::new([[0.0f32, 2.0], [3.0, 0.0]]).svd();
 /// assert_eq!(s.to_vec::<f32>(), [3.0, 2.0]);
 /// ```
-#[op(module = "linalg", samples = svd_samples, peer = "none: signs are free", amp = "black")]
+#[op(module = "linalg", samples = svd_samples, peer = "torch.linalg.svd", amp = "black")]
 fn svd(cx: &Cx, x: &Tensor, #[opt(false)] full_matrices: bool) -> Result<(Tensor, Tensor, Tensor)> {
     let (m, n) = check_matrix(x, "x")?;
     let k = m.min(n);
@@ -199,7 +199,7 @@ fn is_upper(uplo: &str) -> Result<bool> {
 /// let (w, _) = Tensor::new([[2.0f32, 0.0], [0.0, 1.0]]).eigh();
 /// assert_eq!(w.to_vec::<f32>(), [1.0, 2.0]);
 /// ```
-#[op(module = "linalg", samples = eigh_samples, peer = "none: signs are free", amp = "black", alias(UPLO = uplo))]
+#[op(module = "linalg", samples = eigh_samples, peer = "torch.linalg.eigh", amp = "black", alias(UPLO = uplo))]
 fn eigh(cx: &Cx, x: &Tensor, #[opt("L")] uplo: &str) -> Result<(Tensor, Tensor)> {
     let n = check_square(x, "x")?;
     let upper = is_upper(uplo)?;
@@ -216,7 +216,9 @@ fn eigh(cx: &Cx, x: &Tensor, #[opt("L")] uplo: &str) -> Result<(Tensor, Tensor)>
         let (w, v) = (g.output(0), g.output(1));
         let mut inner = diagonal_matrix(&g.grad_of(0));
         if g.has_grad(1) {
-            inner = &inner + v.transpose_last().matrix_product(&g.grad_of(1)) * inverse_gaps(w);
+            // Half of it belongs to each triangle: the gradient of a symmetric matrix is symmetric.
+            let turned = v.transpose_last().matrix_product(&g.grad_of(1)) * inverse_gaps(w) * 0.5;
+            inner = inner + &turned + turned.transpose_last();
         }
         Ok(v.matrix_product(&inner).matrix_product(&v.transpose_last()))
     })
@@ -253,7 +255,7 @@ fn eigvalsh(cx: &Cx, x: &Tensor, #[opt("L")] uplo: &str) -> Result<Tensor> {
 /// let (w, _) = Tensor::new([[2.0f32, 1.0], [0.0, 1.0]]).eig();
 /// assert_eq!(w.to_vec::<f32>(), [2.0, 1.0]);
 /// ```
-#[op(module = "linalg", samples = eig_samples, peer = "none: Paddle's are complex", amp = "black")]
+#[op(module = "linalg", samples = eig_samples, peer = "lambda x: [t.real for t in torch.linalg.eig(x)]", amp = "black")]
 fn eig(cx: &Cx, x: &Tensor) -> Result<(Tensor, Tensor)> {
     let n = check_square(x, "x")?;
     let w = cx.out(stack(batch_of(x), &[n]), x.dtype())?;
@@ -296,7 +298,7 @@ fn refuse_complex<T: Element>(im: &[T]) -> Result<()> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[2.0f32, 1.0], [0.0, 1.0]]).eigvals().to_vec::<f32>(), [2.0, 1.0]);
 /// ```
-#[op(module = "linalg", samples = eig_samples, peer = "none: Paddle's are complex", amp = "black")]
+#[op(module = "linalg", samples = eig_samples, peer = "lambda x: torch.linalg.eigvals(x).real", amp = "black")]
 fn eigvals(x: &Tensor) -> Result<Tensor> {
     Ok(x.try_eig()?.0)
 }
@@ -353,7 +355,8 @@ fn reflect(x: &Tensor, tau: &Tensor, i: usize, y: &Tensor) -> Result<Tensor> {
     module = "linalg",
     samples = ormqr_samples,
     amp = "black",
-    peer = "lambda x, tau, y, left=True, transpose=False: (lambda q: q @ y if left else y @ q)((lambda q: q.mT if transpose else q)(paddle.linalg.householder_product(paddle.concat([x, paddle.zeros_like(x[:, :1])], -1), tau)))"
+    // Paddle has it on GPUs only.
+    peer = "torch.ormqr"
 )]
 fn ormqr(
     x: &Tensor,
@@ -391,28 +394,30 @@ fn definites() -> Vec<Sample> {
     vec![
         sample![definite([3, 3])].symmetric(),
         sample![definite([2, 2, 2]); upper = true].symmetric(),
-        sample![definite([0, 2, 2])].no_peer("empty"),
+        sample![definite([0, 2, 2])].peer("torch.linalg.cholesky"),
     ]
 }
 
 fn qr_samples() -> Vec<Sample> {
+    let free = "none: the columns beside the thin Q are free";
     vec![
         sample![randn([3, 2])],
         sample![regular([2, 2, 2])],
         sample![randn([2, 3])],
-        sample![randn([3, 2]); mode = "r"],
+        sample![randn([3, 2]); mode = "r"].grad_peer("lambda x, mode: torch.linalg.qr(x)[1]"),
         sample![regular([3, 3]); mode = "complete"],
-        sample![randn([3, 2]); mode = "complete"].no_grad("the columns beside the thin Q are free"),
+        sample![randn([3, 2]); mode = "complete"].no_grad(free).grad_peer(free),
     ]
 }
 
 fn svd_samples() -> Vec<Sample> {
+    let free = "none: the columns beside the thin U are free";
     vec![
-        sample![randn([3, 2])],
-        sample![randn([2, 3])],
-        sample![regular([2, 2, 2])],
-        sample![regular([3, 3]); full_matrices = true],
-        sample![randn([3, 2]); full_matrices = true].no_grad("the columns beside the thin U are free"),
+        sample![randn([3, 2]); full_matrices = false].up_to_sign(),
+        sample![randn([2, 3]); full_matrices = false].up_to_sign(),
+        sample![regular([2, 2, 2])].up_to_sign(),
+        sample![regular([3, 3]); full_matrices = true].up_to_sign(),
+        sample![randn([3, 2]); full_matrices = true].up_to_sign().no_grad(free).grad_peer(free),
     ]
 }
 
@@ -422,17 +427,22 @@ pub(crate) fn rectangles() -> Vec<Sample> {
 
 fn eigh_samples() -> Vec<Sample> {
     vec![
-        sample![definite([3, 3])].symmetric(),
-        sample![definite([2, 2, 2]), "U"].symmetric().no_peer_grad("Paddle's lies in one triangle"),
+        sample![definite([3, 3])].symmetric().up_to_sign(),
+        // Paddle's gradient of eigvalsh lies in one triangle.
+        sample![definite([2, 2, 2]), "U"]
+            .symmetric()
+            .up_to_sign()
+            .peer("lambda x, uplo: getattr(torch.linalg, op)(x, uplo)"),
     ]
 }
 
 fn eig_samples() -> Vec<Sample> {
-    vec![sample![definite([3, 3])], sample![positive([2, 2])]]
+    vec![sample![definite([3, 3])].up_to_sign(), sample![positive([2, 2])].up_to_sign()]
 }
 
 fn reflections() -> Vec<Sample> {
-    vec![sample![randn([3, 2]), positive([2])], sample![randn([2, 3, 2]), positive([2, 1])]]
+    let with_grad = |s: Sample| s.grad_peer("torch.linalg.householder_product");
+    vec![with_grad(sample![randn([3, 2]), positive([2])]), with_grad(sample![randn([2, 3, 2]), positive([2, 1])])]
 }
 
 fn ormqr_samples() -> Vec<Sample> {

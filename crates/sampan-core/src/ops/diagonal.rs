@@ -316,7 +316,8 @@ fn diagonal_samples() -> Vec<Sample> {
     ]
 }
 fn diagonal_scatter_samples() -> Vec<Sample> {
-    vec![sample![randn([2, 3]), randn([2]), 1], sample![randn([2, 3, 2]), randn([3, 2]), 0, 0, 2]]
+    let all = vec![sample![randn([2, 3]), randn([2]), 1], sample![randn([2, 3, 2]), randn([3, 2]), 0, 0, 2]];
+    all.into_iter().map(|s| s.grad_peer("torch.diagonal_scatter")).collect()
 }
 fn diag_samples() -> Vec<Sample> {
     vec![
@@ -331,7 +332,8 @@ fn diagflat_samples() -> Vec<Sample> {
     vec![sample![randn([2, 2])], sample![randn([3]), -1]]
 }
 fn diag_embed_samples() -> Vec<Sample> {
-    vec![sample![randn([2, 3])], sample![randn([2, 3]), 1, 0, 2], sample![randn([2]), -1, 1, 0]]
+    let all = vec![sample![randn([2, 3])], sample![randn([2, 3]), 1, 0, 2], sample![randn([2]), -1, 1, 0]];
+    all.into_iter().map(|s| s.grad_peer("torch.diag_embed")).collect()
 }
 fn fill_diagonal_samples() -> Vec<Sample> {
     vec![
@@ -343,7 +345,7 @@ fn fill_diagonal_samples() -> Vec<Sample> {
     ]
 }
 fn tril_indices_samples() -> Vec<Sample> {
-    vec![sample![3, 2, -1], sample![2, 4, 1], sample![0, 2, 0].no_peer("Paddle refuses zero")]
+    vec![sample![3, 2, -1], sample![2, 4, 1], sample![0, 2, 0].peer("torch.tril_indices")]
 }
 fn triu_indices_samples() -> Vec<Sample> {
     vec![sample![3], sample![2, 4, 1], sample![3, 3, -1; dtype = DType::Int32]]

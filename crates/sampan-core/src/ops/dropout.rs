@@ -21,7 +21,11 @@ fn random_mask(cx: &Cx, shape: &[usize], p: f64) -> Result<Tensor> {
 /// let x = Tensor::new([1.0f32, 2.0]);
 /// assert_eq!(x.masked_scale(&Tensor::new([true, false]), 3.0, -1.0).to_vec::<f32>(), [3.0, -1.0]);
 /// ```
-#[op(module = "nn.functional", samples = masked_scale_samples, peer = "none: internal part of dropout")]
+#[op(
+    module = "nn.functional",
+    samples = masked_scale_samples,
+    peer = "lambda x, mask, scale, other: torch.where(mask, x * scale, other)"
+)]
 fn masked_scale(cx: &Cx, x: &Tensor, mask: &Tensor, scale: f64, other: f64) -> Result<Tensor> {
     if mask.dtype() != DType::Bool || !x.dtype().is_float() {
         return Err(Error::dtype("needs a float x and a bool mask"));
@@ -263,16 +267,20 @@ fn dropout_samples() -> Vec<Sample> {
     vec![
         sample![randn([4, 5])],
         sample![randn([4, 5]), 0.3; axis = 0],
-        sample![randn([2, 3]), 0.3; training = false],
-        sample![randn([2, 3]), 0.3; training = false, mode = "downscale_in_infer"],
+        sample![randn([2, 3]), 0.3; training = false].peer("F.dropout"),
+        sample![randn([2, 3]), 0.3; training = false, mode = "downscale_in_infer"].peer("F.dropout"),
         sample![randn([2, 3]), 0.3; mode = "downscale_in_infer"],
-        sample![randn([2, 3]), 1.0],
+        sample![randn([2, 3]), 1.0].peer("F.dropout"),
         sample![randn([0, 3])],
     ]
 }
 
 fn dropout1d_samples() -> Vec<Sample> {
-    vec![sample![randn([3, 4])], sample![randn([2, 3, 2]), 0.3], sample![randn([3, 4]), 0.3, false]]
+    vec![
+        sample![randn([3, 4])],
+        sample![randn([2, 3, 2]), 0.3],
+        sample![randn([3, 4]), 0.3, false].peer("torch.nn.functional.dropout1d"),
+    ]
 }
 fn dropout2d_samples() -> Vec<Sample> {
     vec![sample![randn([2, 3, 2, 1])], sample![randn([2, 1, 2, 3]), 0.3, true, "NHWC"]]
@@ -281,8 +289,13 @@ fn dropout3d_samples() -> Vec<Sample> {
     vec![sample![randn([2, 3, 2, 1, 1])], sample![randn([2, 1, 2, 1, 3]), 0.3, true, "NDHWC"]]
 }
 fn alpha_samples() -> Vec<Sample> {
-    vec![sample![randn([2, 3])], sample![randn([2, 3]), 1.0], sample![randn([4]), 0.2, false], sample![randn([0])]]
+    vec![
+        sample![randn([2, 3])],
+        sample![randn([2, 3]), 1.0].peer("F.alpha_dropout"),
+        sample![randn([4]), 0.2, false].peer("F.alpha_dropout"),
+        sample![randn([0])],
+    ]
 }
 fn feature_alpha_samples() -> Vec<Sample> {
-    vec![sample![randn([2, 3, 2])], sample![randn([2, 3]), 0.2, false]]
+    vec![sample![randn([2, 3, 2])], sample![randn([2, 3]), 0.2, false].peer("F.feature_alpha_dropout")]
 }

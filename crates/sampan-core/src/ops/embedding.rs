@@ -84,7 +84,10 @@ impl Tensor {
 /// let weight = Tensor::new([[0.0f32, 1.0], [2.0, 3.0]]);
 /// assert_eq!(Tensor::new([1i64]).embedding_rows(&weight, 1, false).to_vec::<f32>(), [0.0, 0.0]);
 /// ```
-#[op(samples = embedding_rows_samples, peer = "none: internal form of embedding")]
+#[op(
+    samples = embedding_rows_samples,
+    peer = "lambda x, w, padding, by_freq: torch.where((x == padding)[..., None], 0, F.embedding(x, w))"
+)]
 fn embedding_rows(cx: &Cx, x: &Tensor, weight: &Tensor, padding: i64, by_freq: bool) -> Result<Tensor> {
     let ids = as_indices(x, "x")?;
     ensure!(weight.ndim() == 2, "weight must have the axes row and width, got shape {:?}", weight.shape());
@@ -134,7 +137,11 @@ fn frequency(ids: &Tensor, rows: usize) -> Result<Tensor> {
 /// let g = Tensor::new([[1.0f32], [2.0], [3.0]]);
 /// assert_eq!(g.unembed(&Tensor::new([1i64, 1, 0]), 3, 0).to_vec::<f32>(), [0.0, 3.0, 0.0]);
 /// ```
-#[op(samples = unembed_samples, peer = "none: internal gradient of embedding")]
+#[op(
+    samples = unembed_samples,
+    peer = "lambda x, i, n, padding: torch.zeros(n, x.shape[-1]).index_add(0, i.reshape(-1), \
+            torch.where((i == padding)[..., None], 0, x).reshape(-1, x.shape[-1]))"
+)]
 fn unembed(cx: &Cx, x: &Tensor, ids: &Tensor, n: i64, padding: i64) -> Result<Tensor> {
     let idx = as_indices(ids, "ids")?;
     let width = *x.shape().last().ok_or_else(|| Error::invalid("x must have a last axis, the row"))?;
@@ -194,11 +201,11 @@ fn embedding_samples() -> Vec<Sample> {
         sample![values([1i64, 0, 1, 3], [2, 2]), randn([4, 3])],
         sample![values([1i32, 0, 1], [3]), randn([4, 2]), 1],
         sample![values([1i64, 0, 1], [3]), randn([4, 2]), -1; sparse = true]
-            .no_peer("Paddle's gradient is a sparse tensor there"),
+            .peer("lambda x, w, padding, sparse: F.embedding(x, w, padding)"),
         sample![values([2i64], []), randn([4, 2])],
         sample![values([1i64, 0, 1], [3]), randn([4, 2]); scale_grad_by_freq = true]
             .no_grad("the gradient is scaled on purpose")
-            .no_peer("Paddle scales on the GPU only"),
+            .peer("torch.nn.functional.embedding"),
         sample![values([1i64, 0, 1], [3]), positive([4, 2]); max_norm = 0.5, norm_type = 1.0]
             .no_grad("rows are shortened in place"),
     ]

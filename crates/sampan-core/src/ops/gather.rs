@@ -68,7 +68,11 @@ fn index_select(cx: &Cx, x: &Tensor, index: &Tensor, #[default(0)] axis: i64) ->
 /// let x = Tensor::new([1i64, 2, 3]);
 /// assert_eq!(x.unselect(&Tensor::new([1i64, 1, 0]), 0, 4).to_vec::<i64>(), [3, 3, 0, 0]);
 /// ```
-#[op(samples = unselect_samples, peer = "none: internal gradient of index_select")]
+#[op(
+    samples = unselect_samples,
+    peer = "lambda x, i, axis, n: torch.zeros([n if a == axis else e for a, e in \
+            enumerate(x.shape)]).index_add(axis, i, x)"
+)]
 fn unselect(cx: &Cx, x: &Tensor, index: &Tensor, axis: i64, n: i64) -> Result<Tensor> {
     let axis = resolve_axis(axis, x.ndim())?;
     let idx = as_indices(index, "index")?;
@@ -133,7 +137,12 @@ pub(crate) fn nd_depth(index: &Tensor, shape: &[usize]) -> Result<usize> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2], [0, -1]]).nd_rows([2, 3]).to_vec::<i64>(), [5, 2]);
 /// ```
-#[op(non_diff, samples = nd_rows_samples, peer = "none: internal form of gather_nd")]
+#[op(
+    non_diff,
+    samples = nd_rows_samples,
+    peer = "lambda i, shape: np.reshape(np.ravel_multi_index(tuple(np.moveaxis(i, -1, 0)), shape[:i.shape[-1]], \
+            mode='wrap'), -1)"
+)]
 fn nd_rows(cx: &Cx, index: &Tensor, shape: &[i64]) -> Result<Tensor> {
     let shape = super::shape::checked_shape(shape)?;
     let depth = nd_depth(index, &shape)?;
@@ -225,7 +234,7 @@ fn take_along(cx: &Cx, x: &Tensor, indices: &Tensor, axis: i64) -> Result<Tensor
 /// let x = Tensor::new([[1i64, 2, 3]]);
 /// assert_eq!(x.untake_along(&Tensor::new([[1i64, 1, 0]]), 1, [1, 4]).to_vec::<i64>(), [3, 3, 0, 0]);
 /// ```
-#[op(samples = untake_along_samples, peer = "none: internal gradient of take_along_axis")]
+#[op(samples = untake_along_samples, peer = "lambda x, i, axis, shape: torch.zeros(shape).scatter_add(axis, i, x)")]
 fn untake_along(cx: &Cx, x: &Tensor, indices: &Tensor, axis: i64, shape: &[i64]) -> Result<Tensor> {
     let shape = super::shape::checked_shape(shape)?;
     let axis = resolve_axis(axis, shape.len())?;
@@ -291,7 +300,7 @@ fn index_select_samples() -> Vec<Sample> {
         sample![randn([3, 4]), values([2i64, 0, 2], [3])],
         sample![randn([2, 3, 2]), values([2i32, 0, 1, 1], [4]), 1],
         sample![randn([3]), values([0i64, 2], [2]), -1],
-        sample![randn([3]), values([0i64, -1], [2])].no_peer("Paddle's gradient loses negative indices"),
+        sample![randn([3]), values([0i64, -1], [2])].peer("lambda x, i: torch.index_select(x, 0, i % len(x))"),
         sample![randn([3, 2]), values(Vec::<i64>::new(), [0])],
     ]
 }
@@ -315,8 +324,7 @@ fn gather_nd_samples() -> Vec<Sample> {
         sample![randn([2, 3, 2]), values([1i64, 2, 0, 0, 1, 2], [3, 2])],
         sample![randn([2, 3]), values([1i64, 0, 1], [3, 1])],
         sample![randn([2, 3]), values([1i64, 2, 0, 0], [2, 1, 2])],
-        sample![randn([3]), values(Vec::<i64>::new(), [2, 0])]
-            .no_peer("Paddle's result for empty tuples has no gradient"),
+        sample![randn([3]), values(Vec::<i64>::new(), [2, 0])].peer("lambda x, i: torch.stack([x] * len(i))"),
     ]
 }
 fn nd_rows_samples() -> Vec<Sample> {
@@ -329,7 +337,7 @@ fn take_along_axis_samples() -> Vec<Sample> {
         sample![randn([1, 3]), values([2i64, 0, 1, 1], [2, 2]), -1],
         sample![randn([2, 3, 2]), values([1i32, 0], [1, 1, 2]), 0],
         sample![randn([2, 3]), values([2i64, 0], [1, 2]), 1; broadcast = false],
-        sample![randn([]), values([0i64], []), 0].no_peer("Paddle refuses 0-d"),
+        sample![randn([]), values([0i64], []), 0].peer("lambda x, i, axis: torch.gather(x, axis, i)"),
     ]
 }
 fn take_along_samples() -> Vec<Sample> {
@@ -348,7 +356,7 @@ fn untake_along_samples() -> Vec<Sample> {
 fn index_sample_samples() -> Vec<Sample> {
     vec![
         sample![randn([2, 3]), values([2i64, 0, 1, 1], [2, 2])],
-        sample![randn([2, 3]), values(Vec::<i32>::new(), [2, 0])].no_peer("Paddle refuses an empty index"),
+        sample![randn([2, 3]), values(Vec::<i32>::new(), [2, 0])].peer("lambda x, i: torch.gather(x, 1, i.long())"),
     ]
 }
 fn take_samples() -> Vec<Sample> {

@@ -163,9 +163,9 @@ fn cdist_samples() -> Vec<Sample> {
         sample![randn([3, 2]), uniform([4, 2], -3.0, 3.0)],
         sample![randn([2, 2, 2]), uniform([3, 2], -3.0, 3.0); p = 1.0],
         sample![randn([2, 2]), uniform([3, 2], -3.0, 3.0); p = 3.0],
-        sample![randn([2, 2]), uniform([3, 2], -3.0, 3.0); p = f64::INFINITY].no_peer("infinity is no sample value"),
+        sample![randn([2, 2]), uniform([3, 2], -3.0, 3.0); p = f64::INFINITY].peer("torch.cdist"),
         sample![randn([2, 2]), uniform([3, 2], -3.0, 3.0); compute_mode = "use_mm_for_euclid_dist"],
-        sample![randn([0, 2]), uniform([3, 2], -3.0, 3.0)].no_peer("empty"),
+        sample![randn([0, 2]), uniform([3, 2], -3.0, 3.0)].peer("torch.cdist"),
     ]
 }
 
@@ -177,5 +177,5 @@ fn euclid_samples() -> Vec<Sample> {
 }
 
 fn pdist_samples() -> Vec<Sample> {
-    vec![sample![randn([4, 2])], sample![randn([3, 2]); p = 1.0], sample![randn([1, 2])].no_peer("empty")]
+    vec![sample![randn([4, 2])], sample![randn([3, 2]); p = 1.0], sample![randn([1, 2])].peer("torch.pdist")]
 }

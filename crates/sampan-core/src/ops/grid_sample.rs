@@ -123,7 +123,12 @@ fn grid_sample(
 /// let (y, grid) = (Tensor::new([[[[4.0f32]]]]), Tensor::new([[[[0.0f32, 0.0]]]]));
 /// assert_eq!(y.grid_scatter(&grid, [1, 2], "bilinear", "zeros", true).to_vec::<f32>(), [2.0, 2.0]);
 /// ```
-#[op(module = "nn.functional", samples = scatter_samples, peer = "none: internal gradient of grid_sample")]
+#[op(
+    module = "nn.functional",
+    samples = scatter_samples,
+    peer = "lambda y, grid, n: torch_pull(lambda x: F.grid_sample(x, grid, align_corners=True), \
+            torch.zeros(*y.shape[:2], *n), y)"
+)]
 fn grid_scatter(
     cx: &Cx,
     y: &Tensor,
@@ -167,7 +172,13 @@ fn grid_scatter(
 /// let grid = Tensor::new([[[[0.0f32, 0.0]]]]);
 /// assert_eq!(y.grid_slope(&x, &grid, "bilinear", "zeros", true).to_vec::<f32>(), [1.0, 0.0]);
 /// ```
-#[op(module = "nn.functional", samples = slope_samples, peer = "none: internal gradient of grid_sample", reference = slope_composite)]
+#[op(
+    module = "nn.functional",
+    samples = slope_samples,
+    peer = "lambda y, x, grid, mode='bilinear', padding='zeros', corners=True: \
+            torch_pull(lambda z: F.grid_sample(x, z, mode, padding, corners), grid, y)",
+    reference = slope_composite
+)]
 fn grid_slope(
     cx: &Cx,
     y: &Tensor,
@@ -232,7 +243,11 @@ fn vector_jacobian(
 /// assert_eq!(index.to_vec::<i64>(), [1, 2, 4, 5]);
 /// assert_eq!(above.to_vec::<f32>(), [0.5, 0.0]);
 /// ```
-#[op(module = "nn.functional", samples = corner_samples, peer = "none: internal part of grid_sample")]
+#[op(
+    module = "nn.functional",
+    samples = corner_samples,
+    peer = "none: covered by grid_slope, whose composite is made of it"
+)]
 fn grid_corners(
     cx: &Cx,
     grid: &Tensor,

@@ -20,7 +20,7 @@ use sampan_kernels::index::{IndexPlan, index_get as get_kernel, index_put, index
 /// ```
 #[op(
     samples = getitem_samples,
-    peer = "lambda x, i: x[tuple(slice(*e) if isinstance(e, list) else Ellipsis if isinstance(e, str) else e for e in i)]"
+    peer = "lambda x, i: x[at(i)]"
 )]
 fn getitem(x: &Tensor, index: &Value) -> Result<Tensor> {
     let low = Lowered::new(x.shape(), &decode(index)?)?;
@@ -67,7 +67,11 @@ fn plan(layout: &Layout, indices: &[Tensor], axes: &[usize], place: usize) -> Re
 /// let x = Tensor::new([[1i64, 2], [3, 4]]);
 /// assert_eq!(x.index_get(&[Tensor::new([1i64, 0])], [1], 1).to_vec::<i64>(), [2, 1, 4, 3]);
 /// ```
-#[op(samples = index_get_samples, peer = "none: internal form of indexing")]
+#[op(
+    samples = index_get_samples,
+    peer = "lambda x, i, axes, place: torch.Tensor.__getitem__(x, tuple( \
+            i[axes.index(a)] if a in axes else slice(None) for a in range(x.ndim)))"
+)]
 fn index_get(cx: &Cx, x: &Tensor, indices: &[Tensor], axes: &[i64], place: i64) -> Result<Tensor> {
     let (axes, index_shape) = indexed_axes(x.ndim(), indices, axes, place)?;
     let out = cx.out(indexed_shape(x.shape(), &axes, place as usize, &index_shape), x.dtype())?;
@@ -93,7 +97,11 @@ fn index_get(cx: &Cx, x: &Tensor, indices: &[Tensor], axes: &[i64], place: i64) 
 /// let x = Tensor::new([1i64, 2, 3]);
 /// assert_eq!(x.index_unget(&[Tensor::new([0i64, 2, 0])], [0], 0, [3]).to_vec::<i64>(), [4, 0, 2]);
 /// ```
-#[op(samples = index_unget_samples, peer = "none: internal gradient of indexing")]
+#[op(
+    samples = index_unget_samples,
+    peer = "lambda x, i, axes, place, shape: torch_pull(lambda z: z[tuple( \
+            i[axes.index(a)] if a in axes else slice(None) for a in range(z.ndim))], torch.zeros(shape), x)"
+)]
 fn index_unget(cx: &Cx, x: &Tensor, indices: &[Tensor], axes: &[i64], place: i64, shape: &[i64]) -> Result<Tensor> {
     let shape = super::shape::checked_shape(shape)?;
     let (axes, index_shape) = indexed_axes(shape.len(), indices, axes, place)?;
@@ -126,7 +134,7 @@ fn index_unget(cx: &Cx, x: &Tensor, indices: &[Tensor], axes: &[i64], place: i64
 /// ```
 #[op(
     samples = setitem_samples,
-    peer = "lambda x, i, v: (lambda y: (y.__setitem__(tuple(slice(*e) if isinstance(e, list) else Ellipsis if isinstance(e, str) else e for e in i), v), y)[1])(x.clone())"
+    peer = "lambda x, i, v: (y := x.clone(), y.__setitem__(at(i), v), y)[-1]"
 )]
 fn setitem(cx: &Cx, x: &Tensor, index: &Value, value: Operand, #[opt(false)] accumulate: bool) -> Result<Tensor> {
     let index = decode(index)?;
@@ -333,10 +341,12 @@ fn setitem_samples() -> Vec<Sample> {
         sample![randn([2, 3]), i![..; -1, 1..], randn([2])],
         sample![randn([2, 3]), i![1], randn([])],
         sample![randn([2, 3]), i![bools([2, 3])], 0.0],
-        sample![randn([2, 3]), i![.., [2, 0]], randn([2, 2])]
-            .no_peer("Paddle leaves the value's gradient uninitialised"),
-        sample![randn([2, 3]), i![..., [1, 1]], randn([2, 2])].no_peer("Paddle's gradient counts overwritten values"),
-        sample![randn([2, 3]), i![[1, 1, 0]], randn([3, 3]); accumulate = true].no_peer("Paddle has index_put for it"),
-        sample![randn([2, 3]), i![..1], randn([3]); accumulate = true].no_peer("Paddle has index_put for it"),
+        sample![randn([2, 3]), i![.., [2, 0]], randn([2, 2])].peer("lambda x, i, v: torch_write(x, [at(i)], [v])"),
+        sample![randn([2, 3]), i![..., [1, 1]], randn([2, 2])]
+            .peer("lambda x, i, v: torch_write(x, [(..., 1)] * 2, v.T)"),
+        sample![randn([2, 3]), i![[1, 1, 0]], randn([3, 3]); accumulate = true]
+            .peer("lambda x, i, v, accumulate: torch.index_put(x, at(i), v, accumulate)"),
+        sample![randn([2, 3]), i![..1], randn([3]); accumulate = true]
+            .peer("lambda x, i, v, accumulate: torch.cat([x[:1] + v, x[1:]])"),
     ]
 }

@@ -90,7 +90,13 @@ fn stack(x: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
 /// let parts = Tensor::new([1i64, 2, 3]).split_at([1, 2], 0);
 /// assert_eq!(parts[1].to_vec::<i64>(), [2, 3]);
 /// ```
-#[op(samples = split_at_samples, peer = "lambda x, sizes, axis: paddle.split(x, sizes, axis)", onnx = "Split", also("Tensor.split_with_sizes"), alias(split_sizes = sizes))]
+#[op(
+    samples = split_at_samples,
+    peer = "lambda x, sizes, axis: paddle.split(x, sizes, axis)",
+    onnx = "Split",
+    also("Tensor.split_with_sizes"),
+    alias(split_sizes = sizes)
+)]
 fn split_at(cx: &Cx, x: &Tensor, sizes: &[i64], #[default(0)] axis: i64) -> Result<Vec<Tensor>> {
     let axis = resolve_axis(axis, x.ndim())?;
     ensure!(x.ndim() > 0, "a 0-d tensor has no axis to split");
@@ -463,8 +469,8 @@ fn meshgrid_samples() -> Vec<Sample> {
     vec![
         sample![pair(randn([2]), randn([3]))],
         sample![vec![randn([2]), randn([3]), randn([1])]; indexing = "xy"]
-            .no_peer("Paddle takes no keyword with a list"),
-        sample![vec![randn([2])]],
+            .peer("lambda xs, indexing: torch.meshgrid(*xs, indexing=indexing)"),
+        sample![vec![randn([2])]].grad_peer("lambda xs: torch.clone(xs[0])"),
     ]
 }
 fn cartesian_samples() -> Vec<Sample> {
@@ -475,6 +481,6 @@ fn combinations_samples() -> Vec<Sample> {
         sample![randn([4])],
         sample![randn([3]), 2; with_replacement = true],
         sample![randn([3]), 0],
-        sample![randn([2]), 3].no_peer("Paddle refuses more than there are"),
+        sample![randn([2]), 3].peer("torch.combinations"),
     ]
 }

@@ -80,7 +80,11 @@ fn l1_loss(input: &Tensor, label: &Tensor, #[opt("mean")] reduction: &str) -> Re
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1.0f32, 4.0]).huber(2.0).to_vec::<f32>(), [0.5, 6.0]);
 /// ```
-#[op(module = "nn.functional", samples = huber_samples, peer = "none: internal part of smooth_l1_loss")]
+#[op(
+    module = "nn.functional",
+    samples = huber_samples,
+    peer = "lambda x, d: F.huber_loss(x, torch.zeros_like(x), 'none', d)"
+)]
 fn huber(cx: &Cx, x: &Tensor, delta: f64) -> Result<Tensor> {
     ensure!(delta > 0.0, "delta must be positive, got {delta}");
     let f = real_fn!([delta: f64] |x| {
@@ -119,7 +123,11 @@ const LOG_FLOOR: f64 = -100.0;
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).bernoulli_nll(&Tensor::new([1.0f32])).to_vec::<f32>(), [100.0]);
 /// ```
-#[op(module = "nn.functional", samples = bernoulli_samples, peer = "none: internal part of binary_cross_entropy")]
+#[op(
+    module = "nn.functional",
+    samples = bernoulli_samples,
+    peer = "lambda x, y: torch.nn.functional.binary_cross_entropy(x, y, reduction='none')"
+)]
 fn bernoulli_nll(cx: &Cx, x: &Tensor, label: &Tensor) -> Result<Tensor> {
     same_shape(("input", x), ("label", label))?;
     cx.cpu(|| {
@@ -178,7 +186,11 @@ fn binary_cross_entropy(
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([-1000.0f32]).logistic_nll(&Tensor::new([1.0f32])).to_vec::<f32>(), [1000.0]);
 /// ```
-#[op(module = "nn.functional", samples = plain_pairs, peer = "none: internal part of binary_cross_entropy_with_logits")]
+#[op(
+    module = "nn.functional",
+    samples = plain_pairs,
+    peer = "lambda x, y: torch.nn.functional.binary_cross_entropy_with_logits(x, y, reduction='none')"
+)]
 fn logistic_nll(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     same_shape(("logit", x), ("label", y))?;
     let out = cx.binary(x, &y.into(), real_fn!(|x, y| x.softplus() - x * y))?;
@@ -488,46 +500,61 @@ fn probabilities(shape: impl AsRef<[usize]>) -> Tensor {
 fn targets(shape: impl AsRef<[usize]>) -> Tensor {
     uniform(shape, 0.0, 1.0)
 }
-/// Values are compared without gradients, and gradients without the peer.
-pub(crate) const PARTIAL: &str = "Paddle's gradient of the label lacks a part";
+// Many of Paddle's losses give their labels no gradient, or a part of it: the values are Paddle's, the gradients PyTorch's.
 
 fn bernoulli_samples() -> Vec<Sample> {
     vec![sample![probabilities([2, 3]), targets([2, 3])], sample![probabilities([0]), targets([0])]]
 }
 fn bce_samples() -> Vec<Sample> {
+    let grads = "lambda x, y, w=None, reduction='mean': ( \
+        loss := -(y * torch.log(x) + (1 - y) * torch.log(1 - x)) * (1 if w is None else w), \
+        loss if reduction == 'none' else getattr(torch, reduction)(loss))[-1]";
     vec![
-        sample![probabilities([2, 3]), targets([2, 3])],
-        sample![probabilities([2, 3]), targets([2, 3]), positive([3]), "none"],
-        sample![probabilities([4]), targets([4]), Value::None, "sum"],
+        sample![probabilities([2, 3]), targets([2, 3])].grad_peer(grads),
+        sample![probabilities([2, 3]), targets([2, 3]), positive([3]), "none"].grad_peer(grads),
+        sample![probabilities([4]), targets([4]), Value::None, "sum"].grad_peer(grads),
     ]
 }
 fn bce_logits_samples() -> Vec<Sample> {
+    let grads = "lambda x, y, w=1, reduction='mean', up=1: ( \
+        loss := -(up * y * F.logsigmoid(x) + (1 - y) * F.logsigmoid(-x)) * (1 if w is None else w), \
+        loss if reduction == 'none' else getattr(torch, reduction)(loss))[-1]";
     vec![
-        sample![randn([2, 3]), targets([2, 3])],
-        sample![randn([2, 3]), targets([2, 3]), positive([3]), "none"],
-        sample![randn([2, 3]), targets([2, 3]), Value::None, "sum", positive([3])],
+        sample![randn([2, 3]), targets([2, 3])].grad_peer(grads),
+        sample![randn([2, 3]), targets([2, 3]), positive([3]), "none"].grad_peer(grads),
+        sample![randn([2, 3]), targets([2, 3]), Value::None, "sum", positive([3])].grad_peer(grads),
     ]
 }
 fn focal_samples() -> Vec<Sample> {
-    let plain = || sample![randn([2, 3]), targets([2, 3])];
-    let full = || sample![randn([2, 3]), targets([2, 3]); normalizer = positive([1]), alpha = 0.6, gamma = 1.5, reduction = "none"];
+    let formula = "lambda x, y, normalizer=1, alpha=0.25, gamma=2.0, reduction='sum': ( \
+        p := torch.sigmoid(x), \
+        wrong := p + y - 2 * p * y, \
+        loss := F.binary_cross_entropy_with_logits(x, y, reduction='none') / normalizer, \
+        loss := loss * wrong ** gamma * (alpha * y + (1 - alpha) * (1 - y)), \
+        loss if reduction == 'none' else getattr(loss, reduction)())[-1]";
     vec![
-        plain().no_grad(PARTIAL),
-        plain().no_peer(PARTIAL),
-        full().no_grad(PARTIAL),
-        full().no_peer(PARTIAL),
-        sample![randn([2, 2]), targets([2, 2]); reduction = "mean"].no_peer("Paddle's own shape check fails"),
+        sample![randn([2, 3]), targets([2, 3])].grad_peer(formula),
+        sample![randn([2, 3]), targets([2, 3]); normalizer = positive([1]), alpha = 0.6, gamma = 1.5, reduction = "none"]
+            .grad_peer(formula),
+        sample![randn([2, 2]), targets([2, 2]); reduction = "mean"].peer(formula),
     ]
 }
 fn log_loss_samples() -> Vec<Sample> {
-    vec![sample![probabilities([3, 1]), targets([3, 1])], sample![probabilities([3, 1]), targets([3, 1]), 0.1]]
+    let grads = "lambda x, y, eps=1e-4: -y * torch.log(x + eps) - (1 - y) * torch.log(1 - x + eps)";
+    vec![
+        sample![probabilities([3, 1]), targets([3, 1])].grad_peer(grads),
+        sample![probabilities([3, 1]), targets([3, 1]), 0.1].grad_peer(grads),
+    ]
 }
 fn kl_samples() -> Vec<Sample> {
+    let grads = "lambda x, y, reduction='mean', log=False: torch.nn.functional.kl_div(x, y, reduction=reduction, \
+        log_target=log)";
+    let edge = "none: a target at the edge of its range";
     vec![
-        sample![randn([2, 3]), probabilities([2, 3])],
-        sample![randn([2, 3]), probabilities([2, 3]), "batchmean"],
-        sample![randn([2, 3]), randn([2, 3]), "none", true],
-        sample![randn([2]), values([0.0f32, 1.0], [2]), "sum"].no_grad("a target at the edge of its range"),
+        sample![randn([2, 3]), probabilities([2, 3])].grad_peer(grads),
+        sample![randn([2, 3]), probabilities([2, 3]), "batchmean"].grad_peer(grads),
+        sample![randn([2, 3]), randn([2, 3]), "none", true].grad_peer(grads),
+        sample![randn([2]), values([0.0f32, 1.0], [2]), "sum"].no_grad(edge).grad_peer(edge),
     ]
 }
 fn poisson_samples() -> Vec<Sample> {
@@ -538,10 +565,12 @@ fn poisson_samples() -> Vec<Sample> {
     ]
 }
 fn gaussian_samples() -> Vec<Sample> {
+    let grads = "torch.nn.functional.gaussian_nll_loss";
     vec![
-        sample![randn([2, 3]), uniform([2, 3], -1.0, 1.0), positive([2, 3])],
-        sample![randn([2, 3]), uniform([2, 3], -1.0, 1.0), positive([2]); full = true, reduction = "none"],
-        sample![randn([2, 3]), uniform([2, 3], -1.0, 1.0), positive([2, 1]); reduction = "sum"],
+        sample![randn([2, 3]), uniform([2, 3], -1.0, 1.0), positive([2, 3])].grad_peer(grads),
+        sample![randn([2, 3]), uniform([2, 3], -1.0, 1.0), positive([2]); full = true, reduction = "none"]
+            .grad_peer(grads),
+        sample![randn([2, 3]), uniform([2, 3], -1.0, 1.0), positive([2, 1]); reduction = "sum"].grad_peer(grads),
     ]
 }
 /// Predictions with labels of -1 and 1.
@@ -553,7 +582,11 @@ pub(crate) fn sign_samples() -> Vec<Sample> {
     ]
 }
 fn smooth_label_samples() -> Vec<Sample> {
-    vec![sample![uniform([2, 3], 0.0, 1.0)], sample![uniform([2, 3], 0.0, 1.0), positive([1, 3]), 0.3]]
+    vec![
+        sample![uniform([2, 3], 0.0, 1.0)],
+        sample![uniform([2, 3], 0.0, 1.0), positive([1, 3]), 0.3]
+            .grad_peer("lambda y, prior, epsilon: torch.lerp(y, prior.expand(2, 3), epsilon)"),
+    ]
 }
 fn dice_samples() -> Vec<Sample> {
     vec![sample![probabilities([3, 4]), ints([3, 1], 0, 4)], sample![probabilities([2, 2, 3]), ints([2, 2, 1], 0, 3)]]

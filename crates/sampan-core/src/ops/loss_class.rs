@@ -79,7 +79,18 @@ fn softmax_with_cross_entropy(
 /// let out = Tensor::new([[0.5f32, 0.5]]).margin_cross_entropy_with(&Tensor::new([1i64]), opts);
 /// assert!((out.0[0].to_f64() - 2f64.ln()).abs() < 1e-6);
 /// ```
-#[op(module = "nn.functional", samples = margin_samples, peer = "none: Paddle computes it on GPUs only", amp = "black")]
+#[op(
+    module = "nn.functional",
+    samples = margin_samples,
+    // Paddle computes it on GPUs only.
+    peer = "lambda x, y, margin1=1.0, margin2=0.5, margin3=0.0, scale=64.0, return_softmax=False, reduction='mean': ( \
+            y := y.flatten(), \
+            angle := torch.acos(x) * margin1 + margin2, \
+            z := scale * torch.where(F.one_hot(y, x.shape[1]) > 0, torch.cos(angle) - margin3, x), \
+            loss := F.cross_entropy(z, y, reduction=reduction), \
+            [loss[:, None] if reduction == 'none' else loss, torch.softmax(z, -1)][:1 + return_softmax])[-1]",
+    amp = "black"
+)]
 fn margin_cross_entropy(
     logits: &Tensor,
     label: &Tensor,
@@ -214,21 +225,25 @@ fn pairs(value: &Value) -> Result<Vec<(Tensor, Tensor)>> {
 fn nll_samples() -> Vec<Sample> {
     vec![
         sample![randn([3, 4]), ints([3], 0, 4)],
-        sample![randn([4, 3]), values([0i64, 1, 2, 1], [4]); weight = positive([3]), ignore_index = 1]
-            .no_peer("Paddle hangs"),
-        sample![randn([2, 3, 2, 1]), ints([2, 2, 1], 0, 3); reduction = "none"].no_peer("Paddle crashes"),
-        sample![randn([2, 3, 2]), ints([2, 2], 0, 3); reduction = "sum"].no_peer("Paddle crashes"),
+        sample![randn([4, 3]), values([0i64, 1, 2, 1], [4]); weight = positive([3]), ignore_index = 1].peer(
+            "lambda x, y, weight, ignore_index: (w := weight[y] * (y != ignore_index), \
+                -(w * torch.gather(x, 1, y[:, None])[:, 0]).sum() / w.sum())[-1]",
+        ),
+        sample![randn([2, 3, 2, 1]), ints([2, 2, 1], 0, 3); reduction = "none"].peer("torch.nn.functional.nll_loss"),
+        sample![randn([2, 3, 2]), ints([2, 2], 0, 3); reduction = "sum"].peer("torch.nn.functional.nll_loss"),
     ]
 }
 fn softmax_ce_samples() -> Vec<Sample> {
-    const SILENT: &str = "Paddle gives the softmax no gradient";
-    let both = || sample![randn([3, 4]), ints([3, 1], 0, 4); return_softmax = true];
+    // Paddle gives the softmax, and soft labels, no gradient.
     vec![
         sample![randn([3, 4]), ints([3, 1], 0, 4)],
-        both().no_grad(SILENT),
-        both().no_peer(SILENT),
+        sample![randn([3, 4]), ints([3, 1], 0, 4); return_softmax = true].grad_peer(
+            "lambda x, y, return_softmax: (F.cross_entropy(x, y[:, 0], reduction='none')[:, None], \
+                torch.softmax(x, -1))",
+        ),
         sample![randn([2, 3, 2]), ints([2, 1, 2], 0, 3); axis = 1],
-        sample![randn([3, 4]), randn([3, 4]).softmax(-1); soft_label = true],
+        sample![randn([3, 4]), randn([3, 4]).softmax(-1); soft_label = true]
+            .grad_peer("lambda x, y, soft_label: -(y * torch.log_softmax(x, -1)).sum(-1, True)"),
     ]
 }
 fn margin_samples() -> Vec<Sample> {

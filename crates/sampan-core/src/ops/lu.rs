@@ -168,6 +168,7 @@ fn lu_solve_samples() -> Vec<Sample> {
     let pivots = || values::<i32>([2, 3, 3], [3]);
     vec![
         sample![randn([3, 2]), regular([3, 3]), pivots()],
-        sample![randn([3, 2]), regular([3, 3]), pivots(); trans = "T"].no_peer_grad("Paddle's fails the numeric check"),
+        sample![randn([3, 2]), regular([3, 3]), pivots(); trans = "T"]
+            .peer("lambda b, lu, pivots, trans: torch.linalg.lu_solve(lu, pivots, b, adjoint=True)"),
     ]
 }

@@ -239,7 +239,7 @@ fn where_cond_samples() -> Vec<Sample> {
 fn masked_fill_samples() -> Vec<Sample> {
     vec![
         sample![randn([2, 3]), bools([2, 3]), 1.5],
-        sample![randn([2, 3]), bools([3]), randn([])].no_peer("Paddle gives the value no gradient"),
+        sample![randn([2, 3]), bools([3]), randn([])].peer("torch.masked_fill"),
         sample![randn([3]), bools([2, 3]), 0.0],
         sample![ints([2, 3], 0, 5), bools([2, 1]), 7],
         sample![randn([]), bools([]), 1.0],
@@ -261,6 +261,7 @@ fn masked_select_samples() -> Vec<Sample> {
 fn multiplex_samples() -> Vec<Sample> {
     vec![
         sample![vec![randn([3, 2]), uniform([3, 2], 0.0, 1.0), positive([3, 2])], values([2i32, 0, 1], [3, 1])],
-        sample![vec![randn([2]), positive([2])], values([1i32, 0], [2, 1])].no_peer("Paddle wants 2-D inputs"),
+        sample![vec![randn([2]), positive([2])], values([1i32, 0], [2, 1])]
+            .peer("lambda xs, i: torch.gather(torch.stack(xs), 0, i.T.long())[0]"),
     ]
 }

@@ -365,7 +365,7 @@ fn nan_samples() -> Vec<Sample> {
         sample![odd(); nan = 2.0, posinf = 10.0, neginf = -10.0].no_grad("NaN has no slope"),
         sample![values([f32::NAN, 1.5], [2])].no_grad("NaN has no slope"),
         sample![randn([2, 3])],
-        sample![ints([3], 0, 3)].no_peer("Paddle takes floats only"),
+        sample![ints([3], 0, 3)].peer("torch.nan_to_num"),
         sample![randn([])],
         sample![randn([0, 2])],
     ]
@@ -376,18 +376,18 @@ fn scale_samples() -> Vec<Sample> {
         sample![randn([3]), 2.0; bias = 0.5],
         sample![randn([3]), 2.0; bias = 0.5, bias_after_scale = false],
         sample![randn([3]), 2.0; act = "tanh"],
-        sample![randn([2, 3]), positive([])],
+        sample![randn([2, 3]), positive([])].grad_peer("torch.mul"),
         sample![ints([3], -3, 4), 2; bias = 1.0],
         sample![randn([]), 3.0],
         sample![randn([0, 2]), 3.0],
     ]
 }
 fn increment_samples() -> Vec<Sample> {
-    let reason = "changes its argument";
+    let reason = "none: changes its argument";
     vec![
-        sample![randn([1])].no_grad(reason).no_peer(reason),
+        sample![randn([1])].no_grad(reason).peer("lambda x: torch.add(x, 1)").grad_peer(reason),
         sample![ints([1], 0, 9), 2.0].no_grad(reason),
-        sample![randn([]), 0.5].no_grad(reason).no_peer(reason),
+        sample![randn([]), 0.5].no_grad(reason).peer("torch.add").grad_peer(reason),
     ]
 }
 fn ldexp_samples() -> Vec<Sample> {

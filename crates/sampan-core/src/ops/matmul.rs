@@ -307,14 +307,17 @@ fn matmul_samples() -> Vec<Sample> {
         sample![randn([2, 3]), randn([3, 4])],
         sample![randn([3]), randn([3])],
         sample![randn([3]), randn([2, 3, 4])],
-        sample![randn([2, 1, 2, 3]), randn([4, 3, 2])],
+        sample![randn([2, 1, 2, 3]), randn([4, 3, 2])].grad_peer("torch.matmul"),
         sample![randn([3, 2]), randn([4, 3]); transpose_x = true, transpose_y = true],
         sample![randn([2, 0]), randn([0, 3])],
     ]
 }
 
 fn product_samples() -> Vec<Sample> {
-    vec![sample![randn([2, 3]), randn([3, 4])], sample![randn([2, 1, 2, 3]), randn([4, 3, 2])]]
+    vec![
+        sample![randn([2, 3]), randn([3, 4])],
+        sample![randn([2, 1, 2, 3]), randn([4, 3, 2])].grad_peer("torch.matmul"),
+    ]
 }
 
 fn mm_samples() -> Vec<Sample> {
@@ -324,7 +327,7 @@ fn mm_samples() -> Vec<Sample> {
 fn bmm_samples() -> Vec<Sample> {
     vec![
         sample![randn([2, 2, 3]), randn([2, 3, 2])],
-        sample![ints([2, 2, 3], -3, 4), ints([2, 3, 1], -3, 4)].no_peer("floats only"),
+        sample![ints([2, 2, 3], -3, 4), ints([2, 3, 1], -3, 4)].peer("torch.bmm"),
     ]
 }
 
@@ -341,7 +344,7 @@ fn inner_samples() -> Vec<Sample> {
         sample![randn([2, 3]), randn([2, 2, 3])],
         sample![randn([3]), uniform([3], 0.3, 2.0)],
         sample![randn([2, 3]), randn([])],
-        sample![randn([0, 3]), randn([2, 3])].no_peer("Paddle's reshape fails on it"),
+        sample![randn([0, 3]), randn([2, 3])].peer("torch.inner"),
     ]
 }
 
@@ -352,7 +355,8 @@ fn outer_samples() -> Vec<Sample> {
 fn vecdot_samples() -> Vec<Sample> {
     vec![
         sample![randn([2, 3]), uniform([2, 3], 0.3, 2.0)],
-        sample![randn([2, 3]), uniform([3, 2, 1], 0.3, 2.0), 0].no_peer("Paddle does not broadcast here"),
+        sample![randn([2, 3]), uniform([3, 2, 1], 0.3, 2.0), 0]
+            .peer("lambda x, y, axis: torch.linalg.vecdot(x, y, dim=axis)"),
     ]
 }
 

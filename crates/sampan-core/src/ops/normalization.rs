@@ -55,7 +55,17 @@ fn layer_norm(
 /// let (y, _) = Tensor::new([[3.0f32, 3.0]]).rms_norm(2, None, 0.0);
 /// assert_eq!(y.to_vec::<f32>(), [1.0, 1.0]);
 /// ```
-#[op(module = "nn.functional", samples = rms_samples, alias(x = input, epsilon = eps), peer = "none: Paddle computes it on GPUs only", amp = "black")]
+#[op(
+    module = "nn.functional",
+    samples = rms_samples,
+    alias(x = input, epsilon = eps),
+    // Paddle computes it on GPUs only.
+    peer = "lambda x, n, w=None, eps=1e-5: ( \
+            n := tuple(np.atleast_1d(n)), \
+            square := x.square().flatten(-len(n)).mean(-1).flatten(), \
+            (F.rms_norm(x, n, w if w is None else w.reshape(n), eps), torch.rsqrt(square + eps)))[-1]",
+    amp = "black"
+)]
 fn rms_norm(
     input: &Tensor,
     normalized_shape: &[i64],
@@ -199,6 +209,9 @@ fn by_channel(x: &Tensor, data_format: &str) -> Result<Tensor> {
 
 /// Moves running statistics towards those of a batch; `momentum` is the share of the old ones that is kept.
 fn update_running(running: &Tensor, batch: &Tensor, momentum: f64) -> Result<()> {
+    if batch.device() == Device::Meta {
+        return Ok(());
+    }
     crate::no_grad(|| {
         let mixed = running.try_multiply(momentum)?.try_add(batch.detach().cast(running.dtype()) * (1.0 - momentum))?;
         running.try_set_value(&mixed)
@@ -264,29 +277,32 @@ fn layer_norm_samples() -> Vec<Sample> {
 }
 
 fn batch_norm_samples() -> Vec<Sample> {
+    // Paddle takes the statistics for constants.
+    let given = "lambda x, mean, var, w=1, b=0, **_: \
+        torch.movedim((torch.movedim(x, 1, -1) - mean) / torch.sqrt(var + 1e-5) * w + b, -1, 1)";
     let stats = |n| (randn([n]), positive([n]));
     let (m3, v3) = stats(3);
     let (m2, v2) = stats(2);
     vec![
-        sample![randn([2, 3, 2, 1]), m3.clone(), v3.clone(), positive([3]), randn([3])],
+        sample![randn([2, 3, 2, 1]), m3.clone(), v3.clone(), positive([3]), randn([3])].grad_peer(given),
         sample![randn([2, 3, 2]), m3.clone(), v3.clone(), positive([3]), randn([3]), true],
         sample![randn([4, 2]), m2.clone(), v2.clone(); training = true, momentum = 0.5],
         sample![randn([2, 3, 2]), m2.clone(), v2.clone(), positive([2]), randn([2]), true; data_format = "NLC"],
-        sample![randn([2, 3, 2]), m3, v3; training = true, use_global_stats = true],
+        sample![randn([2, 3, 2]), m3, v3; training = true, use_global_stats = true].grad_peer(given),
     ]
 }
 
 fn rms_samples() -> Vec<Sample> {
     vec![sample![randn([3, 4]), 4], sample![randn([2, 2, 3]), [2, 3], positive([6]), 1e-3], sample![randn([0, 3]), 3]]
 }
-const UNWEIGHTED: &str = "Paddle's gradient without a weight is another one; differences of values confirm ours";
 
 fn group_samples() -> Vec<Sample> {
     vec![
-        sample![randn([2, 4, 2]), 2].no_grad(UNWEIGHTED),
-        sample![randn([2, 4, 2]), 2].no_peer(UNWEIGHTED),
+        // Paddle's gradient without a weight is another one.
+        sample![randn([2, 4, 2]), 2].grad_peer("torch.group_norm"),
         sample![randn([2, 4, 1, 2]), 2, 1e-4, positive([4]), randn([4])],
-        sample![randn([2, 2, 4]), 4, 1e-5, positive([4]), randn([4]), "NLC"].no_peer("Paddle takes no NLC here"),
+        sample![randn([2, 2, 4]), 4, 1e-5, positive([4]), randn([4]), "NLC"]
+            .peer("lambda x, g, eps, w, b, format: torch.group_norm(x.mT, g, w, b, eps).mT"),
         sample![randn([1, 2, 2, 4]), 2, 1e-5, positive([4]), randn([4]), "NHWC"],
     ]
 }

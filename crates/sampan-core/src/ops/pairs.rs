@@ -178,7 +178,7 @@ fn int_pairs() -> Vec<Sample> {
 fn lerp_samples() -> Vec<Sample> {
     vec![
         sample![randn([2, 3]), uniform([2, 3], 0.0, 1.0), 0.3],
-        sample![randn([2, 3]), randn([3]), uniform([2, 1], 0.0, 1.0)],
+        sample![randn([2, 3]), randn([3]), uniform([2, 1], 0.0, 1.0)].grad_peer("torch.lerp"),
         sample![randn([]), randn([]), uniform([], 0.0, 1.0)],
         sample![randn([0, 3]), randn([3]), 0.5],
     ]

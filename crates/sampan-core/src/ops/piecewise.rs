@@ -25,7 +25,11 @@ fn relu(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// let g = x.piecewise_grad(&Tensor::new([10.0f32, 10.0, 10.0]), [0.0, 1.0], [0.1, 1.0, 0.2], false);
 /// assert_eq!(g.to_vec::<f32>(), [1.0, 10.0, 2.0]);
 /// ```
-#[op(module = "nn.functional", samples = piecewise_samples, peer = "none: internal gradient of activations")]
+#[op(
+    module = "nn.functional",
+    samples = piecewise_samples,
+    peer = "lambda x, g, e, s, closed: g * torch.where(x < e[0], s[0], torch.where(x > e[1], s[2], s[1]))"
+)]
 fn piecewise_grad(cx: &Cx, x: &Tensor, grad: &Tensor, edges: &[f64], slopes: &[f64], closed: bool) -> Result<Tensor> {
     let (&[lo, hi], &[below, inside, above]) = (edges, slopes) else { bail!("needs two edges and three slopes") };
     ensure!(x.shape() == grad.shape(), "x and grad must have one shape");
@@ -199,7 +203,7 @@ pub(crate) fn channels_last(data_format: &str) -> Result<bool> {
 /// let y = Tensor::new([-2.0f32, -2.0]).two_slopes(&Tensor::new([0.5f32, 1.0]));
 /// assert_eq!(y.to_vec::<f32>(), [-1.0, -2.0]);
 /// ```
-#[op(module = "nn.functional", samples = slopes_samples, peer = "none: internal part of prelu")]
+#[op(module = "nn.functional", samples = slopes_samples, peer = "lambda x, w: torch.where(x > 0, x, x * w)")]
 fn two_slopes(cx: &Cx, x: &Tensor, slope: &Tensor) -> Result<Tensor> {
     ensure!(broadcast(x.shape(), slope.shape())?.as_slice() == x.shape(), "the slope must broadcast to x");
     let out = cx.binary(x, &slope.into(), real_fn!(|x, w| select(x > T::ZERO, x, x * w)))?;
@@ -291,7 +295,7 @@ fn slopes_samples() -> Vec<Sample> {
 fn rrelu_samples() -> Vec<Sample> {
     vec![
         sample![randn([2, 3]), 0.1, 0.3, false],
-        sample![randn([2, 3])].no_peer("random"),
+        sample![randn([2, 3])].peer("none: random"),
         sample![randn([0, 2]), 0.2, 0.2, true],
     ]
 }

@@ -90,7 +90,7 @@ pub(super) fn need_elements(x: &Tensor, output: &[i64]) -> Result<()> {
 /// let x = Tensor::new([[[1.0f32, 5.0, 7.0, 2.0]]]);
 /// assert_eq!(x.max_pool_index(2, 2, [0, 0], 2, None).to_vec::<i64>(), [1, 2]);
 /// ```
-#[op(non_diff, module = "nn.functional", samples = index_samples, peer = "none: internal form of max pooling")]
+#[op(non_diff, module = "nn.functional", samples = index_samples)]
 fn max_pool_index(
     cx: &Cx,
     x: &Tensor,
@@ -122,7 +122,7 @@ fn max_pool_index(
 /// let x = Tensor::new([[[1.0f32, 5.0, 7.0, 2.0]]]);
 /// assert_eq!(x.max_pool(2, 2, [0, 0], 2, false, None).to_vec::<f32>(), [5.0, 7.0]);
 /// ```
-#[op(module = "nn.functional", samples = max_samples, peer = "none: internal form of max pooling")]
+#[op(module = "nn.functional", samples = max_samples)]
 fn max_pool(
     cx: &Cx,
     x: &Tensor,
@@ -194,7 +194,12 @@ pub(super) fn index_like(x: &Tensor, index: &Tensor) -> Result<()> {
 /// let (x, i) = (Tensor::new([[[1.0f32, 2.0, 3.0]]]), Tensor::new([[[3i64, 0, 3]]]));
 /// assert_eq!(x.scatter_planes(&i, 4).to_vec::<f32>(), [2.0, 0.0, 0.0, 4.0]);
 /// ```
-#[op(module = "nn.functional", samples = scatter_samples, peer = "none: internal gradient of max pooling")]
+#[op(
+    module = "nn.functional",
+    samples = scatter_samples,
+    peer = "lambda x, i, n: torch.zeros(*x.shape[:2], np.prod(n)).scatter_add(2, i.flatten(2), x.flatten(2)) \
+            .unflatten(2, np.atleast_1d(n).tolist())"
+)]
 fn scatter_planes(cx: &Cx, x: &Tensor, index: &Tensor, output: &[i64]) -> Result<Tensor> {
     index_like(x, index)?;
     need_float(x)?;
@@ -220,7 +225,11 @@ fn scatter_planes(cx: &Cx, x: &Tensor, index: &Tensor, output: &[i64]) -> Result
 /// let (x, i) = (Tensor::new([[[1.0f32, 2.0, 3.0]]]), Tensor::new([[[2i64, 0]]]));
 /// assert_eq!(x.gather_planes(&i).to_vec::<f32>(), [3.0, 1.0]);
 /// ```
-#[op(module = "nn.functional", samples = gather_samples, peer = "none: internal form of max pooling")]
+#[op(
+    module = "nn.functional",
+    samples = gather_samples,
+    peer = "lambda x, i: torch.gather(x.flatten(2), 2, i.flatten(2)).reshape(i.shape)"
+)]
 fn gather_planes(cx: &Cx, x: &Tensor, index: &Tensor) -> Result<Tensor> {
     index_like(x, index)?;
     need_float(x)?;
@@ -257,7 +266,7 @@ fn divisor(exclusive: bool, fixed: Option<f64>) -> Result<Divisor> {
 /// let x = Tensor::new([[[1.0f32, 5.0, 7.0, 2.0]]]);
 /// assert_eq!(x.avg_pool(2, 2, [0, 0], 2, true, None).to_vec::<f32>(), [3.0, 4.5]);
 /// ```
-#[op(module = "nn.functional", samples = avg_samples, peer = "none: internal form of average pooling")]
+#[op(module = "nn.functional", samples = avg_samples)]
 fn avg_pool(
     cx: &Cx,
     x: &Tensor,
@@ -295,7 +304,7 @@ fn avg_pool(
 /// let y = Tensor::new([[[2.0f32, 4.0]]]);
 /// assert_eq!(y.avg_unpool(2, 2, [0, 0], 4, true, None).to_vec::<f32>(), [1.0, 1.0, 2.0, 2.0]);
 /// ```
-#[op(module = "nn.functional", samples = avg_unpool_samples, peer = "none: internal gradient of average pooling")]
+#[op(module = "nn.functional", samples = avg_unpool_samples)]
 fn avg_unpool(
     cx: &Cx,
     y: &Tensor,
@@ -326,18 +335,26 @@ fn avg_unpool(
     })
 }
 
+// Padding only at the end is asked of the peer as an input with one element more.
+
 fn index_samples() -> Vec<Sample> {
     vec![
-        sample![distinct([2, 1, 5]), 2, 1, [0, 1], 5],
-        sample![distinct([1, 2, 3, 4]), Vec::<i64>::new(), 1, Vec::<i64>::new(), [2, 2]],
+        sample![distinct([2, 1, 5]), 2, 1, [0, 1], 5]
+            .peer("lambda x, *_: F.max_pool1d(F.pad(x, (0, 1), value=-torch.inf), 2, 1, return_indices=True)[1]"),
+        sample![distinct([1, 2, 3, 4]), Vec::<i64>::new(), 1, Vec::<i64>::new(), [2, 2]]
+            .peer("lambda x, *_: torch.nn.functional.adaptive_max_pool2d(x, 2, True)[1]"),
     ]
 }
 fn max_samples() -> Vec<Sample> {
     vec![
-        sample![distinct([2, 1, 5]), 2, 1, [0, 1], 5],
-        sample![distinct([1, 2, 4, 4]), 2, 2, [0, 0, 0, 0], [2, 2]],
-        sample![distinct([1, 2, 3, 4]), Vec::<i64>::new(), 1, Vec::<i64>::new(), [2, 2], true],
-        sample![distinct([1, 2, 5]), 2, 1, Vec::<i64>::new(), 3, false, 0.4],
+        sample![distinct([2, 1, 5]), 2, 1, [0, 1], 5]
+            .peer("lambda x, *_: F.max_pool1d(F.pad(x, (0, 1), value=-torch.inf), 2, 1)"),
+        sample![distinct([1, 2, 4, 4]), 2, 2, [0, 0, 0, 0], [2, 2]]
+            .peer("lambda x, *_: torch.nn.functional.max_pool2d(x, 2)"),
+        sample![distinct([1, 2, 3, 4]), Vec::<i64>::new(), 1, Vec::<i64>::new(), [2, 2], true]
+            .peer("lambda x, *_: torch.nn.functional.adaptive_max_pool2d(x, 2, True)"),
+        sample![distinct([1, 2, 5]), 2, 1, Vec::<i64>::new(), 3, false, 0.4]
+            .peer("lambda x, *_: F.fractional_max_pool2d(x[..., None], [3, 1], [2, 1], 0.4)[..., 0]"),
     ]
 }
 fn scatter_samples() -> Vec<Sample> {
@@ -355,14 +372,20 @@ fn gather_samples() -> Vec<Sample> {
 }
 fn avg_samples() -> Vec<Sample> {
     vec![
-        sample![randn([2, 1, 5]), 2, 1, [0, 1], 5, false],
-        sample![randn([1, 2, 3, 4]), Vec::<i64>::new(), 1, Vec::<i64>::new(), [2, 3]],
-        sample![randn([1, 1, 3, 2, 2]), 2, 1, [1, 0, 0, 0, 0, 0], [3, 1, 1], true, 3.0],
+        sample![randn([2, 1, 5]), 2, 1, [0, 1], 5, false]
+            .peer("lambda x, *_: torch.nn.functional.avg_pool1d(F.pad(x, (0, 1)), 2, 1)"),
+        sample![randn([1, 2, 3, 4]), Vec::<i64>::new(), 1, Vec::<i64>::new(), [2, 3]]
+            .peer("lambda x, *_: torch.nn.functional.adaptive_avg_pool2d(x, (2, 3))"),
+        sample![randn([1, 1, 3, 2, 2]), 2, 1, [1, 0, 0, 0, 0, 0], [3, 1, 1], true, 3.0].peer(
+            "lambda x, *_: torch.nn.functional.avg_pool3d(F.pad(x, (0, 0, 0, 0, 1, 0)), 2, 1, divisor_override=3)",
+        ),
     ]
 }
 fn avg_unpool_samples() -> Vec<Sample> {
     vec![
-        sample![randn([2, 1, 5]), 2, 1, [0, 1], 5, false],
-        sample![randn([1, 2, 2, 3]), Vec::<i64>::new(), 1, Vec::<i64>::new(), [3, 4]],
+        sample![randn([2, 1, 5]), 2, 1, [0, 1], 5, false]
+            .peer("lambda y, *_: torch_pull(lambda x: F.avg_pool1d(F.pad(x, (0, 1)), 2, 1), torch.zeros(2, 1, 5), y)"),
+        sample![randn([1, 2, 2, 3]), Vec::<i64>::new(), 1, Vec::<i64>::new(), [3, 4]]
+            .peer("lambda y, *_: torch_pull(lambda x: F.adaptive_avg_pool2d(x, (2, 3)), torch.zeros(1, 2, 3, 4), y)"),
     ]
 }

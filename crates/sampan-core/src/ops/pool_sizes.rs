@@ -187,7 +187,11 @@ fn fractional_max_pool3d(
 /// let (x, i) = (Tensor::new([[[1.0f32, 2.0]]]), Tensor::new([[[3i64, 0]]]));
 /// assert_eq!(x.unpool_planes(&i, 4).to_vec::<f32>(), [2.0, 0.0, 0.0, 1.0]);
 /// ```
-#[op(module = "nn.functional", samples = unpool_planes_samples, peer = "none: internal form of max_unpool")]
+#[op(
+    module = "nn.functional",
+    samples = unpool_planes_samples,
+    peer = "lambda x, i, n: torch.zeros(*x.shape[:2], n).scatter(2, i, x)"
+)]
 fn unpool_planes(cx: &Cx, x: &Tensor, index: &Tensor, output: &[i64]) -> Result<Tensor> {
     index_like(x, index)?;
     need_float(x)?;
@@ -349,7 +353,7 @@ fn fractional2d_samples() -> Vec<Sample> {
     vec![
         sample![distinct([1, 2, 5, 4]), [3, 2]; random_u = 0.3],
         sample![distinct([1, 1, 5, 6]), 3, 2, 0.7, true],
-        sample![distinct([1, 1, 4, 4]), 2].no_peer("random"),
+        sample![distinct([1, 1, 4, 4]), 2].peer("none: random"),
     ]
 }
 fn fractional3d_samples() -> Vec<Sample> {
@@ -367,7 +371,8 @@ fn unpool_planes_samples() -> Vec<Sample> {
 fn unpool1d_samples() -> Vec<Sample> {
     vec![
         sample![randn([1, 2, 2]), places([1, 2, 0, 3], [1, 2, 2]), 2],
-        sample![randn([1, 2, 2]), places([1, 4, 0, 3], [1, 2, 2]), 2; output_size = [5]].no_peer("Paddle refuses it"),
+        sample![randn([1, 2, 2]), places([1, 4, 0, 3], [1, 2, 2]), 2; output_size = [5]]
+            .peer("torch.nn.functional.max_unpool1d"),
     ]
 }
 fn unpool2d_samples() -> Vec<Sample> {
@@ -375,8 +380,9 @@ fn unpool2d_samples() -> Vec<Sample> {
         sample![randn([1, 1, 2, 2]), places([1, 7, 8, 15], [1, 1, 2, 2]), 2],
         sample![randn([1, 1, 2, 2]), places([1, 3, 18, 24], [1, 1, 2, 2]), 3, 2; output_size = [1, 1, 5, 5]],
         sample![randn([1, 1, 2, 2]), places([1, 2, 4, 8], [1, 1, 2, 2]), 3, 2, 1],
-        sample![randn([1, 2, 2, 1]), places([1, 7, 8, 15], [1, 2, 2, 1]), 2; data_format = "NHWC"]
-            .no_peer("Paddle takes NCHW only"),
+        sample![randn([1, 2, 2, 1]), places([1, 7, 8, 15], [1, 2, 2, 1]), 2; data_format = "NHWC"].peer(
+            "lambda x, i, k, data_format: F.max_unpool2d(torch.movedim(x, 3, 1), i.movedim(3, 1), k).movedim(1, 3)",
+        ),
     ]
 }
 fn unpool3d_samples() -> Vec<Sample> {

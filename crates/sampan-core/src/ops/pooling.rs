@@ -257,7 +257,7 @@ fn max2d_samples() -> Vec<Sample> {
         sample![distinct([1, 2, 5, 4]), [3, 2], [2, 1], 1; ceil_mode = true],
         sample![distinct([1, 1, 5, 5]), 3, 2, [0, 1], true],
         sample![distinct([1, 5, 4, 2]), 3, 2, "SAME"; data_format = "NHWC"],
-        sample![distinct([0, 2, 4, 4]), 2].no_peer("Paddle fails on empty batches"),
+        sample![distinct([0, 2, 4, 4]), 2].peer("torch.nn.functional.max_pool2d"),
     ]
 }
 fn avg2d_samples() -> Vec<Sample> {
@@ -266,8 +266,7 @@ fn avg2d_samples() -> Vec<Sample> {
         sample![randn([1, 2, 5, 4]), [3, 2], [2, 1], 1; ceil_mode = true],
         sample![randn([1, 1, 5, 5]), 3, 2, [0, 1, 1, 0]; exclusive = false],
         sample![randn([1, 1, 5, 5]), 3, 2; divisor_override = 4],
-        sample![randn([1, 1, 4, 4]), 3, 2, 1; divisor_override = 4]
-            .no_peer("Paddle scales the exclusive average instead"),
+        sample![randn([1, 1, 4, 4]), 3, 2, 1; divisor_override = 4].peer("torch.nn.functional.avg_pool2d"),
         sample![randn([1, 5, 4, 2]), 3, 2, "SAME"; data_format = "NHWC"],
     ]
 }
@@ -277,7 +276,7 @@ fn max1d_samples() -> Vec<Sample> {
         sample![distinct([1, 2, 6]), 3, 2, 1; ceil_mode = true],
         sample![distinct([1, 2, 6]), 3, 2, 1; return_mask = true],
         sample![distinct([1, 2, 6]), 3, 2, "SAME"],
-        sample![distinct([1, 2, 4]), 2, 3; ceil_mode = true].no_peer("Paddle keeps a window without elements"),
+        sample![distinct([1, 2, 4]), 2, 3; ceil_mode = true].peer("torch.nn.functional.max_pool1d"),
     ]
 }
 fn max3d_samples() -> Vec<Sample> {
@@ -316,6 +315,7 @@ fn lp1d_samples() -> Vec<Sample> {
         sample![distinct([1, 2, 5]), f64::INFINITY, 2],
         sample![values([0.0f32, 0.0, 1.0, 2.0], [1, 1, 4]), 3.0, 2]
             .no_grad("not smooth at zero")
-            .no_peer("Paddle gives NaN there"),
+            .peer("torch.nn.functional.lp_pool1d")
+            .grad_peer("none: NaN there"),
     ]
 }

@@ -43,7 +43,12 @@ fn part(t: &Tensor, i: usize, units: usize) -> Tensor {
 /// let (gates, c) = (Tensor::zeros([1, 4], DType::Float32), Tensor::new([[2.0f32]]));
 /// assert_eq!(gates.lstm_cell(&gates, &c).1.to_vec::<f32>(), [1.0]);
 /// ```
-#[op(module = "nn.functional", samples = lstm_samples, reference = lstm_composite, peer = "none: internal part of LSTM")]
+#[op(
+    module = "nn.functional",
+    samples = lstm_samples,
+    reference = lstm_composite,
+    peer = "lambda a, b, c: torch_lstm(a + b, c)"
+)]
 fn lstm_cell(cx: &Cx, x_gates: &Tensor, h_gates: &Tensor, c: &Tensor) -> Result<(Tensor, Tensor)> {
     let (dtype, units) = check_step(x_gates, h_gates, c, 4)?;
     let (h_out, c_out) = (cx.out(c.shape(), dtype)?, cx.out(c.shape(), dtype)?);
@@ -83,7 +88,7 @@ fn lstm_composite(x_gates: &Tensor, h_gates: &Tensor, c: &Tensor) -> Result<(Ten
     module = "nn.functional",
     samples = lstm_grad_samples,
     reference = lstm_grad_composite,
-    peer = "none: internal gradient of LSTM"
+    peer = "lambda a, b, c, dh, dc: torch_pull(torch_lstm, (a + b, c), (dh, dc))"
 )]
 fn lstm_cell_grad(
     cx: &Cx,
@@ -142,7 +147,7 @@ fn lstm_grad_composite(
 /// let (gates, h) = (Tensor::zeros([1, 3], DType::Float32), Tensor::new([[2.0f32]]));
 /// assert_eq!(gates.gru_cell(&gates, &h).to_vec::<f32>(), [1.0]);
 /// ```
-#[op(module = "nn.functional", samples = gru_samples, reference = gru_composite, peer = "none: internal part of GRU")]
+#[op(module = "nn.functional", samples = gru_samples, reference = gru_composite, peer = "torch_gru")]
 fn gru_cell(cx: &Cx, x_gates: &Tensor, h_gates: &Tensor, h: &Tensor) -> Result<Tensor> {
     let (dtype, units) = check_step(x_gates, h_gates, h, 3)?;
     let out = cx.out(h.shape(), dtype)?;
@@ -178,7 +183,7 @@ fn gru_composite(x_gates: &Tensor, h_gates: &Tensor, h: &Tensor) -> Result<Tenso
     module = "nn.functional",
     samples = gru_grad_samples,
     reference = gru_grad_composite,
-    peer = "none: internal gradient of GRU"
+    peer = "lambda a, b, h, g: torch_pull(torch_gru, (a, b, h), g)"
 )]
 fn gru_cell_grad(
     cx: &Cx,
@@ -241,7 +246,7 @@ fn gru_grad_composite(
     module = "nn.functional",
     samples = simple_samples,
     reference = simple_composite,
-    peer = "none: internal part of SimpleRNN"
+    peer = "lambda a, b, activation='tanh': getattr(torch, activation)(a + b)"
 )]
 fn simple_rnn_cell(cx: &Cx, x_gates: &Tensor, h_gates: &Tensor, #[default("tanh")] activation: &str) -> Result<Tensor> {
     ensure!(x_gates.shape() == h_gates.shape(), "x_gates and h_gates must have one shape");

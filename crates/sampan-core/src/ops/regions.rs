@@ -135,7 +135,10 @@ fn crop(
 /// let x = Tensor::new([1i64, 2, 3, 4]);
 /// assert_eq!(x.write_slice(&Tensor::new(9i64), [0], [2], [2]).to_vec::<i64>(), [9, 2, 9, 4]);
 /// ```
-#[op(samples = write_slice_samples, peer = "none: internal form of writes into slices")]
+#[op(
+    samples = write_slice_samples,
+    peer = "lambda x, v, starts, lens, steps: torch_write(x, [torch_region(starts, lens, steps)], [v])"
+)]
 fn write_slice(cx: &Cx, x: &Tensor, value: &Tensor, starts: &[i64], lens: &[i64], steps: &[i64]) -> Result<Tensor> {
     let target = region(&Layout::contiguous(x.shape()), starts, lens, steps)?;
     let fits = broadcast(value.shape(), &target.shape).is_ok_and(|s| s == target.shape);
@@ -216,7 +219,11 @@ fn select_scatter(x: &Tensor, values: &Tensor, axis: i64, index: i64) -> Result<
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 2, 3, 4]).sliding_window(0, 2, 1).to_vec::<i64>(), [1, 2, 2, 3, 3, 4]);
 /// ```
-#[op(samples = sliding_window_samples, peer = "lambda x, axis, size, step: paddle.unfold(x, axis, size, step)", also("unfold"))]
+#[op(
+    samples = sliding_window_samples,
+    peer = "lambda x, axis, size, step: paddle.unfold(x, axis, size, step)",
+    also("unfold")
+)]
 fn sliding_window(cx: &Cx, x: &Tensor, axis: i64, size: i64, step: i64) -> Result<Tensor> {
     ensure!(x.ndim() > 0, "a 0-d tensor has no axis to slide along");
     let axis = resolve_axis(axis, x.ndim())?;
@@ -245,7 +252,10 @@ fn sliding_window(cx: &Cx, x: &Tensor, axis: i64, size: i64, step: i64) -> Resul
 /// let x = Tensor::new([1i64, 2, 3, 4]);
 /// assert_eq!(x.as_strided([2, 2], [1, 1], 8).to_vec::<i64>(), [2, 3, 3, 4]);
 /// ```
-#[op(samples = as_strided_samples, peer = "lambda x, shape, stride, offset=0: paddle.as_strided(x, shape, stride, offset * x.element_size() // 4)")]
+#[op(
+    samples = as_strided_samples,
+    peer = "lambda x, shape, stride, offset=0: paddle.as_strided(x, shape, stride, offset * x.element_size() // 4)"
+)]
 fn as_strided(x: &Tensor, shape: &[i64], stride: &[i64], #[default(0)] offset: i64) -> Result<Tensor> {
     let size = x.dtype().size() as i64;
     ensure!(
@@ -262,7 +272,7 @@ fn as_strided(x: &Tensor, shape: &[i64], stride: &[i64], #[default(0)] offset: i
 /// let x = Tensor::new([1i64, 2, 3, 4]);
 /// assert_eq!(x.strided_view([2, 2], [1, 1], 1).to_vec::<i64>(), [2, 3, 3, 4]);
 /// ```
-#[op(samples = strided_view_samples, peer = "none: internal form of as_strided")]
+#[op(samples = strided_view_samples, peer = "torch.as_strided")]
 fn strided_view(cx: &Cx, x: &Tensor, shape: &[i64], stride: &[i64], offset: i64) -> Result<Tensor> {
     let layout = strided_layout(x.numel(), shape, stride, offset)?;
     let x = x.contiguous();
@@ -279,7 +289,10 @@ fn strided_view(cx: &Cx, x: &Tensor, shape: &[i64], stride: &[i64], offset: i64)
 /// let x = Tensor::new([[1i64, 2], [3, 4]]);
 /// assert_eq!(x.strided_sum([3], [1, 1], 0).to_vec::<i64>(), [1, 5, 4]);
 /// ```
-#[op(samples = strided_sum_samples, peer = "none: internal gradient of strided views")]
+#[op(
+    samples = strided_sum_samples,
+    peer = "lambda x, shape, *a: torch_pull(lambda z: torch.as_strided(z, x.shape, *a), torch.zeros(shape), x)"
+)]
 fn strided_sum(cx: &Cx, x: &Tensor, shape: &[i64], stride: &[i64], offset: i64) -> Result<Tensor> {
     let shape = super::shape::checked_shape(shape)?;
     let own: Vec<i64> = x.shape().iter().map(|&n| n as i64).collect();
@@ -346,7 +359,7 @@ fn reinterpret(x: &Tensor, shape_or_dtype: &Value) -> Result<Tensor> {
 /// # use sampan_core::{DType, Tensor};
 /// assert_eq!(Tensor::new([-1i16]).bits_as(DType::UInt8).to_vec::<u8>(), [255, 255]);
 /// ```
-#[op(non_diff, samples = bits_samples, peer = "none: internal form of view")]
+#[op(non_diff, samples = bits_samples, peer = "torch.Tensor.view")]
 fn bits_as(cx: &Cx, x: &Tensor, dtype: DType) -> Result<Tensor> {
     let (old, new) = (x.dtype().size(), dtype.size());
     let x = x.contiguous();
@@ -412,7 +425,7 @@ fn select_scatter_samples() -> Vec<Sample> {
 }
 fn sliding_window_samples() -> Vec<Sample> {
     vec![
-        sample![randn([2, 5]), 1, 3, 1].no_peer("Paddle's gradient keeps one of the windows that overlap"),
+        sample![randn([2, 5]), 1, 3, 1].peer("torch.Tensor.unfold"),
         sample![randn([7]), 0, 2, 4],
         sample![randn([4, 2]), 0, 2, 2],
     ]
@@ -424,7 +437,7 @@ fn strided_view_samples() -> Vec<Sample> {
     vec![
         sample![randn([2, 4]), [3, 2], [2, 1], 1],
         sample![randn([5]), [3, 3], [1, 1], 0],
-        sample![randn([4]), [4], [-1], 3],
+        sample![randn([4]), [4], [-1], 3].peer("lambda x, *_: torch.flip(x, [0])"),
         sample![randn([4]), [0, 2], [9, 9], 0],
     ]
 }

@@ -34,7 +34,11 @@ fn corners_of(word: &str) -> Result<Corners> {
 /// let y = x.resample_axes(1, 2, 3, [], "linear", "aligned", false, false);
 /// assert_eq!(y.to_vec::<f32>(), [1.0, 2.0, 3.0]);
 /// ```
-#[op(module = "nn.functional", samples = resample_samples, peer = "none: internal form of interpolate")]
+#[op(
+    module = "nn.functional",
+    samples = resample_samples,
+    peer = "lambda x, first, before, after: F.interpolate(torch.unsqueeze(x, 0), after, mode='linear')[0]"
+)]
 fn resample_axes(
     cx: &Cx,
     x: &Tensor,
@@ -213,8 +217,14 @@ fn upsample(
 fn resample_samples() -> Vec<Sample> {
     vec![
         sample![randn([2, 3]), 1, 3, 5],
-        sample![randn([2, 5]), 1, 3, 5, Vec::<f64>::new(), "cubic", "aligned", false, true],
-        sample![randn([4, 3, 2]), 0, [4, 3], [2, 2], [0.5, 0.7], "nearest", "asymmetric"],
+        sample![randn([2, 5]), 1, 3, 5, Vec::<f64>::new(), "cubic", "aligned", false, true].peer(
+            "lambda x, *_: torch_pull(lambda z: F.interpolate(z[None, :, None], (1, 5), mode='bicubic', \
+                align_corners=True)[0, :, 0], torch.zeros(2, 3), x)",
+        ),
+        sample![randn([4, 3, 2]), 0, [4, 3], [2, 2], [0.5, 0.7], "nearest", "asymmetric"].peer(
+            "lambda x, *_: F.interpolate(torch.movedim(x, 2, 0)[None], scale_factor=(0.5, 0.7), \
+                mode='nearest')[0].movedim(0, 2)",
+        ),
     ]
 }
 fn interpolate_samples() -> Vec<Sample> {

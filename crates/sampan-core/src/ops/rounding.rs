@@ -155,9 +155,8 @@ fn clip_samples() -> Vec<Sample> {
         sample![randn([2, 3]), -0.5, 0.8],
         sample![randn([5]), 0.05],
         sample![randn([2, 3]); max = 0.3],
-        sample![randn([2, 3]), uniform([3], -1.0, -0.05), uniform([2, 1], 0.05, 1.0)]
-            .no_peer("Paddle wants tensors of one element"),
-        sample![randn([2, 3]), uniform([3], -1.0, 0.0)].no_peer("Paddle wants tensors of one element"),
+        sample![randn([2, 3]), uniform([3], -1.0, -0.05), uniform([2, 1], 0.05, 1.0)].peer("torch.clamp"),
+        sample![randn([2, 3]), uniform([3], -1.0, 0.0)].peer("torch.clamp"),
         sample![ints([5], -5, 5), -2, 3],
         sample![randn([]), -1.0, 0.02],
         sample![randn([0, 2]), 0.0, 1.0],

@@ -268,7 +268,14 @@ fn diff(
 /// let (a, b) = (Tensor::new([0.0f32, 2.0, 3.0]), Tensor::new([1.0f32, 1.0, 1.0]));
 /// assert_eq!(a.linear_recurrence(&b, 0).to_vec::<f32>(), [1.0, 3.0, 10.0]);
 /// ```
-#[op(samples = recurrence_samples, peer = "none: Paddle has no such op", amp = "black")]
+#[op(
+    samples = recurrence_samples,
+    peer = "lambda a, b, axis: ( \
+            s := [torch.zeros(())], \
+            [s.append(x * s[-1] + y) for x, y in zip(a.unbind(axis), b.unbind(axis))], \
+            torch.stack(s[1:], axis) if s[1:] else a * b)[-1]",
+    amp = "black"
+)]
 fn linear_recurrence(cx: &Cx, a: &Tensor, b: &Tensor, axis: i64) -> Result<Tensor> {
     ensure!(a.shape() == b.shape() && a.ndim() > 0, "a and b must have one shape with an axis");
     let axis = resolve_axis(axis, a.ndim())?;
@@ -349,7 +356,7 @@ fn extreme_samples() -> Vec<Sample> {
         sample![distinct([3, 2]), 0; dtype = DType::Int32],
         sample![distinct([])],
         sample![ints([2, 6], 0, 4), -1],
-        sample![distinct([0, 2]), 0].no_peer("Paddle refuses empty tensors"),
+        sample![distinct([0, 2]), 0].peer("lambda x, axis: getattr(torch, op)(x, axis)"),
     ]
 }
 fn diff_samples() -> Vec<Sample> {

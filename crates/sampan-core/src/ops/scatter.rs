@@ -93,7 +93,11 @@ fn put_along_axis(
 /// let (x, i, v) = (Tensor::new([1i64, 2, 3]), Tensor::new([0i64, 0]), Tensor::new([5i64, 6]));
 /// assert_eq!(x.put_along(&i, &v, 0, "add", true).to_vec::<i64>(), [12, 2, 3]);
 /// ```
-#[op(samples = put_along_samples, onnx = "ScatterElements", peer = "none: internal form of put_along_axis")]
+#[op(
+    samples = put_along_samples,
+    onnx = "ScatterElements",
+    peer = "lambda x, i, v, axis, reduce, own: torch.scatter_reduce(x, axis, i, v, 'sum', include_self=own)"
+)]
 fn put_along(
     cx: &Cx,
     x: &Tensor,
@@ -392,19 +396,20 @@ fn put_along_axis_samples() -> Vec<Sample> {
         sample![randn([3, 2]), values([2i64, 0, 2, 1], [2, 2]), randn([2, 2]), 0; reduce = "add"],
         sample![randn([2, 3]), i(), randn([1]), 1; reduce = "add", include_self = false],
         sample![randn([2, 3]), values([2i64, 0], [1, 2]), randn([2, 2]), 1; broadcast = false]
-            .no_peer("Paddle's gradient of the values has another shape than they"),
+            .peer("lambda x, i, v, axis, broadcast: torch.scatter(x, axis, i, v[:1])"),
         sample![randn([2, 3]), i(), randn([2, 2]), 1; reduce = "mul"],
         sample![randn([2, 3]), i(), randn([2, 2]), 1; reduce = "multiply", include_self = false],
         sample![randn([2, 3]), i(), randn([2, 2]), 1; reduce = "mean"],
         sample![randn([2, 3]), i(), randn([2, 2]), 1; reduce = "mean", include_self = false],
         sample![distinct([2, 3]), i(), distinct([2, 2]), 1; reduce = "amin"],
         sample![distinct([2, 3]), i(), distinct([2, 2]), 1; reduce = "amax", include_self = false],
-        sample![randn([]), values([0i64], []), 1.0, 0].no_peer("Paddle refuses 0-d"),
+        sample![randn([]), values([0i64], []), 1.0, 0].peer("lambda x, i, v, axis: torch.scatter(x, axis, i, v)"),
     ]
 }
 fn put_along_samples() -> Vec<Sample> {
     vec![
-        sample![randn([2, 3]), values([2i64, 0, 1, 1], [2, 2]), randn([2, 2]), 1, "assign", true],
+        sample![randn([2, 3]), values([2i64, 0, 1, 1], [2, 2]), randn([2, 2]), 1, "assign", true]
+            .peer("lambda x, i, v, *_: torch_write(x, [(r, k) for r in (0, 1) for k in i[r]], v.flatten())"),
         sample![randn([3, 2]), values([2i64, 0], [1, 2]), randn([1, 2]), 0, "add", true],
         sample![randn([3]), values(Vec::<i64>::new(), [0]), randn([0]), 0, "add", false],
     ]
@@ -413,7 +418,8 @@ fn scatter_add_samples() -> Vec<Sample> {
     let i = values([2i64, 0, 1, 1], [2, 2]);
     vec![
         sample![randn([3, 2]), 0, i.clone(), randn([2, 2])],
-        sample![randn([2, 3]), -1, i, positive([2, 3])].no_peer("Paddle's gradient of src has another shape than src"),
+        sample![randn([2, 3]), -1, i, positive([2, 3])]
+            .peer("lambda x, axis, i, v: torch.scatter_add(x, axis, i, v[:, :2])"),
     ]
 }
 fn scatter_reduce_samples() -> Vec<Sample> {
@@ -422,7 +428,7 @@ fn scatter_reduce_samples() -> Vec<Sample> {
         sample![randn([2, 3]), 1, i(), randn([2, 2]), "sum"],
         sample![randn([2, 3]), 1, i(), randn([2, 2]), "prod"],
         sample![randn([2, 3]), 1, i(), values([1.5f32, -1.0, 0.0, 2.0], [2, 2]), "prod"; include_self = false]
-            .no_peer("Paddle divides by the zero")
+            .peer("torch.scatter_reduce")
             .no_grad("the second gradient at a zero leaves out mixed terms"),
         sample![randn([2, 3]), 1, i(), randn([2, 2]), "mean"; include_self = false],
         sample![distinct([2, 3]), 1, i(), distinct([2, 2]), "amax"],
@@ -433,7 +439,7 @@ fn scatter_samples() -> Vec<Sample> {
     vec![
         sample![randn([3, 2]), values([2i64, 0], [2]), randn([2, 2])],
         sample![randn([3, 2]), values([1i64, 1, 0], [3]), positive([3, 2])]
-            .no_peer("Paddle's gradient counts overwritten values"),
+            .peer("lambda x, i, v: torch_write(x, i.tolist(), v)"),
         sample![randn([3, 2]), values([1i32, 1, 0], [3]), positive([3, 2]); overwrite = false],
         sample![randn([3]), values([1i64, 2], [2, 1]), positive([2])],
         sample![randn([3, 2]), values([1i64], []), positive([2])],
@@ -456,8 +462,9 @@ fn index_add_samples() -> Vec<Sample> {
     vec![
         sample![randn([3, 2]), values([2i64, 0, 2], [3]), 0, positive([3, 2])],
         sample![randn([2, 3]), values([1i32, 1], [2]), 1, randn([2, 2]); alpha = 0.5]
-            .no_peer("Paddle takes whole numbers and tensors only"),
-        sample![randn([3]), values(Vec::<i64>::new(), [0]), 0, randn([0])].no_peer("Paddle refuses an empty index"),
+            .peer("lambda x, i, axis, v, alpha: torch.index_add(x, axis, i, v, alpha=alpha)"),
+        sample![randn([3]), values(Vec::<i64>::new(), [0]), 0, randn([0])]
+            .peer("lambda x, i, axis, v: torch.index_add(x, axis, i, v)"),
     ]
 }
 fn index_fill_samples() -> Vec<Sample> {
@@ -465,7 +472,7 @@ fn index_fill_samples() -> Vec<Sample> {
         sample![randn([2, 3]), values([2i64, 0], [2]), 1, 1.5],
         sample![randn([3, 2]), values([1i64, 0], [2]), 0, randn([])],
         sample![randn([3, 2]), values([1i64, 1], [2]), 0, randn([])]
-            .no_peer("Paddle's gradient counts repeated rows twice"),
+            .peer("lambda x, i, axis, v: torch_write(x, i.tolist(), [v, v])"),
     ]
 }
 fn index_put_samples() -> Vec<Sample> {
@@ -475,7 +482,7 @@ fn index_put_samples() -> Vec<Sample> {
         sample![randn([2, 3]), vec![i(), i()], randn([3]); accumulate = true],
         sample![randn([2, 3]), vec![bools([2, 3])], randn([])],
         sample![randn([2, 3, 2]), vec![i(), i()], randn([3, 1]); accumulate = true],
-        sample![randn([2, 3]), vec![i(), i()], randn([3])].no_peer("Paddle's gradient counts overwritten values"),
+        sample![randn([2, 3]), vec![i(), i()], randn([3])].peer("lambda x, i, v: torch_write(x, zip(*i), v)"),
     ]
 }
 fn masked_scatter_samples() -> Vec<Sample> {

@@ -61,7 +61,7 @@ fn reshape(x: &Tensor, shape: &[i64]) -> Result<Tensor> {
 /// # use sampan_core::{DType, Tensor};
 /// assert_eq!(Tensor::zeros([0, 3], DType::Float32).reshape_to([3, 0]).shape(), [3, 0]);
 /// ```
-#[op(samples = reshape_to_samples, peer = "none: Paddle's reshape reads 0 as keep")]
+#[op(samples = reshape_to_samples, peer = "torch.reshape")]
 fn reshape_to(cx: &Cx, x: &Tensor, shape: &[i64]) -> Result<Tensor> {
     let shape = checked_shape(shape)?;
     let (have, want) = (x.numel(), crate::shape::checked_numel(&shape)?);
@@ -471,5 +471,10 @@ fn unbind_samples() -> Vec<Sample> {
     vec![sample![randn([2, 3])], sample![randn([2, 3]), -1]]
 }
 fn atleast_samples() -> Vec<Sample> {
-    vec![sample![randn([])], sample![randn([3])], sample![randn([2, 3])], sample![vec![randn([]), randn([2])]]]
+    vec![
+        sample![randn([])],
+        sample![randn([3])],
+        sample![randn([2, 3])],
+        sample![vec![randn([]), randn([2])]].grad_peer("lambda xs: getattr(torch, op)(*xs)"),
+    ]
 }

@@ -32,7 +32,7 @@ pub(crate) fn region(layout: &Layout, starts: &[i64], lens: &[i64], steps: &[i64
 /// let x = Tensor::new([1i64, 2, 3, 4]);
 /// assert_eq!(x.view_slice([3], [2], [-2]).to_vec::<i64>(), [4, 2]);
 /// ```
-#[op(samples = view_slice_samples, peer = "none: internal form of indexing")]
+#[op(samples = view_slice_samples, peer = "lambda x, starts, lens, steps: x[torch_region(starts, lens, steps)]")]
 fn view_slice(cx: &Cx, x: &Tensor, starts: &[i64], lens: &[i64], steps: &[i64]) -> Result<Tensor> {
     let out = x.view(region(x.layout(), starts, lens, steps)?);
     let (shape, starts, steps) = (x.shape_vec(), starts.to_vec(), steps.to_vec());
@@ -46,7 +46,11 @@ fn view_slice(cx: &Cx, x: &Tensor, starts: &[i64], lens: &[i64], steps: &[i64]) 
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([7i64, 8]).unslice([4], [0], [2]).to_vec::<i64>(), [7, 0, 8, 0]);
 /// ```
-#[op(samples = unslice_samples, peer = "none: internal gradient of indexing")]
+#[op(
+    samples = unslice_samples,
+    peer = "lambda x, shape, starts, steps: torch_write(torch.zeros(shape), [torch_region(starts, x.shape, steps)], \
+            [x])"
+)]
 fn unslice(cx: &Cx, x: &Tensor, shape: &[i64], starts: &[i64], steps: &[i64]) -> Result<Tensor> {
     let shape = super::shape::checked_shape(shape)?;
     ensure!(shape.len() == x.ndim(), "shape {shape:?} must have the rank of x");

@@ -93,7 +93,7 @@ fn check_pair(y: &Tensor, grad: &Tensor) -> Result<()> {
     module = "nn.functional",
     samples = softmax_grad_samples,
     reference = softmax_grad_composite,
-    peer = "none: internal gradient of softmax"
+    peer = "lambda y, g, axis: torch._softmax_backward_data(g, y, axis, y.dtype)"
 )]
 fn softmax_grad(cx: &Cx, y: &Tensor, grad: &Tensor, axis: i64) -> Result<Tensor> {
     check_pair(y, grad)?;
@@ -131,7 +131,7 @@ fn softmax_grad_composite(y: &Tensor, grad: &Tensor, axis: i64) -> Result<Tensor
     module = "nn.functional",
     samples = softmax_grad_samples,
     reference = log_softmax_grad_composite,
-    peer = "none: internal gradient of log_softmax"
+    peer = "lambda y, g, axis: torch._log_softmax_backward_data(g, y, axis, y.dtype)"
 )]
 fn log_softmax_grad(cx: &Cx, y: &Tensor, grad: &Tensor, axis: i64) -> Result<Tensor> {
     check_pair(y, grad)?;

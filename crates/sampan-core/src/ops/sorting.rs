@@ -327,7 +327,11 @@ fn bucketize(
 /// assert_eq!(inverse.to_vec::<i64>(), [1, 0, 1]);
 /// assert_eq!(counts.to_vec::<i64>(), [1, 2]);
 /// ```
-#[op(non_diff, samples = group_samples, peer = "none: internal form of unique")]
+#[op(
+    non_diff,
+    samples = group_samples,
+    peer = "lambda x, consecutive: [t.reshape(-1) for t in np.unique(x, True, True, True, 0)[1:]]"
+)]
 fn group_rows(cx: &Cx, x: &Tensor, consecutive: bool) -> Result<(Tensor, Tensor, Tensor)> {
     cx.needs_values()?;
     ensure!(x.ndim() == 2, "x must be a matrix");
@@ -457,7 +461,7 @@ fn kth_samples() -> Vec<Sample> {
         sample![distinct([2, 5]), 2],
         sample![distinct([2, 4, 3]), 3; axis = 1, keepdim = true],
         sample![distinct([4, 2]), 1; axis = 0],
-        sample![distinct([]), 1].no_peer("Paddle's gradient of a 0-d tensor is always 1"),
+        sample![distinct([]), 1].peer("torch.kthvalue"),
     ]
 }
 fn mode_samples() -> Vec<Sample> {
@@ -466,7 +470,7 @@ fn mode_samples() -> Vec<Sample> {
         sample![x()].no_grad("a mode jumps"),
         sample![x(), 0; keepdim = true].no_grad("a mode jumps"),
         sample![ints([2, 9], 0, 4), 1],
-        sample![distinct([])].no_peer("Paddle's gradient of a 0-d tensor is always 1"),
+        sample![distinct([])].peer("torch.mode"),
     ]
 }
 fn search_samples() -> Vec<Sample> {
@@ -488,15 +492,18 @@ fn bucketize_samples() -> Vec<Sample> {
     ]
 }
 fn group_samples() -> Vec<Sample> {
-    vec![sample![ints([4, 2], 0, 2), false], sample![ints([4, 2], 0, 2), true]]
+    let neighbours = "lambda x, consecutive: \
+        (t := torch.unique_consecutive(x, True, True, 0), (t[2].cumsum(0) - t[2], t[1], t[2]))[-1]";
+    vec![sample![ints([4, 2], 0, 2), false], sample![ints([4, 2], 0, 2), true].peer(neighbours)]
 }
 fn unique_samples() -> Vec<Sample> {
     vec![
         sample![ints([2, 5], 0, 4)],
         sample![ints([2, 5], 0, 4); return_index = true, return_inverse = true, return_counts = true],
         sample![ints([6, 2], 0, 2); return_counts = true, axis = 0, dtype = DType::Int32],
-        sample![distinct([2, 3]); return_inverse = true, axis = 1],
-        sample![randn([])],
+        sample![distinct([2, 3]); return_inverse = true, axis = 1]
+            .grad_peer("lambda x, **_: x[:, torch.argsort(x[0])]"),
+        sample![randn([])].grad_peer("torch.atleast_1d"),
         sample![randn([0])],
     ]
 }
@@ -506,6 +513,6 @@ fn consecutive_samples() -> Vec<Sample> {
         sample![x()],
         sample![x(); return_inverse = true, return_counts = true],
         sample![values(vec![1i64, 1, 1, 1, 2, 1], [3, 2]); return_counts = true, axis = 0],
-        sample![distinct([5])],
+        sample![distinct([5])].grad_peer("torch.clone"),
     ]
 }

@@ -103,7 +103,12 @@ fn affine(plan: Plan, normal: Tensor, weight: Option<&Tensor>, bias: Option<&Ten
     module = "nn.functional",
     samples = row_norm_samples,
     reference = row_norm_composite,
-    peer = "none: internal part of layer_norm"
+    peer = "lambda x, w, b, eps, rms: ( \
+            n := x.shape[1:], \
+            mean := x.mean(1) * (not rms), \
+            rstd := torch.rsqrt((x - mean[:, None]).square().mean(1) + eps), \
+            y := F.rms_norm(x, n, w, eps) + (0 if b is None else b) if rms else F.layer_norm(x, n, w, b, eps), \
+            (y, mean, rstd))[-1]"
 )]
 fn row_norm(
     cx: &Cx,
@@ -192,7 +197,9 @@ fn row_norm_composite(
     module = "nn.functional",
     samples = row_norm_grad_samples,
     reference = row_norm_grad_composite,
-    peer = "none: internal gradient of layer_norm"
+    peer = "lambda x, g, w, mean, rstd, eps, rms: torch_pull( \
+            lambda x, w, b: F.rms_norm(x, w.shape, w, eps) + b if rms else F.layer_norm(x, w.shape, w, b, eps), \
+            (x, torch.ones(x.shape[1]) if w is None else w, torch.zeros(x.shape[1])), g)"
 )]
 fn row_norm_grad(
     cx: &Cx,
@@ -277,7 +284,8 @@ fn row_norm_grad_composite(
     module = "nn.functional",
     samples = channel_norm_samples,
     reference = channel_norm_composite,
-    peer = "none: internal part of batch_norm"
+    peer = "lambda x, w, b, eps: (F.batch_norm(x, None, None, w, b, True, 0, eps), \
+            x.mean((0, 2)), torch.var(x, (0, 2), correction=0))"
 )]
 fn channel_norm(
     cx: &Cx,
@@ -367,7 +375,9 @@ fn channel_norm_composite(
     module = "nn.functional",
     samples = channel_norm_grad_samples,
     reference = channel_norm_grad_composite,
-    peer = "none: internal gradient of batch_norm"
+    peer = "lambda x, g, w, mean, var, eps: torch_pull( \
+            lambda x, w, b: F.batch_norm(x, None, None, w, b, True, 0, eps), \
+            (x, torch.ones(x.shape[1]) if w is None else w, torch.zeros(x.shape[1])), g)"
 )]
 fn channel_norm_grad(
     cx: &Cx,
@@ -431,7 +441,10 @@ fn channel_norm_grad_composite(
     module = "nn.functional",
     samples = channel_norm_by_samples,
     reference = channel_norm_by_composite,
-    peer = "none: internal part of batch_norm"
+    peer = "lambda x, mean, var, w, b, eps: ( \
+            y := (x - mean[:, None]) / torch.sqrt(var[:, None] + eps), \
+            y := y if w is None else y * w[:, None], \
+            y if b is None else y + b[:, None])[-1]"
 )]
 fn channel_norm_by(
     cx: &Cx,

@@ -215,7 +215,7 @@ impl Tensor {
     }
 
     /// All values as integers, row-major: a shape, pads or repeats that were given as a tensor.
-    pub(crate) fn try_to_ints(&self) -> Result<Vec<i64>> {
+    pub fn try_to_ints(&self) -> Result<Vec<i64>> {
         if self.device() == Device::Meta {
             return Err(Error::invalid("the result's shape depends on the values, which a meta tensor lacks"));
         }

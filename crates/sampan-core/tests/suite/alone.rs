@@ -1,12 +1,17 @@
-//! Tests that watch something of the whole process (memory in use, flags) run in a process of their own.
+//! Tests that watch something of the whole process (memory in use, flags, the generator) run in a process of their own.
 
 use std::process::Command;
 
 const INSIDE: &str = "SAMPAN_SUITE_ALONE";
 
+/// Whether this is the process that `alone` started.
+pub fn is_alone() -> bool {
+    std::env::var_os(INSIDE).is_some()
+}
+
 /// Runs `body` as the only test of a new process; `name` is the path of the calling test.
 pub fn alone(name: &str, body: impl FnOnce()) {
-    if std::env::var_os(INSIDE).is_some() {
+    if is_alone() {
         return body();
     }
     let exe = std::env::current_exe().expect("a test knows its own file");

@@ -69,6 +69,11 @@ fn large_and_odd_ranges() {
 
 #[test]
 fn random_numbers_follow_the_seed() {
+    // The generator belongs to the whole process.
+    crate::alone::alone("arrange::random_numbers_follow_the_seed", seeded_draws);
+}
+
+fn seeded_draws() {
     let draw = || (rand([5]).to_vec::<f32>(), randperm(20).to_vec::<i64>(), Tensor::randn([3]).to_vec::<f32>());
     random::seed(3);
     let a = draw();

@@ -16,6 +16,7 @@ mod indexing;
 mod matrices;
 mod memory;
 mod nn_ops;
+mod random;
 mod registry;
 mod tensor;
 mod threads;

@@ -2,6 +2,7 @@
 //!
 //! `OPS=relu,gelu cargo test …` or `FAMILY=math …` limits a run to some ops while working on them.
 
+use crate::alone::{alone, is_alone};
 use sampan_core::autograd::{GradCheck, gradcheck, gradgradcheck};
 use sampan_core::dispatch::{dispatch, dispatch_inplace, with_composites};
 use sampan_core::error::Kind;
@@ -25,8 +26,23 @@ fn cases() -> Vec<(&'static OpDef, usize, Sample)> {
         .collect()
 }
 
-/// Runs a check on every case and reports all failures at once.
-fn for_all(check: impl Fn(&'static OpDef, &Sample) -> Result<()>) {
+/// Whether a call draws random numbers.
+fn draws(op: &OpDef, sample: &Sample) -> bool {
+    sample.peer.or(op.peer) == Some("none: random") || ["svd_lowrank", "pca_lowrank"].contains(&op.name)
+}
+
+/// Runs a check on every case and reports all failures at once. The generator belongs to the whole process, so calls that
+/// draw from it run in a process without other tests; `test` is the name of the calling one.
+fn for_all(test: &str, check: impl Fn(&'static OpDef, &Sample) -> Result<()>) {
+    if !is_alone() {
+        for_each(|op, sample| if draws(op, sample) { Ok(()) } else { check(op, sample) });
+    }
+    alone(&format!("registry::{test}"), || {
+        for_each(|op, sample| if draws(op, sample) { check(op, sample) } else { Ok(()) })
+    });
+}
+
+fn for_each(check: impl Fn(&'static OpDef, &Sample) -> Result<()>) {
     let mut failures = Vec::new();
     for (op, i, sample) in cases() {
         let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(op, &sample)));
@@ -84,7 +100,7 @@ fn every_op_is_documented_and_sampled() {
 
 #[test]
 fn inferred_shape_and_dtype_are_the_actual_ones() {
-    for_all(|op, sample| {
+    for_all("inferred_shape_and_dtype_are_the_actual_ones", |op, sample| {
         let args = sample.bind(op)?;
         let actual = call(op, args.clone())?;
         let mut meta = args;
@@ -113,7 +129,7 @@ fn strided(t: &Tensor) -> Result<Tensor> {
 
 #[test]
 fn strided_inputs_give_the_same() {
-    for_all(|op, sample| {
+    for_all("strided_inputs_give_the_same", |op, sample| {
         let args = sample.bind(op)?;
         let mut gapped = args.clone();
         gapped.iter_mut().try_for_each(|v| v.map_tensors(&mut strided))?;
@@ -161,7 +177,7 @@ fn differentiable(op: &'static OpDef, sample: &Sample) -> bool {
 
 #[test]
 fn gradients_match_differences() {
-    for_all(|op, sample| {
+    for_all("gradients_match_differences", |op, sample| {
         if !differentiable(op, sample) {
             return Ok(());
         }
@@ -174,7 +190,7 @@ fn gradients_match_differences() {
 
 #[test]
 fn second_gradients_match_differences() {
-    for_all(|op, sample| {
+    for_all("second_gradients_match_differences", |op, sample| {
         if !differentiable(op, sample) {
             return Ok(());
         }
@@ -188,7 +204,7 @@ fn second_gradients_match_differences() {
 #[test]
 fn half_precision_is_close() {
     for (dtype, tol) in [(DType::Float16, 4e-3), (DType::BFloat16, 3e-2)] {
-        for_all(|op, sample| {
+        for_all("half_precision_is_close", |op, sample| {
             let mut half = sample.bind(op)?;
             if op.name.starts_with("empty") || !half.iter().any(has_float) {
                 return Ok(());
@@ -213,7 +229,7 @@ fn has_float(v: &Value) -> bool {
 
 #[test]
 fn in_place_is_out_of_place() {
-    for_all(|op, sample| {
+    for_all("in_place_is_out_of_place", |op, sample| {
         if !op.inplace {
             return Ok(());
         }
@@ -248,7 +264,7 @@ fn in_place_is_out_of_place() {
 
 #[test]
 fn fused_kernels_equal_their_composites() {
-    for_all(|op, sample| {
+    for_all("fused_kernels_equal_their_composites", |op, sample| {
         if op.reference.is_none() {
             return Ok(());
         }

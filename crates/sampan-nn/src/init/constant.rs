@@ -2,7 +2,8 @@
 
 use super::{Initializer, object};
 use sampan_core::ops::creation::{self, FullOpts};
-use sampan_core::{DType, Result, Tensor};
+use sampan_core::ops::joining::try_stack;
+use sampan_core::{DType, Error, Result, Tensor, Value};
 use sampan_macros::class;
 
 /// One value everywhere.
@@ -29,5 +30,52 @@ impl Constant {
 impl Initializer for Constant {
     fn init(&self, shape: &[usize], dtype: DType) -> Result<Tensor> {
         creation::try_full_with(shape, self.value, FullOpts::new().dtype(dtype))
+    }
+}
+
+/// Values given one by one.
+#[derive(Clone, Debug)]
+pub struct Assign {
+    values: Tensor,
+}
+
+#[class(module = "nn.initializer", object = object)]
+impl Assign {
+    /// The given values: a tensor, or a list of numbers. There must be as many as the parameter has elements.
+    ///
+    /// ```
+    /// use sampan_core::{DType, Tensor};
+    /// use sampan_nn::init::{Assign, Initializer};
+    /// let w = Assign::new(Tensor::new([[1.0f32, 2.0]])).init(&[1, 2], DType::Float64)?;
+    /// assert_eq!(w.to_vec::<f64>(), [1.0, 2.0]);
+    /// # Ok::<(), sampan_core::Error>(())
+    /// ```
+    fn build(value: &Value) -> Result<Assign> {
+        Ok(Assign { values: tensor_of(value)? })
+    }
+}
+
+impl Initializer for Assign {
+    fn init(&self, shape: &[usize], dtype: DType) -> Result<Tensor> {
+        let have = self.values.shape();
+        if have != shape {
+            return Err(Error::invalid(format!("the values have shape {have:?}, the parameter has {shape:?}"))
+                .in_op("Assign"));
+        }
+        // A parameter has a storage of its own, or training would change the values given here.
+        self.values.try_cast(dtype)?.try_assign()
+    }
+}
+
+/// Numbers, alone or in lists of lists.
+fn tensor_of(value: &Value) -> Result<Tensor> {
+    match value {
+        Value::Tensor(t) => Ok(t.detach()),
+        Value::Int(i) => Ok(Tensor::new(*i)),
+        Value::Float(f) => Ok(Tensor::new(*f)),
+        Value::Ints(v) => Tensor::try_from_slice(v, [v.len()]),
+        Value::Floats(v) => Tensor::try_from_slice(v, [v.len()]),
+        Value::List(rows) => try_stack(&rows.iter().map(tensor_of).collect::<Result<Vec<_>>>()?, 0),
+        other => Err(Error::dtype(format!("value must be a Tensor or numbers, got {}", other.type_name()))),
     }
 }

@@ -1,10 +1,16 @@
 //! Initial values of parameters: Paddle's `nn.initializer`.
 
 mod constant;
+mod gain;
+mod random;
 mod scaled;
+mod structured;
 
 pub use constant::*;
+pub use gain::calculate_gain;
+pub use random::*;
 pub use scaled::*;
+pub use structured::*;
 
 use sampan_core::{DType, Object, Result, Tensor};
 use std::sync::{Arc, PoisonError, RwLock};

@@ -1,11 +1,40 @@
 //! The built-in layers.
 
+mod activation;
+mod adaptive_softmax;
+mod attention;
+mod batch_norm;
+mod bound;
+mod common;
 mod container;
 mod conv;
 mod linear;
-mod simple;
+mod loss;
+mod norm;
+mod padding;
+mod pooling;
+mod rnn;
+mod rnn_cell;
+mod rnn_stack;
+mod transformer;
+mod transformer_layer;
+mod vision;
 
+pub use activation::*;
+pub use adaptive_softmax::*;
+pub use attention::*;
+pub use batch_norm::*;
+pub use common::*;
 pub use container::*;
 pub use conv::*;
 pub use linear::*;
-pub use simple::*;
+pub use loss::*;
+pub use norm::*;
+pub use padding::*;
+pub use pooling::*;
+pub use rnn::*;
+pub use rnn_cell::*;
+pub use rnn_stack::*;
+pub use transformer::*;
+pub use transformer_layer::*;
+pub use vision::*;

@@ -1,0 +1,145 @@
+//! Activations: the mathematics is in `sampan-core`, a layer holds the arguments.
+
+use super::bound::op_layers;
+use crate::init::Constant;
+use crate::{Base, Layer, ParamAttr, Parameter, layer};
+use sampan_core::{Result, Tensor, Value, ensure};
+use sampan_macros::class;
+
+op_layers! {
+    /// `max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`.
+    CELU = "celu" (#[opt(1.0)] alpha: f64);
+    /// `x` where it is positive, `alpha * (exp(x) - 1)` elsewhere.
+    ELU = "elu" (#[opt(1.0)] alpha: f64);
+    /// `x` times the normal distribution function of `x`; with `approximate` (`true` or `"tanh"`), by a formula in `tanh`.
+    GELU = "gelu" (#[opt(false)] approximate: &Value);
+    /// The first half of an axis times the sigmoid of the second half.
+    #[class(alias(dim = axis))]
+    GLU = "glu" (#[opt(-1)] axis: i64);
+    /// `x` where `|x| > threshold`, zero elsewhere.
+    #[class(alias(lambd = threshold))]
+    Hardshrink = "hardshrink" (#[opt(0.5)] threshold: f64);
+    /// `x / 6 + 0.5`, kept between 0 and 1.
+    Hardsigmoid = "hardsigmoid" ();
+    /// `x * clip(x + 3, 0, 6) / 6`.
+    Hardswish = "hardswish" ();
+    /// `x` kept between `min` and `max`.
+    Hardtanh = "hardtanh" (#[opt(-1.0)] min: f64, #[opt(1.0)] max: f64);
+    /// `x` where it is positive, `negative_slope * x` elsewhere.
+    LeakyReLU = "leaky_relu" (#[opt(0.01)] negative_slope: f64);
+    /// `log(sigmoid(x))`.
+    LogSigmoid = "log_sigmoid" ();
+    /// The logarithm of the softmax along an axis.
+    LogSoftmax = "log_softmax" (#[opt(-1)] axis: i64);
+    /// The largest of each group of `groups` neighbouring channels.
+    Maxout = "maxout" (groups: i64, #[opt(1)] axis: i64);
+    /// `x * tanh(softplus(x))`.
+    Mish = "mish" ();
+    /// `max(x, 0)`.
+    ReLU = "relu" ();
+    /// `x` kept between 0 and 6.
+    ReLU6 = "relu6" ();
+    /// A leaky ReLU whose negative slopes are drawn from `[lower, upper)` for each element in training, and are the middle of
+    /// the two in evaluation.
+    RReLU = "rrelu" (#[opt(0.125)] lower: f64, #[opt(1.0 / 3.0)] upper: f64) {
+        ensure!(
+            0.0 <= lower && lower <= upper && upper <= 1.0,
+            "0 <= lower <= upper <= 1 is needed, got lower {lower}, upper {upper}"
+        );
+    };
+    /// `scale * x` where it is positive, `scale * alpha * (exp(x) - 1)` elsewhere; the defaults keep mean 0 and variance 1.
+    SELU = "selu" (#[opt(1.050_700_987_355_480_5)] scale: f64, #[opt(1.673_263_242_354_377_2)] alpha: f64);
+    /// `1 / (1 + exp(-x))`.
+    Sigmoid = "sigmoid" ();
+    /// `x * sigmoid(x)`. `inplace` is accepted and changes nothing.
+    #[class(also("nn.SiLU"))]
+    Silu = "silu" (#[opt(false)] inplace as _: bool);
+    /// Positive numbers along an axis that add up to 1.
+    ///
+    /// ```
+    /// use sampan_core::Tensor;
+    /// use sampan_nn::{Layer, Softmax};
+    /// let y = Softmax::with(|o| o.axis(0)).call(&Tensor::new([[1.0f32], [1.0]]))?;
+    /// assert_eq!(y.to_vec::<f32>(), [0.5, 0.5]);
+    /// # Ok::<(), sampan_core::Error>(())
+    /// ```
+    Softmax = "softmax" (#[opt(-1)] axis: i64);
+    /// `log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x > threshold`.
+    Softplus = "softplus" (#[opt(1.0)] beta: f64, #[opt(20.0)] threshold: f64);
+    /// `x` moved towards zero by `threshold`, zero where it does not go that far.
+    #[class(alias(lambd = threshold))]
+    Softshrink = "softshrink" (#[opt(0.5)] threshold: f64);
+    /// `x / (1 + |x|)`.
+    Softsign = "softsign" ();
+    /// `x * sigmoid(x)`.
+    Swish = "silu" ();
+    /// The hyperbolic tangent.
+    Tanh = "tanh" ();
+    /// `x - tanh(x)`.
+    Tanhshrink = "tanhshrink" ();
+    /// `x` where it exceeds `threshold`, `value` elsewhere.
+    ThresholdedReLU = "thresholded_relu" (#[opt(1.0)] threshold: f64, #[opt(0.0)] value: f64);
+}
+
+/// The softmax over channels.
+#[derive(Layer)]
+pub struct Softmax2D {
+    base: Base,
+}
+
+#[class(module = "nn", object = layer::object)]
+impl Softmax2D {
+    /// The softmax over the channels of images `[n, channels, height, width]`, or of one image without the first axis.
+    fn build() -> Result<Softmax2D> {
+        Ok(Softmax2D { base: Base::of("Softmax2D") })
+    }
+}
+
+impl Layer for Softmax2D {
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        ensure!(matches!(x.ndim(), 3 | 4), "x must have 3 or 4 axes, got shape {:?}", x.shape());
+        x.try_softmax(-3)
+    }
+}
+
+/// A leaky ReLU whose negative slopes are learned.
+#[derive(Layer)]
+pub struct PReLU {
+    base: Base,
+    /// `[num_parameters]`.
+    #[layer(name = "_weight")]
+    pub weight: Parameter,
+    data_format: String,
+}
+
+#[class(module = "nn", object = layer::object)]
+impl PReLU {
+    /// A leaky ReLU whose negative slopes are learned: one for all, or one for each channel.
+    ///
+    /// ```
+    /// use sampan_core::Tensor;
+    /// use sampan_nn::{Layer, PReLU};
+    /// let y = PReLU::new().call(&Tensor::new([-4.0f32, 2.0]))?;
+    /// assert_eq!(y.to_vec::<f32>(), [-1.0, 2.0]);
+    /// # Ok::<(), sampan_core::Error>(())
+    /// ```
+    fn build(
+        #[opt(1)] num_parameters: usize,
+        #[opt(0.25)] init: f64,
+        #[opt(None)] weight_attr: ParamAttr,
+        #[opt("NCHW")] data_format: &str,
+    ) -> Result<PReLU> {
+        let base = Base::new("p_re_lu");
+        let weight = base.weight(&[num_parameters], &weight_attr, &Constant::new(init))?;
+        Ok(PReLU { base, weight, data_format: data_format.into() })
+    }
+}
+
+impl Layer for PReLU {
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        x.try_prelu(&self.weight.value()?, &self.data_format)
+    }
+    fn extra_repr(&self) -> String {
+        format!("num_parameters={}", self.weight.numel())
+    }
+}

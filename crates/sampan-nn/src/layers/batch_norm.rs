@@ -1,0 +1,280 @@
+//! Batch normalisation: statistics of the batch in training, running ones in evaluation.
+
+use super::bound::{Bound, Setting, first, optional};
+use crate::init::Constant;
+use crate::{Base, Buffer, Layer, Members, ParamAttr, Parameter, layer};
+use sampan_core::{DType, Error, Result, Tensor, Value, ensure};
+use sampan_macros::class;
+use std::any::Any;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What every batch norm is made of.
+struct Parts {
+    base: Base,
+    weight: Option<Parameter>,
+    bias: Option<Parameter>,
+    mean: Buffer,
+    variance: Buffer,
+    op: Bound,
+}
+
+/// What every batch norm is told.
+struct Plan<'a> {
+    class: &'static str,
+    features: usize,
+    momentum: f64,
+    epsilon: f64,
+    weight_attr: &'a ParamAttr,
+    bias_attr: &'a ParamAttr,
+    data_format: &'a str,
+    /// The layouts that the class knows.
+    formats: &'a [&'a str],
+    use_global_stats: Option<bool>,
+    dtype: Option<DType>,
+    /// Names of the running mean and variance.
+    names: [Option<&'a str>; 2],
+    /// A weight or bias that is not wanted is there all the same, frozen.
+    always_affine: bool,
+}
+
+impl Plan<'_> {
+    fn parts(self) -> Result<Parts> {
+        let (format, formats) = (self.data_format, self.formats);
+        ensure!(formats.contains(&format), "data_format must be one of {formats:?}, got {format:?}");
+        // Statistics in half precision would be worth little.
+        let base = Base::of(self.class).placed(&Value::None, self.dtype)?;
+        let half = base.dtype() == DType::Float16;
+        let base = if half { base.placed(&Value::None, Some(DType::Float32))? } else { base };
+        let shape = [self.features];
+        let frozen = ParamAttr::new().trainable(false);
+        let given = |attr| if self.always_affine && !ParamAttr::is_wanted(attr) { &frozen } else { attr };
+        let weight = base.parameter(&shape, given(self.weight_attr), false, &Constant::new(1.0))?;
+        let bias = base.bias(&shape, given(self.bias_attr))?;
+        let mean = base.buffer(Tensor::zeros(shape, base.dtype()), self.names[0])?;
+        let variance = base.buffer(Tensor::ones(shape, base.dtype()), self.names[1])?;
+        let settings = [
+            ("momentum", self.momentum.into()),
+            ("epsilon", self.epsilon.into()),
+            ("data_format", if format == "NC" { "NCL" } else { format }.into()),
+            ("use_global_stats", self.use_global_stats.keep()),
+        ];
+        Ok(Parts { base, weight, bias, mean, variance, op: Bound::new("batch_norm", settings)? })
+    }
+}
+
+macro_rules! batch_norms {
+    ($(#[doc = $summary:tt] $(#[doc = $more:tt])* $name:ident [$($rank:tt),*] [$($format:tt),*] ($($stats:tt)*) $given:expr;)*) => {$(
+        #[doc = $summary]
+        #[derive(Layer)]
+        pub struct $name {
+            base: Base,
+            /// `[num_features]`.
+            pub weight: Option<Parameter>,
+            /// `[num_features]`.
+            pub bias: Option<Parameter>,
+            /// The running mean.
+            #[layer(name = "_mean")]
+            pub mean: Buffer,
+            /// The running variance.
+            #[layer(name = "_variance")]
+            pub variance: Buffer,
+            op: Bound,
+            sync: AtomicBool,
+        }
+        #[class(module = "nn", object = layer::object)]
+        impl $name {
+            #[doc = $summary]
+            $(#[doc = $more])*
+            fn build(
+                num_features: usize,
+                #[opt(0.9)] momentum: f64,
+                #[opt(1e-5)] epsilon: f64,
+                #[opt(None)] weight_attr: ParamAttr,
+                #[opt(None)] bias_attr: ParamAttr,
+                $($stats)*
+            ) -> Result<$name> {
+                let (data_format, use_global_stats, sync): (&str, Option<bool>, bool) = $given;
+                let plan = Plan {
+                    class: stringify!($name), features: num_features, momentum, epsilon, weight_attr: &weight_attr,
+                    bias_attr: &bias_attr, data_format, formats: &[$($format),*], use_global_stats, dtype: None,
+                    names: [None; 2], always_affine: sync,
+                };
+                let Parts { base, weight, bias, mean, variance, op } = plan.parts()?;
+                Ok($name { base, weight, bias, mean, variance, op, sync: AtomicBool::new(sync) })
+            }
+
+            /// Are the statistics those of all processes?
+            pub fn is_sync(&self) -> bool {
+                self.sync.load(Ordering::Relaxed)
+            }
+        }
+        impl Layer for $name {
+            fn forward(&self, x: &Tensor) -> Result<Tensor> {
+                check_rank(x, &[$($rank),*])?;
+                forward(&self.op, &self.base, x, [&self.mean, &self.variance], [&self.weight, &self.bias])
+            }
+            fn extra_repr(&self) -> String {
+                describe(&self.mean, &self.op)
+            }
+        }
+    )*};
+}
+
+pub(super) fn check_rank(x: &Tensor, ranks: &[usize]) -> Result<()> {
+    let wanted: Vec<String> = ranks.iter().map(usize::to_string).collect();
+    let rank = x.ndim();
+    ensure!(ranks.contains(&rank), "needs an input of {} axes, got {rank} (shape {:?})", wanted.join(" or "), x.shape());
+    Ok(())
+}
+
+fn forward(
+    op: &Bound,
+    base: &Base,
+    x: &Tensor,
+    running: [&Buffer; 2],
+    affine: [&Option<Parameter>; 2],
+) -> Result<Tensor> {
+    let [mean, variance] = running.map(|b| Value::from(b.tensor()));
+    first(op.call(base, [x.into(), mean, variance, optional(affine[0])?, optional(affine[1])?])?)
+}
+
+fn describe(mean: &Buffer, op: &Bound) -> String {
+    let features = format!("num_features={}", mean.tensor().numel());
+    let rest = op.describe();
+    if rest.is_empty() { features } else { format!("{features}, {rest}") }
+}
+
+batch_norms! {
+    /// Normalises each channel of `[n, channels]` or `[n, channels, length]` over the batch.
+    BatchNorm1D [2, 3] ["NC", "NCL", "NLC"]
+        (#[opt("NCL")] data_format: &str, #[opt(None)] use_global_stats: Option<bool>) (data_format, use_global_stats, false);
+    /// Normalises each channel of `[n, channels, height, width]` over the batch.
+    ///
+    /// In training by the mean and variance of the batch, which also move the running ones: `momentum` is the share of
+    /// the old that is kept. In evaluation, or with `use_global_stats`, by the running ones.
+    ///
+    /// ```
+    /// use sampan_core::Tensor;
+    /// use sampan_nn::{BatchNorm2D, Layer};
+    /// let bn = BatchNorm2D::new(1);
+    /// bn.call(&Tensor::new([[[[1.0f32]]], [[[3.0]]]]))?;
+    /// assert!((bn.mean.tensor().to_f64() - 0.2).abs() < 1e-6);
+    /// # Ok::<(), sampan_core::Error>(())
+    /// ```
+    BatchNorm2D [4] ["NCHW", "NHWC"]
+        (#[opt("NCHW")] data_format: &str, #[opt(None)] use_global_stats: Option<bool>) (data_format, use_global_stats, false);
+    /// Normalises each channel of `[n, channels, depth, height, width]` over the batch.
+    BatchNorm3D [5] ["NCDHW", "NDHWC"]
+        (#[opt("NCDHW")] data_format: &str, #[opt(None)] use_global_stats: Option<bool>) (data_format, use_global_stats, false);
+    /// Batch normalisation whose statistics are those of all processes; with one process it is [`BatchNorm2D`] for any
+    /// number of axes.
+    SyncBatchNorm [2, 3, 4, 5] ["NCHW", "NHWC", "NCDHW", "NDHWC", "NC", "NCL", "NLC"]
+        (#[opt("NCHW")] data_format: &str) (data_format, None, true);
+}
+
+impl SyncBatchNorm {
+    /// Makes every [`BatchNorm1D`], [`BatchNorm2D`] and [`BatchNorm3D`] inside a layer take its statistics from all
+    /// processes, as [`SyncBatchNorm`] does. Parameters, statistics and names stay as they are.
+    ///
+    /// ```
+    /// use sampan_nn::{BatchNorm2D, Conv2D, Sequential, SyncBatchNorm};
+    /// let net = Sequential::new().push(Conv2D::new(3, 4, 3)).push(BatchNorm2D::new(4));
+    /// let net = SyncBatchNorm::convert_sync_batchnorm(net);
+    /// assert!(net.get::<BatchNorm2D>(1).unwrap().is_sync());
+    /// ```
+    pub fn convert_sync_batchnorm<L: Members>(layer: L) -> L {
+        fn sync(layer: &dyn Any) -> Option<&AtomicBool> {
+            layer
+                .downcast_ref::<BatchNorm1D>()
+                .map(|l| &l.sync)
+                .or_else(|| layer.downcast_ref::<BatchNorm2D>().map(|l| &l.sync))
+                .or_else(|| layer.downcast_ref::<BatchNorm3D>().map(|l| &l.sync))
+        }
+        layer.apply(&mut |_, layer| {
+            if let Some(flag) = sync(layer) {
+                flag.store(true, Ordering::Relaxed);
+            }
+        });
+        layer
+    }
+}
+
+/// Batch normalisation as Paddle 1 had it, with an activation.
+#[derive(Layer)]
+pub struct BatchNorm {
+    base: Base,
+    /// `[num_channels]`.
+    pub weight: Option<Parameter>,
+    /// `[num_channels]`.
+    pub bias: Option<Parameter>,
+    /// The running mean.
+    #[layer(name = "_mean")]
+    pub mean: Buffer,
+    /// The running variance.
+    #[layer(name = "_variance")]
+    pub variance: Buffer,
+    op: Bound,
+    act: Option<Bound>,
+}
+
+#[class(module = "nn", object = layer::object)]
+impl BatchNorm {
+    /// Batch normalisation as Paddle 1 had it: any number of axes, an activation `act` after it (the name of an op, such
+    /// as `relu`), evaluation from the start with `is_test`, batch statistics even in evaluation with
+    /// `trainable_statistics`. `in_place` and `do_model_average_for_mean_and_var` are accepted and change nothing.
+    ///
+    /// ```
+    /// use sampan_core::Tensor;
+    /// use sampan_nn::{BatchNorm, Layer};
+    /// let bn = BatchNorm::with(1, |o| o.act("relu"));
+    /// assert_eq!(bn.call(&Tensor::new([[1.0f32], [3.0]]))?.to_vec::<f32>()[0], 0.0);
+    /// # Ok::<(), sampan_core::Error>(())
+    /// ```
+    fn build(
+        num_channels: usize,
+        #[opt(None)] act: Option<&str>,
+        #[opt(false)] is_test: bool,
+        #[opt(0.9)] momentum: f64,
+        #[opt(1e-5)] epsilon: f64,
+        #[opt(None)] param_attr: ParamAttr,
+        #[opt(None)] bias_attr: ParamAttr,
+        #[opt(DType::Float32)] dtype: DType,
+        #[opt("NCHW")] data_layout: &str,
+        #[opt(false)] in_place: bool,
+        #[opt(None)] moving_mean_name: Option<&str>,
+        #[opt(None)] moving_variance_name: Option<&str>,
+        #[opt(true)] do_model_average_for_mean_and_var: bool,
+        #[opt(false)] use_global_stats: bool,
+        #[opt(false)] trainable_statistics: bool,
+    ) -> Result<BatchNorm> {
+        let _ = (in_place, do_model_average_for_mean_and_var);
+        let plan = Plan {
+            class: "BatchNorm",
+            features: num_channels,
+            momentum,
+            epsilon,
+            weight_attr: &param_attr,
+            bias_attr: &bias_attr,
+            data_format: data_layout,
+            formats: &["NCHW", "NHWC"],
+            use_global_stats: (use_global_stats || trainable_statistics).then_some(use_global_stats),
+            dtype: Some(dtype),
+            names: [moving_mean_name, moving_variance_name],
+            always_affine: false,
+        };
+        let Parts { base, weight, bias, mean, variance, op } = plan.parts()?;
+        base.set_training(!is_test);
+        let act = act.map(|name| Bound::new(name, []).map_err(|_| Error::invalid(format!("act {name:?} is unknown"))));
+        Ok(BatchNorm { base, weight, bias, mean, variance, op, act: act.transpose()? })
+    }
+}
+
+impl Layer for BatchNorm {
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        let y = forward(&self.op, &self.base, x, [&self.mean, &self.variance], [&self.weight, &self.bias])?;
+        self.act.as_ref().map_or(Ok(y.clone()), |act| act.one(&self.base, &y))
+    }
+    fn extra_repr(&self) -> String {
+        describe(&self.mean, &self.op)
+    }
+}

@@ -1,0 +1,202 @@
+//! Layers that are an op with its settings filled in: one table row for each.
+
+use crate::{Base, Members, Parameter, Path, Visitor};
+use sampan_core::dispatch::dispatch;
+use sampan_core::op::{self, Kind, OpDef};
+use sampan_core::value::Args;
+use sampan_core::{Axes, Error, Ints, Result, Scalar, Tensor, Value, bail};
+
+/// An op whose settings are known: only tensors are missing, which come first among its arguments.
+pub(crate) struct Bound {
+    op: &'static OpDef,
+    args: Args,
+    /// What the layer was told, for its description.
+    settings: Vec<(&'static str, Value)>,
+    /// Where the op asks whether it is training.
+    training: Option<usize>,
+    /// How many tensors it cannot do without.
+    inputs: usize,
+}
+
+impl Bound {
+    /// Fills in settings by name; the others keep the op's defaults.
+    pub fn new(op: &str, settings: impl IntoIterator<Item = (&'static str, Value)>) -> Result<Bound> {
+        let op = op::find(op).ok_or_else(|| Error::invalid(format!("there is no op {op:?}")))?;
+        let settings: Vec<_> = settings.into_iter().filter(|(name, _)| *name != "_").collect();
+        let mut args: Args = op.params.iter().map(|p| p.default.map_or(Value::None, |value| value())).collect();
+        for (name, value) in &settings {
+            let Some(i) = op.position(name) else { bail!("the op {} has no argument `{name}`", op.name) };
+            args[i] = value.clone();
+        }
+        let inputs = op.params.iter().take_while(|p| p.kind == Kind::Tensor && p.default.is_none()).count();
+        Ok(Bound { op, args, settings, training: op.position("training"), inputs })
+    }
+
+    /// The op's outputs for these first arguments.
+    pub fn call(&self, base: &Base, first: impl IntoIterator<Item = Value>) -> Result<Vec<Tensor>> {
+        self.call_with(base, first, [])
+    }
+
+    /// The same with some settings changed.
+    pub fn call_with<const N: usize>(
+        &self,
+        base: &Base,
+        first: impl IntoIterator<Item = Value>,
+        changed: [(&str, Value); N],
+    ) -> Result<Vec<Tensor>> {
+        let mut args = self.args.clone();
+        for (slot, value) in args.iter_mut().zip(first) {
+            *slot = value;
+        }
+        if let Some(i) = self.training {
+            args[i] = base.training().into();
+        }
+        for (name, value) in changed {
+            let Some(i) = self.op.position(name) else { bail!("the op {} has no argument `{name}`", self.op.name) };
+            args[i] = value;
+        }
+        dispatch(self.op, args).map(|outputs| outputs.into_vec())
+    }
+
+    /// The outputs for a layer's inputs, of which there must be as many as the op needs tensors. Where the output size is
+    /// a setting that may be left out, it may come as one more input.
+    pub fn all(&self, base: &Base, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        if let Some((sizes, tensors)) = inputs.split_last()
+            && tensors.len() == self.inputs
+            && self.op.position("output_size").is_some_and(|i| self.op.params[i].default.is_some())
+        {
+            return self.call_with(base, tensors.iter().map(Value::from), [("output_size", sizes.try_to_ints()?.into())]);
+        }
+        if inputs.len() != self.inputs {
+            let names: Vec<&str> = self.op.params.iter().take(self.inputs).map(|p| p.name).collect();
+            let message = format!("takes {} inputs ({}), got {}", names.len(), names.join(", "), inputs.len());
+            return Err(Error::invalid(message).hint("use call_all for several inputs").in_op(self.op.name));
+        }
+        self.call(base, inputs.iter().map(Value::from))
+    }
+
+    /// The first output for a layer's one input.
+    pub fn one(&self, base: &Base, x: &Tensor) -> Result<Tensor> {
+        first(self.all(base, std::slice::from_ref(x))?)
+    }
+
+    /// What the layer was told and is not the op's default: `kernel_size=2, padding=1`.
+    pub fn describe(&self) -> String {
+        let told = self.settings.iter().filter(|(name, value)| {
+            let default = self.op.position(name).and_then(|i| self.op.params[i].default);
+            default.is_none_or(|d| format!("{:?}", d()) != format!("{value:?}"))
+        });
+        told.map(|(name, value)| format!("{name}={}", Shown(value))).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Members for Bound {
+    fn visit(&self, _: &Path, _: &mut dyn Visitor) {}
+}
+
+/// The first of an op's outputs.
+pub(crate) fn first(outputs: Vec<Tensor>) -> Result<Tensor> {
+    outputs.into_iter().next().ok_or_else(|| Error::invalid("the op has no output"))
+}
+
+/// Sizes as one more input of a layer.
+pub(crate) fn sizes(sizes: Ints) -> Tensor {
+    let n = sizes.0.len();
+    Tensor::from_vec(sizes.0.into_vec(), [n])
+}
+
+/// The value of a parameter that may be absent, as an argument.
+pub(crate) fn optional(p: &Option<Parameter>) -> Result<Value> {
+    Ok(Value::optional(p.as_ref().map(Parameter::value).transpose()?))
+}
+
+/// A setting as a person reads it.
+struct Shown<'a>(&'a Value);
+impl std::fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Value::None => f.write_str("None"),
+            Value::Bool(b) => f.write_str(if *b { "True" } else { "False" }),
+            Value::Int(i) => write!(f, "{i}"),
+            Value::Float(x) => write!(f, "{x:?}"),
+            Value::Str(s) => f.write_str(s),
+            Value::Ints(v) => write!(f, "{v:?}"),
+            Value::Floats(v) => write!(f, "{v:?}"),
+            Value::Tensor(t) => write!(f, "Tensor{:?}", t.shape()),
+            Value::List(v) => f.debug_list().entries(v.iter().map(|v| format!("{}", Shown(v)))).finish(),
+            other => write!(f, "{other:?}"),
+        }
+    }
+}
+
+/// An argument of a constructor that is kept as a value.
+pub(crate) trait Setting {
+    /// The value.
+    fn keep(self) -> Value;
+}
+macro_rules! setting {
+    ($($t:ty),*) => {$( impl Setting for $t { fn keep(self) -> Value { self.into() } } )*};
+}
+setting!(bool, i64, usize, f64, &str, &[i64], &[f64], &Tensor, Axes, Scalar);
+impl Setting for &Value {
+    fn keep(self) -> Value {
+        self.clone()
+    }
+}
+impl<T: Setting> Setting for Option<T> {
+    fn keep(self) -> Value {
+        self.map_or(Value::None, Setting::keep)
+    }
+}
+
+/// A table of layers without parameters, each of which is an op:
+///
+/// ```text
+/// /// Documentation.
+/// Name = "op" (kernel_size: &[i64], #[opt(0)] padding as pad: &Value) fixed(mode = "x") { checks };
+/// ```
+/// `as` gives the op's name of an argument where it is another one (`_` where the op
+/// has none); `fixed` are arguments of the op that the layer decides.
+macro_rules! op_layers {
+    ($(
+        #[doc = $summary:tt]
+        $(#[doc = $more:tt])*
+        $(#[class($($class:tt)*)])?
+        $name:ident = $op:literal ($($(#[$($attr:tt)*])? $arg:ident $(as $slot:tt)?: $ty:ty),* $(,)?)
+        $(fixed($($key:ident = $value:expr),*))?
+        $({$($check:tt)*})?;
+    )*) => {$(
+        #[doc = $summary]
+        #[derive(crate::Layer)]
+        pub struct $name {
+            base: crate::Base,
+            op: $crate::layers::bound::Bound,
+        }
+        #[sampan_macros::class(module = "nn", object = crate::layer::object, $($($class)*)?)]
+        impl $name {
+            #[doc = $summary]
+            $(#[doc = $more])*
+            fn build($($(#[$($attr)*])? $arg: $ty),*) -> sampan_core::Result<$name> {
+                $($($check)*)?
+                let settings = [
+                    $((*[stringify!($arg) $(, stringify!($slot))?].last().unwrap(), $crate::layers::bound::Setting::keep($arg)),)*
+                    $($((stringify!($key), sampan_core::Value::from($value)),)*)?
+                ];
+                let base = crate::Base::of(stringify!($name));
+                Ok($name { base, op: $crate::layers::bound::Bound::new($op, settings)? })
+            }
+        }
+        impl crate::Layer for $name {
+            fn forward(&self, x: &sampan_core::Tensor) -> sampan_core::Result<sampan_core::Tensor> {
+                self.op.one(&self.base, x)
+            }
+            fn forward_all(&self, inputs: &[sampan_core::Tensor]) -> sampan_core::Result<Vec<sampan_core::Tensor>> {
+                self.op.all(&self.base, inputs)
+            }
+            fn extra_repr(&self) -> String {
+                self.op.describe()
+            }
+        }
+    )*};
+}
+pub(crate) use op_layers;

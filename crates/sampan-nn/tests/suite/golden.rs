@@ -1,0 +1,140 @@
+//! Outputs, gradients, statistics and names of every layer against the real peer's, recorded by
+//! `scripts/layers_golden.py`.
+
+use crate::table::{Row, fill, rows, wave};
+use safetensors::SafeTensors;
+use safetensors::tensor::TensorView;
+use sampan_core::class::{self, ClassDef};
+use sampan_core::{DType, GradOptions, Result, Tensor, grad};
+use sampan_nn::{Layer, Members};
+use serde_json::Value as Json;
+
+struct Peer<'a> {
+    recorded: SafeTensors<'a>,
+    failures: Vec<String>,
+    compared: usize,
+}
+
+impl Peer<'_> {
+    fn compare(&mut self, key: &str, ours: &Tensor, tol: f64) {
+        self.compared += 1;
+        let Ok(peer) = self.recorded.tensor(key) else {
+            self.failures.push(format!("{key}: the peer has no such tensor"));
+            return;
+        };
+        if let Some(failure) = difference(ours, &peer, tol) {
+            self.failures.push(format!("{key}: {failure}"));
+        }
+    }
+}
+
+fn difference(ours: &Tensor, peer: &TensorView, tol: f64) -> Option<String> {
+    let values: Vec<f64> = peer.data().chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap()).into()).collect();
+    if ours.shape() != peer.shape() {
+        return Some(format!("shape {:?} against the peer's {:?}", ours.shape(), peer.shape()));
+    }
+    let scale = values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+    let close = |a: f64, b: f64| (a - b).abs() <= tol * (b.abs() + 0.1 * scale + 1e-3);
+    let found = ours.to_f64_vec().into_iter().zip(values).enumerate().find(|(_, (a, b))| !close(*a, *b));
+    found.map(|(i, (a, b))| format!("element {i} is {a} against the peer's {b}"))
+}
+
+#[test]
+fn layers_agree_with_the_peer() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/layers.safetensors");
+    let bytes = std::fs::read(path).expect("tests/layers.safetensors is committed");
+    let (_, header) = SafeTensors::read_metadata(&bytes).unwrap();
+    let notes = header.metadata().clone().unwrap_or_default();
+    let recorded = SafeTensors::deserialize(&bytes).unwrap();
+    let mut peer = Peer { recorded, failures: Vec::new(), compared: 0 };
+    for (name, rows) in rows() {
+        let Some(class) = class::find("nn", &name) else { continue };
+        for (i, row) in rows.iter().enumerate().filter(|(_, row)| !row.has("no_peer")) {
+            let key = format!("{name}/{i}");
+            let Some(note) = notes.get(&key) else {
+                peer.failures.push(format!("{key}: not recorded, run scripts/layers_golden.py"));
+                continue;
+            };
+            let note: Json = serde_json::from_str(note).unwrap();
+            if let Err(e) = check(&mut peer, &key, class, row, &note) {
+                peer.failures.push(format!("{key}: {e}"));
+            }
+        }
+    }
+    eprintln!("{} tensors compared", peer.compared);
+    assert!(peer.failures.is_empty(), "{} disagree:\n{}", peer.failures.len(), peer.failures.join("\n"));
+}
+
+fn check(peer: &mut Peer, key: &str, class: &ClassDef, row: &Row, note: &Json) -> Result<()> {
+    let dtype = note["dtype"].as_str().and_then(DType::from_name).expect("a dtype");
+    let tol = row.tol().unwrap_or(if dtype == DType::Float64 { 3e-7 } else { 1e-5 });
+    let layer = row.build(class)?;
+    names(peer, key, &*layer, note);
+    layer.to_dtype(dtype)?;
+    fill(&*layer);
+    let inputs = row.inputs(dtype);
+    if !row.has("random") {
+        let outputs = layer.call_all(&inputs)?;
+        for (i, out) in outputs.iter().enumerate() {
+            peer.compare(&format!("{key}/out{i}"), out, tol);
+        }
+        if !row.has("no_peer_grad") {
+            gradients(peer, key, &*layer, &inputs, &outputs, tol * 10.0)?;
+        }
+        for (name, t) in layer.state_dict().iter().filter(|(_, t)| t.stop_gradient()) {
+            peer.compare(&format!("{key}/state:{name}"), t, tol);
+        }
+    }
+    layer.eval();
+    for (i, out) in layer.call_all(&inputs)?.iter().enumerate() {
+        peer.compare(&format!("{key}/eval{i}"), out, tol);
+    }
+    Ok(())
+}
+
+fn gradients(
+    peer: &mut Peer,
+    key: &str,
+    layer: &dyn Layer,
+    inputs: &[Tensor],
+    outputs: &[Tensor],
+    tol: f64,
+) -> Result<()> {
+    let mut leaves: Vec<(String, Tensor)> = Vec::new();
+    for (i, t) in inputs.iter().enumerate().filter(|(_, t)| t.requires_grad()) {
+        leaves.push((format!("{key}/grad_in{i}"), t.clone()));
+    }
+    for (name, p) in layer.named_parameters().iter().filter(|(_, p)| p.trainable()) {
+        leaves.push((format!("{key}/grad:{name}"), p.tensor()));
+    }
+    let tracked: Vec<Tensor> = outputs.iter().filter(|t| t.requires_grad()).cloned().collect();
+    let incoming = tracked.iter().map(|t| Some(Tensor::from_vec(wave(t.numel(), 1.0, 0.0), t.shape()).cast(t.dtype())));
+    let options = GradOptions { allow_unused: true, ..Default::default() };
+    let wanted: Vec<Tensor> = leaves.iter().map(|(_, t)| t.clone()).collect();
+    let found = grad(&tracked, &wanted, &incoming.collect::<Vec<_>>(), options)?;
+    for ((name, _), g) in leaves.iter().zip(found) {
+        match g {
+            Some(g) => peer.compare(name, &g, tol),
+            None => peer.failures.push(format!("{name}: we have no gradient")),
+        }
+    }
+    Ok(())
+}
+
+/// The names of the layer, its parameters and its buffers, apart from the number of the layer.
+fn names(peer: &mut Peer, key: &str, layer: &dyn Layer, note: &Json) {
+    let Some(prefix) = note["prefix"].as_str() else { return };
+    let full = layer.base().expect("a layer of ours has a base").full_name().to_string();
+    let ours = full.rsplit_once('_').map_or("", |(prefix, _)| prefix);
+    if ours != prefix {
+        peer.failures.push(format!("{key}: is called {ours}, the peer's {prefix}"));
+    }
+    let ours: serde_json::Map<String, Json> = layer
+        .state_dict()
+        .iter()
+        .map(|(name, t)| (name.clone(), Json::from(t.name().replacen(&full, prefix, 1))))
+        .collect();
+    if note["names"] != Json::Object(ours.clone()) {
+        peer.failures.push(format!("{key}: members {ours:?}, the peer's {}", note["names"]));
+    }
+}
