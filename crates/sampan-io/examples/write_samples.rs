@@ -6,12 +6,12 @@ mod ramp;
 use ramp::ramp;
 use sampan_core::{DType, Result, Tensor};
 use sampan_io::events::EventWriter;
-use sampan_io::{Dict, Object, npy, pdparams, pickle, safetensors};
+use sampan_io::{Dict, Object, npy, pdiparams, pdparams, pickle, safetensors};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The smallest picture with two pixels, one row.
-const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x02\0\0\0\x01\x08\0\0\0\0\xd1\x49\x48\x9f\0\0\0\x0bIDATx\x9cc`\xf8\x0f\0\x01\x02\x01\0\xd9\xa4\x1e\xb9\0\0\0\0IEND\xaeB`\x82";
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x02\0\0\0\x01\x08\0\0\0\0\xd1I V\0\0\0\x0bIDATx\xdac`\xf8\x0f\0\x01\x02\x01\0\xd1\x1a\xcb\x8f\0\0\0\0IEND\xaeB`\x82";
 
 fn every_dtype() -> BTreeMap<String, Tensor> {
     DType::ALL.into_iter().map(|d| (d.name().to_string(), ramp(d, &[2, 3]))).collect()
@@ -24,7 +24,8 @@ fn paddle(out: &Path) -> Result<()> {
     state.get("float32").and_then(Object::as_tensor).expect("just put in").set_name("named.w_0");
     let state = Object::from(state);
     let raw = |b: &[u8]| Object::Bytes(b.to_vec());
-    let plain = vec![raw(b"\0\xff"), raw(b""), raw(&[0x80; 300]), "x".repeat(300).into(), (-1).into(), (-1i64 << 40).into()];
+    let plain =
+        vec![raw(b"\0\xff"), raw(b""), raw(&[0x80; 300]), "x".repeat(300).into(), (-1).into(), (-1i64 << 40).into()];
     for protocol in 2..=4 {
         pdparams::save_with(out.join(format!("dtypes_p{protocol}.pdparams")), &state, protocol)?;
         let bytes = pickle::to_bytes(&plain.clone().into(), protocol)?;
@@ -40,7 +41,11 @@ fn paddle(out: &Path) -> Result<()> {
     ] {
         sampan_io::save(out.join(to), &sampan_io::load(fixtures.join(from))?)?;
     }
-    Ok(())
+    let tensors: Vec<_> = DType::ALL.into_iter().map(|d| ramp(d, &[2, 3])).collect();
+    for (dtype, tensor) in DType::ALL.into_iter().zip(&tensors) {
+        pdiparams::save(out.join(format!("{dtype}.pdtensor")), std::slice::from_ref(tensor))?;
+    }
+    pdiparams::save(out.join("program.pdiparams"), &[ramp(DType::Float32, &[3]), ramp(DType::Float32, &[2, 3])])
 }
 
 fn numpy(out: &Path) -> Result<()> {
@@ -76,7 +81,8 @@ fn main() -> Result<()> {
     let mut tensors = every_dtype();
     tensors.insert("zero_d".into(), ramp(DType::Float32, &[]));
     tensors.insert("empty".into(), ramp(DType::Float32, &[0, 3]));
-    let notes = [("format", "sampan"), ("nöte", "ü")].map(|(k, v)| (k.to_string(), v.to_string())).into_iter().collect();
+    let notes =
+        [("format", "sampan"), ("nöte", "ü")].map(|(k, v)| (k.to_string(), v.to_string())).into_iter().collect();
     safetensors::save(out.join("dtypes.safetensors"), &tensors, &notes)?;
     events(&out)
 }

@@ -68,7 +68,10 @@ pub(crate) struct Budget {
 impl Budget {
     /// Enough for every honest file of a length.
     pub fn for_input(len: usize) -> Budget {
-        Budget { bytes: len.saturating_mul(8).saturating_add(64 << 20), values: len.saturating_mul(2).saturating_add(1 << 20) }
+        Budget {
+            bytes: len.saturating_mul(8).saturating_add(16 << 20),
+            values: len.saturating_mul(2).saturating_add(1 << 20),
+        }
     }
 
     /// One more value.

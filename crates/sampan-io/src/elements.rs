@@ -2,6 +2,7 @@
 
 use crate::fault::{Fault, Parse};
 use sampan_core::{DType, Device, Tensor};
+use std::borrow::Cow;
 
 /// An element type of a file. sampan lacks the wide unsigned ones; their values are kept in the next signed type.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -19,6 +20,15 @@ impl Item {
             Item::U16 => 2,
             Item::U32 => 4,
             Item::U64 => 8,
+        }
+    }
+
+    /// The dtype of the tensor it becomes.
+    pub fn dtype(self) -> DType {
+        match self {
+            Item::Ours(dtype) => dtype,
+            Item::U16 => DType::Int32,
+            Item::U32 | Item::U64 => DType::Int64,
         }
     }
 
@@ -155,11 +165,17 @@ fn swap(bytes: &[u8], size: usize) -> Vec<u8> {
 
 /// The elements of a strided view in row-major order. Offset and strides count elements. The caller has bounded the
 /// result, which a stride of 0 could make larger than `bytes`.
-pub(crate) fn gather(bytes: &[u8], size: usize, offset: usize, shape: &[usize], strides: &[i64]) -> Parse<Vec<u8>> {
+pub(crate) fn gather<'a>(
+    bytes: &'a [u8],
+    size: usize,
+    offset: usize,
+    shape: &[usize],
+    strides: &[i64],
+) -> Parse<Cow<'a, [u8]>> {
     let outside = || Fault::damaged(format!("a view of shape {shape:?} reaches outside its {} bytes", bytes.len()));
     let numel = sampan_core::shape::checked_numel(shape)?;
     if numel == 0 {
-        return Ok(Vec::new());
+        return Ok(Cow::Borrowed(&[]));
     }
     let (mut low, mut high) = (offset as i128, offset as i128);
     for (&d, &s) in shape.iter().zip(strides) {
@@ -169,9 +185,10 @@ pub(crate) fn gather(bytes: &[u8], size: usize, offset: usize, shape: &[usize], 
     if low < 0 || high >= (bytes.len() / size) as i128 {
         return Err(outside());
     }
-    let dense = strides.iter().zip(shape).rev().try_fold(1i64, |step, (&s, &d)| (d == 1 || s == step).then(|| step * d as i64));
+    let dense =
+        strides.iter().zip(shape).rev().try_fold(1i64, |step, (&s, &d)| (d == 1 || s == step).then(|| step * d as i64));
     if dense.is_some() {
-        return Ok(bytes[offset * size..(offset + numel) * size].to_vec());
+        return Ok(Cow::Borrowed(&bytes[offset * size..(offset + numel) * size]));
     }
     // An axis of one element is never stepped along, and its stride may be anything.
     let strides: Vec<i64> = strides.iter().zip(shape).map(|(&s, &d)| if d == 1 { 0 } else { s }).collect();
@@ -183,7 +200,7 @@ pub(crate) fn gather(bytes: &[u8], size: usize, offset: usize, shape: &[usize], 
         let mut axis = shape.len();
         loop {
             if axis == 0 {
-                return Ok(out);
+                return Ok(Cow::Owned(out));
             }
             axis -= 1;
             index[axis] += 1;

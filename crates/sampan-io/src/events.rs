@@ -1,12 +1,11 @@
 //! TensorBoard's event files: records of a length, a checksum, a message and a checksum. The messages are protocol
 //! buffers of a few fields, written by hand.
 
-mod proto;
 mod record;
 
 use crate::fault::{Fault, Parse};
+use crate::proto::{self, Field, Message};
 use crate::read_file;
-use proto::{Field, Message};
 use sampan_core::{DType, Result, Tensor};
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};

@@ -1,6 +1,6 @@
 //! The formats, and how a file tells which one it is.
 
-use crate::{events, npy, pth, zip};
+use crate::{events, npy, pdiparams, pth, safetensors, zip};
 use std::fmt;
 use std::path::Path;
 
@@ -9,6 +9,8 @@ use std::path::Path;
 pub enum Format {
     /// What `paddle.save` writes: `.pdparams`, `.pdopt`, `.pdtensor`, `.pd`, `.pkl`.
     Paddle,
+    /// `.pdiparams`, and `paddle.save` with `use_binary_format`: tensors without names.
+    PaddleBinary,
     /// `.safetensors`: a flat dict of tensors.
     SafeTensors,
     /// `.npy`: one tensor.
@@ -25,6 +27,7 @@ impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Format::Paddle => "Paddle",
+            Format::PaddleBinary => "Paddle binary",
             Format::SafeTensors => "safetensors",
             Format::Npy => "npy",
             Format::Npz => "npz",
@@ -43,6 +46,7 @@ impl Format {
         }
         Some(match name.rsplit_once('.')?.1 {
             "pdparams" | "pdopt" | "pdtensor" | "pd" | "pkl" | "pickle" => Format::Paddle,
+            "pdiparams" => Format::PaddleBinary,
             "safetensors" => Format::SafeTensors,
             "npy" => Format::Npy,
             "npz" => Format::Npz,
@@ -53,9 +57,6 @@ impl Format {
 
     /// By the contents.
     pub fn from_bytes(bytes: &[u8]) -> Option<Format> {
-        let json_after_length = |b: &[u8]| {
-            b.first_chunk::<9>().is_some_and(|h| h[8] == b'{' && u64::from_le_bytes(*h.first_chunk().expect("8 of 9")) < b.len() as u64)
-        };
         Some(match bytes {
             _ if bytes.starts_with(npy::MAGIC) => Format::Npy,
             _ if zip::Archive::is(bytes) => {
@@ -64,7 +65,8 @@ impl Format {
                 if torch { Format::PyTorch } else { Format::Npz }
             }
             _ if bytes.starts_with(pth::LEGACY_MAGIC) => Format::PyTorch,
-            _ if json_after_length(bytes) => Format::SafeTensors,
+            _ if bytes.starts_with(pdiparams::MAGIC) => Format::PaddleBinary,
+            _ if safetensors::is(bytes) => Format::SafeTensors,
             _ if events::is(bytes) => Format::Events,
             [0x80, 0..=5, ..] => Format::Paddle,
             _ => return None,

@@ -22,8 +22,10 @@ mod fault;
 mod format;
 pub mod npy;
 mod object;
+pub mod pdiparams;
 pub mod pdparams;
 pub mod pickle;
+mod proto;
 pub mod pth;
 pub mod safetensors;
 mod zip;
@@ -38,6 +40,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 pub(crate) fn read_file(path: &Path) -> Parse<Vec<u8>> {
+    // A device or a pipe might never end.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(Fault::damaged("there is no regular file at this path"));
+    }
     Ok(std::fs::read(path)?)
 }
 
@@ -62,6 +68,18 @@ pub fn save(path: impl AsRef<Path>, object: &Object) -> Result<()> {
             other => Err(Fault::damaged(format!("a .npy file holds one tensor, and this is a {}", other.type_name()))
                 .hint("use .npz for several tensors and .pdparams for anything")
                 .into_error("save", "npy", Some(path))),
+        },
+        Some(Format::PaddleBinary) => match object {
+            Object::Tensor(tensor) => pdiparams::save(path, std::slice::from_ref(tensor)),
+            Object::List(list) if list.iter().all(|o| o.as_tensor().is_some()) => {
+                pdiparams::save(path, &list.iter().filter_map(|o| o.as_tensor().cloned()).collect::<Vec<_>>())
+            }
+            other => Err(Fault::damaged(format!(
+                "a .pdiparams file holds a list of tensors, and this is a {}",
+                other.type_name()
+            ))
+            .hint("use .pdparams, which holds any value")
+            .into_error("save", "Paddle binary", Some(path))),
         },
         Some(Format::PyTorch | Format::Events) => Err(Fault::unsupported("this format is not written")
             .hint(formats_hint())
@@ -89,6 +107,13 @@ fn decode(bytes: &[u8], format: Format) -> Parse<Object> {
     Ok(match format {
         Format::Paddle => pdparams::decode(bytes)?,
         Format::SafeTensors => safetensors::decode(bytes)?.tensors.into(),
+        Format::PaddleBinary => {
+            let mut tensors = pdiparams::decode(bytes)?;
+            match (tensors.len(), tensors.pop()) {
+                (1, Some(one)) => one.into(),
+                (_, last) => Object::List(tensors.into_iter().chain(last).map(Object::Tensor).collect()),
+            }
+        }
         Format::Npy => npy::decode(bytes)?.into(),
         Format::Npz => npy::decode_npz(bytes)?.into(),
         Format::PyTorch => pth::decode(bytes)?,

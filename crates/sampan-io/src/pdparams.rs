@@ -40,7 +40,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Object> {
     decode(bytes).map_err(|e| e.into_error("load", FORMAT, None))
 }
 
-/// Writes what `paddle.load` reads, in the default protocol.
+/// Writes what `paddle.load` reads, in the default protocol. Paddle itself refuses [`Object::Bytes`]; we read them back.
 pub fn save(path: impl AsRef<Path>, object: &Object) -> Result<()> {
     save_with(path, object, DEFAULT_PROTOCOL)
 }
@@ -180,7 +180,8 @@ mod tests {
     #[test]
     fn tensors_are_cut_and_joined() {
         let values: Vec<f32> = (0..10).map(|i| i as f32).collect();
-        let state: Dict = [("big", Tensor::from_vec(values, [5, 2])), ("small", Tensor::new([1i64]))].into_iter().collect();
+        let state: Dict =
+            [("big", Tensor::from_vec(values, [5, 2])), ("small", Tensor::new([1i64]))].into_iter().collect();
         let mut bytes = Vec::new();
         encode(&mut bytes, &state.clone().into(), 2, 15).unwrap();
         let found = crate::pickle::from_bytes(&bytes).unwrap();

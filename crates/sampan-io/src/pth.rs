@@ -4,8 +4,8 @@ use crate::cursor::Cursor;
 use crate::elements::{self, Encoding, Item};
 use crate::fault::{Fault, Parse};
 use crate::object::Object;
-use crate::pickle::parse::{self, Node, Pickle, Ref};
-use crate::pickle::{Builder, Dialect};
+use crate::pickle::table::{Node, Pickle, Ref};
+use crate::pickle::{Builder, Dialect, parse};
 use crate::read_file;
 use crate::zip::Archive;
 use sampan_core::{DType, Result};
@@ -106,7 +106,8 @@ impl Reference {
         if view.iter().any(|&r| !matches!(pickle.node(r), Node::None)) {
             return None;
         }
-        let (("torch" | "torch.storage", class), Some("storage")) = (pickle.global(class)?, pickle.text(tag).as_deref())
+        let (("torch" | "torch.storage", class), Some("storage")) =
+            (pickle.global(class)?, pickle.text(tag).as_deref())
         else {
             return None;
         };

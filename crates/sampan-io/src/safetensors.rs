@@ -1,13 +1,14 @@
 //! safetensors: tensors by name, with notes in text.
 
+use crate::cursor::Cursor;
 use crate::elements::{self, Encoding, Item};
 use crate::fault::{Fault, Parse};
 use crate::{atomic, read_file};
 use safetensors::SafeTensors;
-use safetensors::tensor::Dtype;
+use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use sampan_core::{DType, Result, Tensor};
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 
 const FORMAT: &str = "safetensors";
@@ -34,7 +35,11 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Contents> {
 }
 
 /// Writes a file. The same contents give the same bytes.
-pub fn save(path: impl AsRef<Path>, tensors: &BTreeMap<String, Tensor>, notes: &BTreeMap<String, String>) -> Result<()> {
+pub fn save(
+    path: impl AsRef<Path>,
+    tensors: &BTreeMap<String, Tensor>,
+    notes: &BTreeMap<String, String>,
+) -> Result<()> {
     let path = path.as_ref();
     let written = atomic::replace(path, |out| encode(out, tensors, notes));
     written.map_err(|e| e.into_error("save", FORMAT, Some(path)))
@@ -72,7 +77,10 @@ pub(crate) fn decode(bytes: &[u8]) -> Parse<Contents> {
         let found = DTYPES.iter().find(|(d, ..)| *d == view.dtype());
         let item = found.map(|&(_, item, _)| item).ok_or_else(|| {
             let complex = if view.dtype() == Dtype::C64 { " (complex numbers)" } else { "" };
-            Fault::unsupported(format!("{name}: elements of type {:?}{complex}, which sampan does not have", view.dtype()))
+            Fault::unsupported(format!(
+                "{name}: elements of type {:?}{complex}, which sampan does not have",
+                view.dtype()
+            ))
         })?;
         let shape = elements::shape(view.shape().iter().map(|&d| d as i64)).map_err(|e| e.inside(&name))?;
         let encoding = Encoding { item, big_endian: false, fortran: false };
@@ -80,6 +88,39 @@ pub(crate) fn decode(bytes: &[u8]) -> Parse<Contents> {
         tensors.insert(name, tensor);
     }
     Ok(Contents { tensors, notes })
+}
+
+/// Does it look like one? A length, and JSON after it.
+pub(crate) fn is(bytes: &[u8]) -> bool {
+    bytes.get(8) == Some(&b'{') && bytes[..8] != [0; 8] && bytes[5..8] == [0; 3]
+}
+
+/// The longest header the format allows.
+const MAX_HEADER: u64 = 100_000_000;
+
+/// Name, dtype, shape and the format's own name of the dtype.
+type Listed = (String, Option<DType>, Vec<usize>, String);
+
+/// Every tensor in the order of the data, and where the file ends: from the header alone.
+pub(crate) fn header(start: &[u8], rest: &mut impl Read) -> Parse<(Vec<Listed>, u64)> {
+    let mut cursor = Cursor::new(start);
+    let len = cursor.u64()?;
+    if len > MAX_HEADER {
+        return Err(Fault::damaged(format!("a header of {len} bytes, where {MAX_HEADER} are allowed")));
+    }
+    let mut text = start[8..].to_vec();
+    rest.take(len.saturating_sub(text.len() as u64)).read_to_end(&mut text)?;
+    let text = text.get(..len as usize).ok_or_else(|| Fault::damaged("the file ends within its header"))?;
+    let header: Metadata =
+        serde_json::from_slice(text).map_err(|e| Fault::damaged(format!("the header cannot be read: {e}")))?;
+    let mut tensors: Vec<_> = header.tensors().into_iter().collect();
+    tensors.sort_by_key(|(_, info)| info.data_offsets);
+    let data_len = tensors.last().map_or(0, |(_, info)| info.data_offsets.1);
+    let entry = |(name, info): (String, &TensorInfo)| {
+        let item = DTYPES.iter().find(|(d, ..)| *d == info.dtype).map(|&(_, item, _)| item.dtype());
+        (name, item, info.shape.clone(), format!("{:?}", info.dtype))
+    };
+    Ok((tensors.into_iter().map(entry).collect(), 8 + len + data_len as u64))
 }
 
 /// Header length, header in JSON, data. Written here because the crate's writer wants everything in memory at once and
@@ -99,7 +140,8 @@ fn encode(out: &mut impl Write, tensors: &BTreeMap<String, Tensor>, notes: &BTre
         }
         let begin = end;
         end += tensor.numel() * tensor.dtype().size();
-        let dtype = DTYPES.iter().find(|(_, item, _)| *item == Item::Ours(tensor.dtype())).expect("every dtype is listed").2;
+        let dtype =
+            DTYPES.iter().find(|(_, item, _)| *item == Item::Ours(tensor.dtype())).expect("every dtype is listed").2;
         let entry = serde_json::json!({ "dtype": dtype, "shape": tensor.shape(), "data_offsets": [begin, end] });
         header.insert(name.to_string(), entry);
     }

@@ -64,7 +64,8 @@ impl<'a> Archive<'a> {
 
     fn unpack(&self, member: &Member, check: bool) -> Parse<Cow<'a, [u8]>> {
         let at = usize::try_from(member.header).ok().filter(|&at| at <= self.bytes.len());
-        let mut cursor = Cursor { bytes: self.bytes, at: at.ok_or_else(|| Fault::damaged("it lies outside the archive"))? };
+        let mut cursor =
+            Cursor { bytes: self.bytes, at: at.ok_or_else(|| Fault::damaged("it lies outside the archive"))? };
         expect(&mut cursor, LOCAL, "the header of a member")?;
         cursor.take(22)?;
         let (name, extra) = (cursor.u16()?, cursor.u16()?);
@@ -117,7 +118,8 @@ fn directory(bytes: &[u8]) -> Parse<(u64, usize)> {
         expect(&mut cursor, LOCATOR64, "the end of a large archive")?;
         cursor.u32()?;
         let at = usize::try_from(cursor.u64()?).ok().filter(|&at| at <= bytes.len());
-        let mut cursor = Cursor { bytes, at: at.ok_or_else(|| Fault::damaged("the archive's end lies outside of it"))? };
+        let mut cursor =
+            Cursor { bytes, at: at.ok_or_else(|| Fault::damaged("the archive's end lies outside of it"))? };
         expect(&mut cursor, END64, "the end of a large archive")?;
         cursor.take(28)?;
         count = cursor.u64()?;
@@ -251,5 +253,23 @@ impl<W: Write> Writer<W> {
         end.extend([short(size), short(start)].map(u32::to_le_bytes).concat());
         end.extend([0; 2]);
         self.put(&end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// More members than 16 bits count: the end of the archive takes its 64-bit form.
+    #[test]
+    fn many_members() {
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(&mut bytes);
+        (0..70_000)
+            .for_each(|i| writer.member(&i.to_string(), if i == 69_999 { b"last" } else { b"" }, false).unwrap());
+        writer.finish().unwrap();
+        let archive = Archive::open(&bytes).unwrap();
+        assert_eq!(archive.members.len(), 70_000);
+        assert_eq!(*archive.read(&archive.members[69_999], true).unwrap(), *b"last");
     }
 }

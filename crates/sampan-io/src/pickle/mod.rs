@@ -4,13 +4,14 @@
 mod escapes;
 pub(crate) mod numpy;
 pub(crate) mod parse;
+pub(crate) mod table;
 pub(crate) mod write;
 
 use crate::cursor::Budget;
 use crate::fault::{Fault, Parse};
 use crate::object::{Dict, Key, Object};
-use parse::{Node, Pickle, Ref};
 use std::collections::HashMap;
+use table::{Node, Pickle, Ref};
 
 /// Lists in lists in lists: deeper than this is no checkpoint, or a value that holds itself.
 const MAX_DEPTH: usize = 128;
@@ -134,7 +135,9 @@ impl<'a, 'd> Builder<'a, 'd> {
             return Ok(Object::Tensor(array.tensor(self.uint16_is_bfloat16)?));
         }
         match pickle.call(r) {
-            Some((("numpy.core.multiarray" | "numpy._core.multiarray", "scalar"), args, _)) => numpy::scalar(pickle, args),
+            Some((("numpy.core.multiarray" | "numpy._core.multiarray", "scalar"), args, _)) => {
+                numpy::scalar(pickle, args)
+            }
             Some((("_codecs", "encode") | ("builtins" | "__builtin__", "bytes" | "bytearray"), ..)) => {
                 let bytes = numpy::bytes(pickle, r)?;
                 self.budget.bytes(bytes.len())?;

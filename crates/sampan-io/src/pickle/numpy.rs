@@ -1,6 +1,6 @@
 //! NumPy's arrays and scalars as pickles hold them.
 
-use super::parse::{Node, Pickle, Ref};
+use super::table::{Node, Pickle, Ref};
 use crate::elements::{self, Encoding, Item};
 use crate::fault::{Fault, Parse};
 use crate::object::Object;
@@ -89,7 +89,9 @@ impl Array<'_> {
 /// The array a call makes, if it makes one.
 pub(crate) fn array<'a>(pickle: &'a Pickle<'_>, r: Ref) -> Option<Parse<Array<'a>>> {
     match pickle.call(r)? {
-        (("numpy.core.multiarray" | "numpy._core.multiarray", "_reconstruct"), _, state) => Some(reconstruct(pickle, state)),
+        (("numpy.core.multiarray" | "numpy._core.multiarray", "_reconstruct"), _, state) => {
+            Some(reconstruct(pickle, state))
+        }
         (("numpy.core.numeric" | "numpy._core.numeric", "_frombuffer"), args, _) => Some(from_buffer(pickle, args)),
         _ => None,
     }

@@ -1,105 +1,9 @@
 //! The opcodes of a pickle, read into a table of values. A call is noted, never made.
 
+use super::table::{Blob, Node, Pickle, Ref};
 use crate::cursor::Cursor;
 use crate::fault::{Fault, Parse};
-use std::borrow::Cow;
 use std::collections::HashMap;
-use std::ops::Range;
-
-/// A value's place in the table. Lists and dicts go on growing after others refer to them, so values refer by place.
-pub(crate) type Ref = u32;
-
-/// Bytes of the input, or bytes decoded from it.
-pub(crate) enum Blob {
-    Input(Range<usize>),
-    Decoded(Box<[u8]>),
-}
-
-pub(crate) enum Node {
-    None,
-    Bool(bool),
-    Int(i64),
-    Float(f64),
-    /// UTF-8, checked.
-    Str(Blob),
-    /// A string of Python 2: text and bytes in one, read as Latin-1 where text is wanted.
-    OldStr(Blob),
-    Bytes(Blob),
-    List(Vec<Ref>),
-    Tuple(Vec<Ref>),
-    Dict(Vec<(Ref, Ref)>),
-    /// Something a Python module defines, by name only.
-    Global(Blob, Blob),
-    /// What calling a global would make, with the state given to it later.
-    Call {
-        function: Ref,
-        args: Ref,
-        state: Option<Ref>,
-    },
-    /// A value kept outside of the pickle.
-    Persistent(Ref),
-}
-
-/// A pickle that was read.
-pub(crate) struct Pickle<'a> {
-    input: &'a [u8],
-    nodes: Vec<Node>,
-    pub root: Ref,
-    /// Where the input goes on after it.
-    pub end: usize,
-}
-
-impl<'a> Pickle<'a> {
-    pub fn node(&self, r: Ref) -> &Node {
-        &self.nodes[r as usize]
-    }
-
-    pub fn blob<'s>(&'s self, blob: &'s Blob) -> &'s [u8] {
-        match blob {
-            Blob::Input(range) => &self.input[range.clone()],
-            Blob::Decoded(bytes) => bytes,
-        }
-    }
-
-    /// The text of a string.
-    pub fn text(&self, r: Ref) -> Option<Cow<'_, str>> {
-        match self.node(r) {
-            Node::Str(b) => std::str::from_utf8(self.blob(b)).ok().map(Cow::Borrowed),
-            Node::OldStr(b) => Some(Cow::Owned(self.blob(b).iter().map(|&c| c as char).collect())),
-            _ => None,
-        }
-    }
-
-    /// The elements of a tuple or list.
-    pub fn items(&self, r: Ref) -> Option<&[Ref]> {
-        if let Node::Tuple(v) | Node::List(v) = self.node(r) { Some(v) } else { None }
-    }
-
-    pub fn int(&self, r: Ref) -> Option<i64> {
-        match self.node(r) {
-            Node::Int(i) => Some(*i),
-            Node::Bool(b) => Some(i64::from(*b)),
-            _ => None,
-        }
-    }
-
-    /// The ids of all values kept outside.
-    pub fn persistent(&self) -> impl Iterator<Item = Ref> {
-        self.nodes.iter().filter_map(|n| if let Node::Persistent(id) = n { Some(*id) } else { None })
-    }
-
-    /// `module`, `name` of a global.
-    pub fn global(&self, r: Ref) -> Option<(&str, &str)> {
-        let Node::Global(module, name) = self.node(r) else { return None };
-        Some((std::str::from_utf8(self.blob(module)).ok()?, std::str::from_utf8(self.blob(name)).ok()?))
-    }
-
-    /// `(module, name), arguments, state` of a call.
-    pub fn call(&self, r: Ref) -> Option<((&str, &str), &[Ref], Option<Ref>)> {
-        let Node::Call { function, args, state } = self.node(r) else { return None };
-        Some((self.global(*function)?, self.items(*args)?, *state))
-    }
-}
 
 // Values that take no room of their own, however often they occur.
 const NONE: Ref = 0;
@@ -241,17 +145,15 @@ impl<'a> Machine<'a> {
         let Node::Global(module, name) = &self.nodes[function as usize] else {
             return Err(Fault::damaged("a call of something that is no function"));
         };
-        let look = |b: &'a [u8], blob: &Blob| match blob {
-            Blob::Input(r) => b[r.clone()].to_vec(),
-            Blob::Decoded(d) => d.to_vec(),
-        };
-        let (module, name) = (look(self.input.bytes, module), look(self.input.bytes, name));
+        let (module, name) = (module.bytes(self.input.bytes), name.bytes(self.input.bytes));
         let Node::Tuple(given) = &self.nodes[args as usize] else {
             return Err(Fault::damaged("a call whose arguments are no tuple"));
         };
         let first = given.first().copied();
-        let node = match (&*module, &*name, first.map(|r| &self.nodes[r as usize])) {
-            (b"collections", b"OrderedDict", None) | (b"builtins" | b"__builtin__", b"dict", None) => Node::Dict(vec![]),
+        let node = match (module, name, first.map(|r| &self.nodes[r as usize])) {
+            (b"collections", b"OrderedDict", None) | (b"builtins" | b"__builtin__", b"dict", None) => {
+                Node::Dict(vec![])
+            }
             (b"collections", b"defaultdict", _) => Node::Dict(vec![]),
             (b"collections", b"OrderedDict", Some(Node::List(pairs))) => Node::Dict(self.pairs(pairs)?),
             (b"builtins" | b"__builtin__", b"tuple", Some(Node::Tuple(_))) => {
@@ -288,7 +190,10 @@ impl<'a> Machine<'a> {
 
     fn append(&mut self, items: Vec<Ref>) -> Parse<()> {
         match &mut self.nodes[*self.stack.last().unwrap_or(&NONE) as usize] {
-            Node::List(list) => Ok(list.extend(items)),
+            Node::List(list) => {
+                list.extend(items);
+                Ok(())
+            }
             _ => Err(Fault::unsupported("values are appended to something that is no list")),
         }
     }
@@ -296,7 +201,10 @@ impl<'a> Machine<'a> {
     fn set_items(&mut self, items: &[Ref]) -> Parse<()> {
         let (pairs, rest) = items.as_chunks::<2>();
         match &mut self.nodes[*self.stack.last().unwrap_or(&NONE) as usize] {
-            Node::Dict(dict) if rest.is_empty() => Ok(dict.extend(pairs.iter().map(|&[k, v]| (k, v)))),
+            Node::Dict(dict) if rest.is_empty() => {
+                dict.extend(pairs.iter().map(|&[k, v]| (k, v)));
+                Ok(())
+            }
             Node::Dict(_) => Err(Fault::damaged("a key without a value")),
             _ => Err(Fault::unsupported("entries are put into something that is no dict")),
         }

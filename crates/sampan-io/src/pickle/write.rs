@@ -193,7 +193,11 @@ impl<W: Write> Writer<W> {
             w.text(if dtype.size() == 1 || code == "V2" { "|" } else { "<" })?;
             w.op(b"NNN")?;
             // NumPy states size and alignment of raw bytes alone.
-            if code == "V2" { w.op(b"K\x02K\x01")? } else { w.op(b"J\xff\xff\xff\xffJ\xff\xff\xff\xff")? };
+            if code == "V2" {
+                w.op(b"K\x02K\x01")?
+            } else {
+                w.op(b"J\xff\xff\xff\xffJ\xff\xff\xff\xff")?
+            };
             w.op(b"K\0tb")
         })
     }

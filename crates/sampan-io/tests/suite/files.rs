@@ -98,6 +98,7 @@ fn errors_name_the_file_and_the_cause() {
     let folder = Folder::new();
     let message = load(folder.0.join("absent.pdparams")).unwrap_err().to_string();
     assert!(message.contains("absent.pdparams") && message.contains("No such file"), "{message}");
+    assert!(load(&folder.0).unwrap_err().to_string().contains("no regular file"));
     let path = folder.0.join("strange.bin");
     std::fs::write(&path, b"strange").unwrap();
     let message = load(&path).unwrap_err().to_string();
@@ -105,5 +106,8 @@ fn errors_name_the_file_and_the_cause() {
     let path = folder.0.join("short.npy");
     std::fs::write(&path, &npy::to_bytes(&ramp(DType::Float32, &[4])).unwrap()[..140]).unwrap();
     let message = load(&path).unwrap_err().to_string();
-    assert!(message.contains("short.npy: npy, byte 128: an array of shape [4] takes 16 bytes, and 12 are there"), "{message}");
+    assert!(
+        message.contains("short.npy: npy, byte 128: an array of shape [4] takes 16 bytes, and 12 are there"),
+        "{message}"
+    );
 }

@@ -3,7 +3,7 @@
 use crate::fixture;
 use crate::ramp::ramp;
 use sampan_core::{DType, Tensor};
-use sampan_io::{Dict, Format, Object, describe, load, npy, pdparams, pickle, pth, safetensors};
+use sampan_io::{Dict, Format, Object, describe, load, npy, pdiparams, pdparams, pickle, pth, safetensors};
 
 fn same(name: &str, found: &Tensor, dtype: DType, shape: &[usize]) {
     assert_eq!(Object::from(found), Object::from(ramp(dtype, shape)), "{name}: {:?}", found);
@@ -91,6 +91,16 @@ fn values_of_any_form() {
     same("static graph", &load(fixture("dense.pdparams")).unwrap().tensors()["0"], DType::Float32, &[2, 2]);
     let raw = pickle::from_bytes(&std::fs::read(fixture("raw_p2.pkl")).unwrap()).unwrap();
     assert_eq!(raw, Object::List(vec![Object::Bytes(vec![0, 0xff]), Object::Bytes(vec![])]));
+}
+
+#[test]
+fn binary_tensors() {
+    let one = load(fixture("binary.pdtensor")).unwrap();
+    same("binary", one.as_tensor().unwrap(), DType::BFloat16, &[2, 3]);
+    let program = pdiparams::load(fixture("program.pdiparams")).unwrap();
+    same("bias", &program[0], DType::Float32, &[3]);
+    same("weight", &program[1], DType::Float32, &[2, 3]);
+    assert!(load(fixture("refused_complex.pdiparams")).unwrap_err().to_string().contains("complex numbers"));
 }
 
 #[test]
@@ -197,6 +207,7 @@ fn scalars_of_events() {
 fn a_file_is_known_by_its_contents() {
     for (name, format) in [
         ("linear_p4.pdparams", Format::Paddle),
+        ("program.pdiparams", Format::PaddleBinary),
         ("dtypes.safetensors", Format::SafeTensors),
         ("float32.npy", Format::Npy),
         ("stored.npz", Format::Npz),
@@ -214,15 +225,32 @@ fn a_description_lists_what_is_there() {
     let description = describe(fixture("adam.pdopt")).unwrap();
     assert_eq!(description.format, Format::Paddle);
     let moment = &description.entries[0];
-    assert_eq!((moment.name.as_str(), moment.dtype, &moment.shape[..], moment.bytes), (
-        "linear_0.w_0_moment1_0",
-        Some(DType::Float32),
-        &[2, 3][..],
-        24
-    ));
+    assert_eq!(
+        (moment.name.as_str(), moment.dtype, &moment.shape[..], moment.bytes),
+        ("linear_0.w_0_moment1_0", Some(DType::Float32), &[2, 3][..], 24)
+    );
     assert_eq!(description.numel(), 22);
     let rate = description.entries.last().unwrap();
     assert_eq!((rate.name.as_str(), rate.summary.as_str()), ("LR_Scheduler.last_lr", "0.1"));
+}
+
+#[test]
+fn a_header_describes_as_the_whole_file_does() {
+    for name in ["dtypes.safetensors", "float16.npy"] {
+        let description = describe(fixture(name)).unwrap();
+        let tensors = load(fixture(name)).unwrap().tensors();
+        assert_eq!(description.entries.len(), tensors.len(), "{name}");
+        for entry in description.entries {
+            let tensor = &tensors[&entry.name];
+            assert_eq!((entry.dtype, &entry.shape[..]), (Some(tensor.dtype()), tensor.shape()), "{name}");
+            assert_eq!(entry.bytes, tensor.to_bytes().len(), "{name}");
+        }
+        let folder = crate::Folder::new();
+        let short = folder.0.join(name);
+        let bytes = std::fs::read(fixture(name)).unwrap();
+        std::fs::write(&short, &bytes[..bytes.len() - 1]).unwrap();
+        assert!(describe(&short).unwrap_err().to_string().contains("by its header"), "{name}");
+    }
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! As much of protocol buffers as event files need.
+//! As much of protocol buffers as event files and Paddle's binary files need.
 
 use crate::cursor::Cursor;
 use crate::fault::{Fault, Parse};
 
 /// A message that is being written.
-pub(super) struct Message(pub Vec<u8>);
+pub(crate) struct Message(pub Vec<u8>);
 
 impl Message {
     pub fn new() -> Message {
@@ -69,7 +69,7 @@ impl Message {
 }
 
 /// The value of a field.
-pub(super) enum Field<'a> {
+pub(crate) enum Field<'a> {
     Varint(u64),
     Fixed64(u64),
     Bytes(&'a [u8]),
@@ -77,7 +77,7 @@ pub(super) enum Field<'a> {
 }
 
 /// The fields of a message, each with its number; the first error is the last item.
-pub(super) fn fields(message: &[u8]) -> impl Iterator<Item = Parse<(u64, Field<'_>)>> {
+pub(crate) fn fields(message: &[u8]) -> impl Iterator<Item = Parse<(u64, Field<'_>)>> {
     let mut cursor = Cursor::new(message);
     std::iter::from_fn(move || {
         if cursor.remaining() == 0 {
@@ -106,7 +106,7 @@ fn one<'a>(cursor: &mut Cursor<'a>) -> Parse<(u64, Field<'a>)> {
     Ok((key >> 3, value))
 }
 
-fn varint(cursor: &mut Cursor<'_>) -> Parse<u64> {
+pub(crate) fn varint(cursor: &mut Cursor<'_>) -> Parse<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
         let byte = cursor.u8()?;
