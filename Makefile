@@ -3,7 +3,7 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 
-.PHONY: help train test lint deny rust-tests doc-tests golden golden-check bench clean
+.PHONY: help train test lint deny rust-tests doc-tests golden golden-check io-fixtures io-check bench clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -36,6 +36,16 @@ golden-check: ## Compare the recorded answers with the live peers
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet paddlepaddle torch numpy scipy safetensors setuptools
 	$(PY) scripts/golden.py --check
+
+io-fixtures: ## Have the real libraries write the files that sampan-io is tested with
+	python3 -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet paddlepaddle torch numpy safetensors tensorboard pillow setuptools
+	$(PY) scripts/io_fixtures.py
+
+io-check: ## Have the real libraries load what sampan-io writes
+	python3 -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet paddlepaddle torch numpy safetensors tensorboard pillow setuptools
+	$(PY) scripts/io_fixtures.py --check
 
 bench: ## Microbenchmarks of the core
 	cargo bench -p sampan-bench

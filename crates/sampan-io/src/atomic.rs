@@ -1,0 +1,94 @@
+//! Files that appear whole or not at all.
+
+use crate::fault::{Fault, Parse};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Writes a file whole or not at all: beside its place first, to the disk, and then renamed. Folders on the way are made.
+/// Whoever is killed in between leaves the old file as it was.
+///
+/// ```
+/// let path = std::env::temp_dir().join("sampan-io-doc").join("notes.txt");
+/// sampan_io::atomic::write(&path, b"kept")?;
+/// assert_eq!(std::fs::read(&path).unwrap(), b"kept");
+/// # Ok::<(), sampan_core::Error>(())
+/// ```
+pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> sampan_core::Result<()> {
+    let path = path.as_ref();
+    replace(path, |out| Ok(out.write_all(bytes)?)).map_err(|e| e.into_error("save", "cannot write", Some(path)))
+}
+
+/// Like [`write`], for contents that are made as they are written.
+pub(crate) fn replace(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> Parse<()>) -> Parse<()> {
+    let target = target_of(path)?;
+    let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    let (temporary, file) = create_beside(&target, folder)?;
+    let written = fill_and_rename(file, &temporary, &target, fill);
+    if written.is_err() {
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written?;
+    Ok(sync_folder(folder)?)
+}
+
+/// Where the bytes are to go: a link is followed, as opening it would.
+fn target_of(path: &Path) -> Parse<PathBuf> {
+    if path.file_name().is_none() {
+        return Err(Fault::damaged("the path names no file"));
+    }
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() => {
+            let what = if found.is_dir() { "a folder" } else { "no regular file" };
+            Err(Fault::damaged(format!("there is {what} at this path, which cannot be replaced")))
+        }
+        Ok(_) => Ok(path.canonicalize()?),
+        Err(_) => Ok(path.to_path_buf()),
+    }
+}
+
+/// A new file that no other writer has.
+fn create_beside(target: &Path, folder: &Path) -> io::Result<(PathBuf, File)> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    // A name may have 255 bytes at most, and ours is longer than the one asked for.
+    let name: String = name.chars().take(50).collect();
+    loop {
+        let unique = NEXT.fetch_add(1, Ordering::Relaxed);
+        let temporary = folder.join(format!(".{name}.{}.{unique}.partial", std::process::id()));
+        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
+            opened => return Ok((temporary, opened?)),
+        }
+    }
+}
+
+fn fill_and_rename(
+    file: File,
+    temporary: &Path,
+    target: &Path,
+    fill: impl FnOnce(&mut BufWriter<File>) -> Parse<()>,
+) -> Parse<()> {
+    let mut out = BufWriter::with_capacity(1 << 16, file);
+    fill(&mut out)?;
+    let file = out.into_inner().map_err(|e| e.into_error())?;
+    if let Ok(old) = std::fs::metadata(target) {
+        file.set_permissions(old.permissions())?;
+    }
+    file.sync_all()?;
+    Ok(std::fs::rename(temporary, target)?)
+}
+
+/// The new name reaches the disk with the folder that holds it.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    if !cfg!(unix) {
+        return Ok(());
+    }
+    match File::open(folder)?.sync_all() {
+        // Some file systems cannot do it; the file is in its place all the same.
+        Err(e) if !matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Err(e),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,122 @@
+//! Files of tensors: Paddle's own, safetensors, NumPy's, PyTorch's, and TensorBoard's event files.
+//!
+//! Each format is one module with its reader beside its writer. Files are data: nothing in them is run, and no length is
+//! believed before it is checked. A file appears whole or not at all.
+//!
+//! ```
+//! use sampan_core::Tensor;
+//! use sampan_io::{Dict, Object};
+//! let path = std::env::temp_dir().join("sampan-io-doc").join("linear.pdparams");
+//! let state: Dict = [("weight", Tensor::new([[1.0f32, 2.0]])), ("bias", Tensor::new([0.5f32]))].into_iter().collect();
+//! sampan_io::save(&path, &state.into())?;
+//! assert_eq!(sampan_io::load(&path)?.tensors()["weight"].shape(), [1, 2]);
+//! # Ok::<(), sampan_core::Error>(())
+//! ```
+
+pub mod atomic;
+mod cursor;
+mod describe;
+mod elements;
+pub mod events;
+mod fault;
+mod format;
+pub mod npy;
+mod object;
+pub mod pdiparams;
+pub mod pdparams;
+pub mod pickle;
+mod proto;
+pub mod pth;
+pub mod safetensors;
+mod zip;
+
+pub use describe::{Description, Entry, describe};
+pub use format::Format;
+pub use object::{Dict, Key, Object};
+
+use fault::{Fault, Parse};
+use sampan_core::{Error, Result, Tensor};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub(crate) fn read_file(path: &Path) -> Parse<Vec<u8>> {
+    // A device or a pipe might never end.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(Fault::damaged("there is no regular file at this path"));
+    }
+    Ok(std::fs::read(path)?)
+}
+
+fn formats_hint() -> &'static str {
+    "known are .pdparams, .pdopt, .pdtensor, .safetensors, .npy, .npz and, for reading, .pth and .pt"
+}
+
+/// Writes a value in the format that the end of the path names; other ends mean Paddle's, as for `paddle.save`.
+pub fn save(path: impl AsRef<Path>, object: &Object) -> Result<()> {
+    let path = path.as_ref();
+    let flat = |format: Format| -> Result<BTreeMap<String, Tensor>> {
+        BTreeMap::try_from(object.clone()).map_err(|e| {
+            let message = format!("{}: {format} holds a flat dict of tensors: {}", path.display(), e.message());
+            Error::new(e.kind(), message).hint("use .pdparams, which holds any value").in_op("save")
+        })
+    };
+    match Format::from_path(path) {
+        Some(Format::SafeTensors) => safetensors::save(path, &flat(Format::SafeTensors)?, &BTreeMap::new()),
+        Some(Format::Npz) => npy::save_npz(path, &flat(Format::Npz)?, false),
+        Some(Format::Npy) => match object {
+            Object::Tensor(tensor) => npy::save(path, tensor),
+            other => Err(Fault::damaged(format!("a .npy file holds one tensor, and this is a {}", other.type_name()))
+                .hint("use .npz for several tensors and .pdparams for anything")
+                .into_error("save", "npy", Some(path))),
+        },
+        Some(Format::PaddleBinary) => match object {
+            Object::Tensor(tensor) => pdiparams::save(path, std::slice::from_ref(tensor)),
+            Object::List(list) if list.iter().all(|o| o.as_tensor().is_some()) => {
+                pdiparams::save(path, &list.iter().filter_map(|o| o.as_tensor().cloned()).collect::<Vec<_>>())
+            }
+            other => Err(Fault::damaged(format!(
+                "a .pdiparams file holds a list of tensors, and this is a {}",
+                other.type_name()
+            ))
+            .hint("use .pdparams, which holds any value")
+            .into_error("save", "Paddle binary", Some(path))),
+        },
+        Some(Format::PyTorch | Format::Events) => Err(Fault::unsupported("this format is not written")
+            .hint(formats_hint())
+            .into_error("save", "format", Some(path))),
+        Some(Format::Paddle) | None => pdparams::save(path, object),
+    }
+}
+
+/// Reads a file of any known format: by its contents, which never lie, or else by the end of its name.
+pub fn load(path: impl AsRef<Path>) -> Result<Object> {
+    open(path.as_ref()).map(|(_, object)| object)
+}
+
+fn open(path: &Path) -> Result<(Format, Object)> {
+    let bytes = read_file(path).map_err(|e| e.into_error("load", "cannot read", Some(path)))?;
+    let Some(format) = Format::from_bytes(&bytes).or_else(|| Format::from_path(path)) else {
+        let fault = Fault::unsupported("neither its contents nor its name tell what it is").hint(formats_hint());
+        return Err(fault.into_error("load", "unknown format", Some(path)));
+    };
+    let object = decode(&bytes, format).map_err(|e| e.into_error("load", &format.to_string(), Some(path)))?;
+    Ok((format, object))
+}
+
+fn decode(bytes: &[u8], format: Format) -> Parse<Object> {
+    Ok(match format {
+        Format::Paddle => pdparams::decode(bytes)?,
+        Format::SafeTensors => safetensors::decode(bytes)?.tensors.into(),
+        Format::PaddleBinary => {
+            let mut tensors = pdiparams::decode(bytes)?;
+            match (tensors.len(), tensors.pop()) {
+                (1, Some(one)) => one.into(),
+                (_, last) => Object::List(tensors.into_iter().chain(last).map(Object::Tensor).collect()),
+            }
+        }
+        Format::Npy => npy::decode(bytes)?.into(),
+        Format::Npz => npy::decode_npz(bytes)?.into(),
+        Format::PyTorch => pth::decode(bytes)?,
+        Format::Events => Object::List(events::decode(bytes)?.into_iter().map(Object::from).collect()),
+    })
+}
