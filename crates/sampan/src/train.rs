@@ -3,9 +3,8 @@
 use crate::checkpoint::{self, Position};
 use crate::lenet::LeNet;
 use crate::progress::Progress;
-use sampan_core::{Result, Tensor, no_grad, random};
-use sampan_data::mnist::Split;
-use sampan_data::{DataLoader, Mnist};
+use sampan_core::{Error, Result, Tensor, no_grad, random};
+use sampan_data::{DataLoader, LoaderState, Mnist, Split};
 use sampan_nn::{Adam, Layer, Members, Optimizer};
 use std::io::Write;
 use std::path::PathBuf;
@@ -49,26 +48,38 @@ fn accuracy(scores: &Tensor, labels: &Tensor) -> f64 {
 /// The share of a data set that the network reads correctly.
 pub fn evaluate(net: &dyn Layer, data: &DataLoader) -> Result<f64> {
     net.eval();
-    let mut right = 0.0;
-    for (images, labels) in data.iter() {
+    let (mut right, mut total) = (0.0, 0);
+    for batch in data {
+        let (images, labels) = fields(batch?)?;
         let scores = no_grad(|| net.forward(&images))?;
         right += accuracy(&scores, &labels) * labels.numel() as f64;
+        total += labels.numel();
     }
     net.train();
-    Ok(right / data.samples().max(1) as f64)
+    Ok(right / total.max(1) as f64)
+}
+
+/// Images and labels of a batch.
+fn fields(batch: Vec<Tensor>) -> Result<(Tensor, Tensor)> {
+    <[Tensor; 2]>::try_from(batch).map(<(Tensor, Tensor)>::from).map_err(|batch| {
+        Error::invalid("expected images and labels").received(format!("a batch of {} fields", batch.len()))
+    })
 }
 
 /// Trains until the end or until `stop` is set, and keeps a checkpoint and a log in `settings.out`.
 pub fn train(settings: &Settings, stop: &AtomicBool) -> Result<Outcome> {
-    let cut = |data: Mnist| match settings.limit {
-        Some(n) => data.take(n),
-        None => data,
+    let loader = |split, shuffle| {
+        // To [-1, 1].
+        let mut data = Mnist::new(split)?.normalized(&[127.5], &[127.5])?;
+        if let Some(n) = settings.limit {
+            data = data.take(n);
+        }
+        DataLoader::new(data, settings.batch_size, shuffle)
     };
     random::seed(settings.seed);
     let net = LeNet::new()?;
     let mut optimizer = Adam::new(settings.lr, net.parameters());
-    let training = DataLoader::new(cut(Mnist::bundled(Split::Train)?), settings.batch_size, true);
-    let test = DataLoader::new(cut(Mnist::bundled(Split::Test)?), settings.batch_size, false);
+    let (training, test) = (loader(Split::Train, true)?, loader(Split::Test, false)?);
 
     let file = settings.out.join("checkpoint.safetensors");
     let mut at = Position { epoch_rng: random::state(), rng: random::state(), ..Default::default() };
@@ -82,13 +93,18 @@ pub fn train(settings: &Settings, stop: &AtomicBool) -> Result<Outcome> {
     let mut test_accuracy = None;
     while at.epoch < settings.epochs {
         println!("Epoch {}/{}", at.epoch + 1, settings.epochs);
-        random::set_state(at.epoch_rng);
-        let batches = training.iter();
-        if at.step > 0 {
+        let epoch = at.epoch as u64;
+        let batches = if at.step == 0 {
+            random::set_state(at.epoch_rng);
+            training.set_epoch(epoch);
+            training.iter()
+        } else {
             random::set_state(at.rng);
-        }
-        let mut bar = Progress::new(training.len());
-        for (images, labels) in batches.skip(at.step) {
+            training.resume(&LoaderState { epoch, batch: at.step, random: at.epoch_rng, sampler: Vec::new() })?
+        };
+        let mut bar = Progress::new(training.len().unwrap_or(0));
+        for batch in batches {
+            let (images, labels) = fields(batch?)?;
             let scores = net.forward(&images)?;
             let loss = scores.try_cross_entropy(&labels)?;
             loss.try_backward(None, false)?;
