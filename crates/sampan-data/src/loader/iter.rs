@@ -101,7 +101,7 @@ impl LoaderIter {
     fn make_next(&mut self) -> Option<Result<Batch>> {
         let running = AtomicBool::new(false);
         match &mut self.maker {
-            Maker::Threads(pass) => pass.next(self.timeout.map(|t| Instant::now() + t)),
+            Maker::Threads(pass) => pass.next(self.timeout.and_then(|t| Instant::now().checked_add(t))),
             Maker::Map(inline) => {
                 let (fetch, tasks) = &mut **inline;
                 match tasks.next() {

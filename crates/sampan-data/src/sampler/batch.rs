@@ -2,6 +2,7 @@
 
 use super::{Indices, RandomSampler, Sampler, SequenceSampler, expect_state};
 use sampan_core::{Error, Result};
+use std::sync::Arc;
 
 /// Which samples make up each batch; write your own by implementing this.
 pub trait IndexBatches: Send + Sync {
@@ -24,6 +25,21 @@ pub trait IndexBatches: Send + Sync {
     /// Goes back to a kept state.
     fn set_state(&self, state: &[u64]) -> Result<()> {
         expect_state("BatchSampler", state, 0)
+    }
+}
+
+impl<B: IndexBatches + ?Sized> IndexBatches for Arc<B> {
+    fn len(&self) -> usize {
+        (**self).len()
+    }
+    fn iter(&self) -> Result<Box<dyn Iterator<Item = Vec<usize>> + Send>> {
+        (**self).iter()
+    }
+    fn state(&self) -> Vec<u64> {
+        (**self).state()
+    }
+    fn set_state(&self, state: &[u64]) -> Result<()> {
+        (**self).set_state(state)
     }
 }
 

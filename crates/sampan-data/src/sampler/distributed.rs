@@ -21,7 +21,9 @@ pub struct DistributedOptions {
 }
 
 /// Batches for one of several processes. All processes get the same number of samples: the first samples come again
-/// until the total can be divided.
+/// until the total can be divided. Share it with the loader in an `Arc` to call [`set_epoch`] later.
+///
+/// [`set_epoch`]: DistributedBatchSampler::set_epoch
 ///
 /// ```
 /// # use sampan_data::{DistributedBatchSampler, IndexBatches, sampler::DistributedOptions};

@@ -9,6 +9,7 @@ pub use distributed::{DistributedBatchSampler, DistributedOptions};
 pub(crate) use random::permutation;
 pub use random::{RandomOptions, RandomSampler, SubsetRandomSampler, WeightedRandomSampler};
 use sampan_core::{Error, Result};
+use std::sync::Arc;
 
 /// Indices one after the other.
 pub type Indices = Box<dyn Iterator<Item = usize> + Send>;
@@ -61,6 +62,21 @@ fn expect_state(what: &str, state: &[u64], len: usize) -> Result<()> {
     }
     let error = Error::invalid(format!("the state of this sampler has {len} numbers")).in_op(what);
     Err(error.received(format!("{} numbers", state.len())).hint("it was kept by another kind of sampler"))
+}
+
+impl<S: Sampler + ?Sized> Sampler for Arc<S> {
+    fn len(&self) -> usize {
+        (**self).len()
+    }
+    fn iter(&self) -> Result<Indices> {
+        (**self).iter()
+    }
+    fn state(&self) -> Vec<u64> {
+        (**self).state()
+    }
+    fn set_state(&self, state: &[u64]) -> Result<()> {
+        (**self).set_state(state)
+    }
 }
 
 /// 0, 1, 2, …

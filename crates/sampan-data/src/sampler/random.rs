@@ -26,7 +26,8 @@ pub struct RandomOptions {
 /// # sampan_core::Result::Ok(())
 /// ```
 pub struct RandomSampler {
-    len: usize,
+    /// Samples to draw from.
+    total: usize,
     num_samples: usize,
     replacement: bool,
     generator: Option<Mutex<Generator>>,
@@ -49,7 +50,7 @@ impl RandomSampler {
             return fail(format!("expected at least one sample to draw, got {num_samples} of {len}"));
         }
         let generator = options.generator.map(|seed| Mutex::new(Generator::new(seed)));
-        Ok(RandomSampler { len, num_samples, replacement: options.replacement, generator })
+        Ok(RandomSampler { total: len, num_samples, replacement: options.replacement, generator })
     }
 
     fn reserve(&self, n: usize) -> (u64, u64) {
@@ -71,11 +72,11 @@ impl Sampler for RandomSampler {
 
     fn iter(&self) -> Result<Indices> {
         if !self.replacement {
-            return Ok(Box::new(permutation(self.len, self.reserve(self.len)).take(self.num_samples)));
+            return Ok(Box::new(permutation(self.total, self.reserve(self.total)).take(self.num_samples)));
         }
         let mut draws = vec![0; self.num_samples];
         let (seed, start) = self.reserve(draws.len());
-        rng::randint(seed, start, &mut draws, 0, self.len as i64);
+        rng::randint(seed, start, &mut draws, 0, self.total as i64);
         Ok(as_indices(draws))
     }
 

@@ -20,6 +20,8 @@ impl Folder {
     pub fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.0.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        // A file that is cut and written again is flushed by some file systems, which takes long.
+        let _ = std::fs::remove_file(&path);
         std::fs::write(&path, bytes).unwrap();
         path
     }

@@ -115,7 +115,7 @@ fn a_pass_goes_on_at_any_batch() {
 fn a_sampler_with_its_own_generator_is_resumed() {
     let own = sampan_data::sampler::RandomOptions { generator: Some(9), ..Default::default() };
     let batches = BatchSampler::new(RandomSampler::with(12, own).unwrap(), 5, true).unwrap();
-    let loader = DataLoader::builder(noisy(12)).batch_sampler(batches).build().unwrap();
+    let loader = DataLoader::builder(noisy(12)).batch_sampler(Arc::new(batches)).build().unwrap();
     let mut pass = loader.iter();
     pass.next();
     let kept = pass.state();
@@ -299,7 +299,7 @@ fn a_collate_function_replaces_stacking() {
 #[test]
 fn wrong_settings() {
     let with = || DataLoader::builder(noisy(3));
-    let stream = || DataLoader::iterable(FnIterable::new(|| std::iter::empty()));
+    let stream = || DataLoader::iterable(FnIterable::new(std::iter::empty));
     let order = || BatchSampler::of(3, false, 2, false).unwrap();
     for (builder, words) in [
         (with().batch_size(0), "batch_size must be positive"),

@@ -99,7 +99,7 @@ fn load(set: &'static str, path: &Path, labels: usize, wanted: impl Fn(&str) -> 
 
 fn binary(bytes: &[u8], labels: usize) -> Result<(Vec<u8>, Vec<u8>)> {
     let record = labels + SIZE;
-    if bytes.len() % record != 0 {
+    if !bytes.len().is_multiple_of(record) {
         let error = Error::invalid(format!("records have {record} bytes each"));
         return Err(error.received(format!("{} bytes", bytes.len())));
     }

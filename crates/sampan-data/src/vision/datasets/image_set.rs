@@ -15,7 +15,7 @@ enum Transform {
 
 /// Images of one size with labels, in memory. Without a transform an image is uint8 with the axes height, width and
 /// channels.
-pub struct ImageSet {
+pub(super) struct ImageSet {
     name: &'static str,
     /// Channels, height, width.
     extents: [usize; 3],

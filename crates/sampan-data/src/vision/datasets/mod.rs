@@ -13,11 +13,11 @@ mod voc2012;
 pub use cifar::{Cifar10, Cifar100};
 pub use flowers::Flowers;
 pub use folder::{DatasetFolder, FolderBuilder, IMG_EXTENSIONS, ImageFolder};
-pub use image_set::ImageSet;
 pub use mnist::{FashionMnist, Mnist};
 pub use voc2012::Voc2012;
 
 use crate::download::Download;
+use image_set::ImageSet;
 use sampan_core::{Error, Result, Tensor};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
