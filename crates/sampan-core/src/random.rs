@@ -2,7 +2,8 @@
 
 use crate::Result;
 use parking_lot::Mutex;
-use sampan_kernels::rng::Generator;
+use sampan_kernels::rng::{Generator, philox};
+use std::cell::Cell;
 use std::sync::LazyLock;
 
 static GENERATOR: LazyLock<Mutex<Generator>> = LazyLock::new(|| {
@@ -10,6 +11,23 @@ static GENERATOR: LazyLock<Mutex<Generator>> = LazyLock::new(|| {
     let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
     Mutex::new(Generator::new(clock ^ (std::process::id() as u64) << 32))
 });
+
+thread_local! {
+    /// The generator that stands in for the process's one on this thread, inside `with_state`.
+    static LOCAL: Cell<Option<Generator>> = const { Cell::new(None) };
+}
+
+/// Runs `f` on the generator that this thread draws from.
+fn current<R>(f: impl FnOnce(&mut Generator) -> R) -> R {
+    match LOCAL.get() {
+        Some(mut local) => {
+            let result = f(&mut local);
+            LOCAL.set(Some(local));
+            result
+        }
+        None => f(&mut GENERATOR.lock()),
+    }
+}
 
 /// Seeds everything random: initialisation, dropout, shuffling, workers.
 ///
@@ -21,24 +39,25 @@ static GENERATOR: LazyLock<Mutex<Generator>> = LazyLock::new(|| {
 /// assert_eq!(a, sampan_core::ops::random::rand([3]).to_vec::<f32>());
 /// ```
 pub fn seed(seed: u64) {
-    *GENERATOR.lock() = Generator::new(seed);
+    current(|g| *g = Generator::new(seed));
 }
 
 /// Seed and position, to be kept with a checkpoint.
 pub fn state() -> (u64, u64) {
-    GENERATOR.lock().state()
+    current(|g| g.state())
 }
 
 /// Goes on from a kept position.
 pub fn set_state(state: (u64, u64)) {
-    *GENERATOR.lock() = Generator::from_state(state);
+    current(|g| *g = Generator::from_state(state));
 }
 
 /// Takes `n` numbers from the stream: the seed and where they start.
 pub fn reserve(n: usize) -> (u64, u64) {
-    let mut g = GENERATOR.lock();
-    let start = g.reserve(n);
-    (g.seed(), start)
+    current(|g| {
+        let start = g.reserve(n);
+        (g.seed(), start)
+    })
 }
 
 /// Runs `f` from a kept position and goes back to where the stream was.
@@ -53,4 +72,39 @@ pub fn fork<R>(state: (u64, u64), f: impl FnOnce() -> Result<R>) -> Result<R> {
     let _back = Back(self::state());
     set_state(state);
     f()
+}
+
+/// Runs `f` with a generator of this thread's own, at a given position. The process's generator is neither read nor
+/// moved, so threads that draw in this way do not depend on each other.
+///
+/// ```
+/// # use sampan_core::{random, ops::random::rand};
+/// random::seed(7);
+/// let (before, inside) = (random::state(), random::with_state((3, 0), || rand([2]).to_vec::<f32>()));
+/// assert_eq!(random::state(), before);
+/// random::seed(3);
+/// assert_eq!(rand([2]).to_vec::<f32>(), inside);
+/// ```
+pub fn with_state<R>(state: (u64, u64), f: impl FnOnce() -> R) -> R {
+    // Also where `f` unwinds.
+    struct Back(Option<Generator>);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            LOCAL.set(self.0);
+        }
+    }
+    let _back = Back(LOCAL.replace(Some(Generator::from_state(state))));
+    f()
+}
+
+/// Runs `f` with a generator of this thread's own: the start of stream number `stream` of `seed`. Streams of one seed
+/// have nothing in common.
+pub fn with_generator<R>(seed: u64, stream: u64, f: impl FnOnce() -> R) -> R {
+    with_state((derive(seed, stream, 0), 0), f)
+}
+
+/// A new seed from a seed and two numbers, such as an epoch and a sample.
+pub fn derive(seed: u64, a: u64, b: u64) -> u64 {
+    let [lo, hi, ..] = philox(seed, a, b);
+    lo as u64 | (hi as u64) << 32
 }

@@ -1,0 +1,190 @@
+//! Small images of one size, all in memory.
+
+use super::ImageFn;
+use crate::dataset::{Batch, Dataset, Sample, check_index};
+use sampan_core::{Error, Result, Tensor};
+use std::sync::Arc;
+
+/// What is done to an image when it is read.
+enum Transform {
+    None,
+    Custom(ImageFn),
+    /// `(x - mean) / std` for each channel and value, to float32 with channels first.
+    Normalize(Vec<[f32; 256]>),
+}
+
+/// Images of one size with labels, in memory. Without a transform an image is uint8 with the axes height, width and
+/// channels.
+pub(super) struct ImageSet {
+    name: &'static str,
+    /// Channels, height, width.
+    extents: [usize; 3],
+    /// Image after image, channels first.
+    pixels: Vec<u8>,
+    labels: Vec<u8>,
+    /// Shape of one label: `[1]` in MNIST, none in CIFAR, as in Paddle.
+    label_shape: &'static [usize],
+    transform: Transform,
+}
+
+impl ImageSet {
+    /// Checks that images and labels fit.
+    pub(super) fn new(
+        name: &'static str,
+        extents: [usize; 3],
+        pixels: Vec<u8>,
+        labels: Vec<u8>,
+        label_shape: &'static [usize],
+    ) -> Result<ImageSet> {
+        let size: usize = extents.iter().product();
+        if pixels.len() != size * labels.len() {
+            let error = Error::invalid(format!("{} labels need {size} bytes each", labels.len())).in_op(name);
+            return Err(error.received(format!("{} bytes of images", pixels.len())));
+        }
+        Ok(ImageSet { name, extents, pixels, labels, label_shape, transform: Transform::None })
+    }
+
+    pub(super) fn take(mut self, n: usize) -> ImageSet {
+        let size: usize = self.extents.iter().product();
+        let n = n.min(self.labels.len());
+        self.labels.truncate(n);
+        self.pixels.truncate(n * size);
+        self
+    }
+
+    pub(super) fn with_transform(mut self, f: ImageFn) -> ImageSet {
+        self.transform = Transform::Custom(f);
+        self
+    }
+
+    pub(super) fn normalized(mut self, mean: &[f32], std: &[f32]) -> Result<ImageSet> {
+        let channels = self.extents[0];
+        let fits = |values: &[f32]| values.len() == 1 || values.len() == channels;
+        if !fits(mean) || !fits(std) || std.contains(&0.0) {
+            let error = Error::invalid(format!("expected one mean and one std other than 0, or {channels} of each"));
+            return Err(error.received(format!("mean {mean:?}, std {std:?}")).in_op("normalized"));
+        }
+        // All values there are, once.
+        let table = |c: usize| {
+            let (mean, std) = (mean[c % mean.len()], std[c % std.len()]);
+            std::array::from_fn(|p| (p as f32 - mean) / std)
+        };
+        self.transform = Transform::Normalize((0..channels).map(table).collect());
+        Ok(self)
+    }
+
+    fn image(&self, index: usize) -> &[u8] {
+        let size: usize = self.extents.iter().product();
+        &self.pixels[index * size..(index + 1) * size]
+    }
+
+    /// Appends an image with channels last.
+    fn push_bytes(&self, index: usize, out: &mut Vec<u8>) {
+        let image = self.image(index);
+        let [channels, height, width] = self.extents;
+        if channels == 1 {
+            return out.extend_from_slice(image);
+        }
+        let plane = height * width;
+        out.extend((0..plane).flat_map(|p| (0..channels).map(move |c| image[c * plane + p])));
+    }
+
+    fn push_normalized(&self, tables: &[[f32; 256]], index: usize, out: &mut Vec<f32>) {
+        let plane = self.extents[1] * self.extents[2];
+        for (values, table) in self.image(index).chunks(plane.max(1)).zip(tables) {
+            out.extend(values.iter().map(|&p| table[p as usize]));
+        }
+    }
+
+    /// Images and labels at `indices` in one piece of memory each; `leading` is the shape in front of an image's.
+    fn gather(&self, indices: &[usize], leading: &[usize]) -> Result<Vec<Tensor>> {
+        let [channels, height, width] = self.extents;
+        let size = indices.len() * channels * height * width;
+        let images = match &self.transform {
+            Transform::Normalize(tables) => {
+                let mut values = Vec::with_capacity(size);
+                indices.iter().for_each(|&i| self.push_normalized(tables, i, &mut values));
+                Tensor::try_from_slice(&values, [leading, &[channels, height, width]].concat())?
+            }
+            _ => {
+                let mut values = Vec::with_capacity(size);
+                indices.iter().for_each(|&i| self.push_bytes(i, &mut values));
+                Tensor::try_from_slice(&values, [leading, &[height, width, channels]].concat())?
+            }
+        };
+        let labels: Vec<i64> = indices.iter().map(|&i| self.labels[i] as i64).collect();
+        Ok(vec![images, Tensor::try_from_slice(&labels, [leading, self.label_shape].concat())?])
+    }
+}
+
+impl Dataset for ImageSet {
+    fn name(&self) -> &str {
+        self.name
+    }
+    fn len(&self) -> usize {
+        self.labels.len()
+    }
+    fn get(&self, index: usize) -> Result<Sample> {
+        check_index(self.name, index, self.len())?;
+        let mut sample = self.gather(&[index], &[])?;
+        if let Transform::Custom(f) = &self.transform {
+            sample[0] = f(&sample[0])?;
+        }
+        Ok(sample)
+    }
+    fn batch(&self, indices: &[usize]) -> Option<Result<Batch>> {
+        if matches!(self.transform, Transform::Custom(_)) {
+            return None;
+        }
+        let inside = indices.iter().try_for_each(|&i| check_index(self.name, i, self.len()));
+        Some(inside.and_then(|()| self.gather(indices, &[indices.len()])))
+    }
+}
+
+/// The methods that all sets of this kind have.
+macro_rules! image_set {
+    ($name:ident) => {
+        impl $name {
+            /// The first `n` images only.
+            pub fn take(self, n: usize) -> Self {
+                $name(self.0.take(n))
+            }
+
+            /// Changes every image by `f` when it is read. It is given uint8 values with the axes height, width and
+            /// channels.
+            pub fn with_transform(
+                self,
+                f: impl Fn(&sampan_core::Tensor) -> sampan_core::Result<sampan_core::Tensor> + Send + Sync + 'static,
+            ) -> Self {
+                $name(self.0.with_transform(std::sync::Arc::new(f)))
+            }
+
+            /// Gives images as float32 `(x - mean) / std` with channels first; `mean` and `std` hold one value, or one
+            /// for each channel. Whole batches are made at once.
+            pub fn normalized(self, mean: &[f32], std: &[f32]) -> sampan_core::Result<Self> {
+                Ok($name(self.0.normalized(mean, std)?))
+            }
+        }
+
+        impl $crate::dataset::Dataset for $name {
+            fn name(&self) -> &str {
+                self.0.name()
+            }
+            fn len(&self) -> usize {
+                self.0.len()
+            }
+            fn get(&self, index: usize) -> sampan_core::Result<$crate::dataset::Sample> {
+                self.0.get(index)
+            }
+            fn batch(&self, indices: &[usize]) -> Option<sampan_core::Result<$crate::dataset::Batch>> {
+                self.0.batch(indices)
+            }
+        }
+    };
+}
+pub(super) use image_set;
+
+/// A transform as it is stored.
+pub(super) fn stored(f: impl Fn(&Tensor) -> Result<Tensor> + Send + Sync + 'static) -> ImageFn {
+    Arc::new(f)
+}
