@@ -98,7 +98,7 @@ pub enum Ended {
 }
 
 fn mnist(split: Split, limit: Option<usize>) -> Result<Arc<dyn Dataset>> {
-    let data = Mnist::normalized(split)?;
+    let data = Mnist::new(split)?.normalized(&[127.5], &[127.5])?;
     Ok(match limit {
         Some(n) if n < data.len() => Arc::new(Subset::new(data, (0..n).collect())?),
         _ => Arc::new(data),

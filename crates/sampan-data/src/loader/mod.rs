@@ -1,5 +1,6 @@
 //! Batches from a data set, made ahead by worker threads, in an order that does not depend on their number.
 
+mod batch_source;
 mod builder;
 mod collate;
 mod fetch;
@@ -8,6 +9,7 @@ mod map;
 mod stream;
 mod worker;
 
+pub use batch_source::BatchSource;
 pub use builder::{CollateFn, LoaderBuilder, WorkerInitFn};
 pub use collate::default_collate;
 pub use iter::{LoaderIter, LoaderState};

@@ -3,43 +3,9 @@
 use super::callbacks::{ModelCheckpoint, ProgBarLogger};
 use super::{Callback, Logs, Model, checkpoint};
 use sampan_core::{Error, Result, Tensor};
-use sampan_data::{DataLoader, Dataset};
+use sampan_data::{BatchSource, DataLoader};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Instant;
-
-/// Where batches come from: a loader as it is, or a data set that is cut into batches here.
-pub enum Source {
-    /// A loader with settings of its own.
-    Loader(DataLoader),
-    /// A data set.
-    Dataset(Arc<dyn Dataset>),
-}
-
-impl From<DataLoader> for Source {
-    fn from(loader: DataLoader) -> Source {
-        Source::Loader(loader)
-    }
-}
-impl<D: Dataset + 'static> From<D> for Source {
-    fn from(dataset: D) -> Source {
-        Source::Dataset(Arc::new(dataset))
-    }
-}
-
-impl Source {
-    fn loader(self, batch_size: usize, shuffle: bool, drop_last: bool, workers: usize) -> Result<DataLoader> {
-        match self {
-            Source::Loader(loader) => Ok(loader),
-            Source::Dataset(data) => DataLoader::builder(data)
-                .batch_size(batch_size)
-                .shuffle(shuffle)
-                .drop_last(drop_last)
-                .num_workers(workers)
-                .build(),
-        }
-    }
-}
 
 /// How a training run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +19,8 @@ pub enum Outcome {
 /// Settings of a training run; [`run`](Fit::run) starts it.
 pub struct Fit<'a> {
     model: &'a mut Model,
-    train: Source,
-    eval: Option<Source>,
+    train: BatchSource,
+    eval: Option<BatchSource>,
     batch_size: usize,
     epochs: usize,
     eval_freq: usize,
@@ -86,7 +52,7 @@ macro_rules! settings {
 impl Fit<'_> {
     settings! {
         /// Evaluated on after epochs.
-        eval_data: impl Into<Source> = |s, v| s.eval = Some(v.into());
+        eval_data: impl Into<BatchSource> = |s, v| s.eval = Some(v.into());
         /// Samples in a batch, where data sets are given; 1 unless said otherwise.
         batch_size: usize = |s, v| s.batch_size = v;
         /// Passes over the training data, counted from the start of the whole run.
@@ -124,8 +90,8 @@ impl Fit<'_> {
     /// Trains.
     pub fn run(self) -> Result<Outcome> {
         let Fit { model, train, eval, mut callbacks, .. } = self;
-        let train = train.loader(self.batch_size, self.shuffle, self.drop_last, self.num_workers)?;
-        let eval = eval.map(|e| e.loader(self.batch_size, false, false, self.num_workers)).transpose()?;
+        let train = train.into_loader(self.batch_size, self.shuffle, self.drop_last, self.num_workers)?;
+        let eval = eval.map(|e| e.into_loader(self.batch_size, false, false, self.num_workers)).transpose()?;
         if let Some(folder) = self.save_dir {
             callbacks.push(Box::new(ModelCheckpoint::new(self.save_freq, folder).verbose(self.verbose > 0)));
         }
@@ -281,7 +247,7 @@ fn evaluate(
 
 impl Model {
     /// Settings of a training run on data; [`run`](Fit::run) starts it.
-    pub fn fit(&mut self, train_data: impl Into<Source>) -> Fit<'_> {
+    pub fn fit(&mut self, train_data: impl Into<BatchSource>) -> Fit<'_> {
         Fit {
             model: self,
             train: train_data.into(),
@@ -305,14 +271,14 @@ impl Model {
     }
 
     /// Loss (the mean over all samples) and metrics on data.
-    pub fn evaluate(&mut self, data: impl Into<Source>, batch_size: usize, verbose: usize) -> Result<Logs> {
-        let loader = data.into().loader(batch_size, false, false, 0)?;
+    pub fn evaluate(&mut self, data: impl Into<BatchSource>, batch_size: usize, verbose: usize) -> Result<Logs> {
+        let loader = data.into().into_loader(batch_size, false, false, 0)?;
         evaluate(self, &loader, &mut [Box::new(ProgBarLogger::new(10, verbose))], None)
     }
 
     /// The network's outputs for all samples, joined along the first axis.
-    pub fn predict(&mut self, data: impl Into<Source>, batch_size: usize, verbose: usize) -> Result<Vec<Tensor>> {
-        let loader = data.into().loader(batch_size, false, false, 0)?;
+    pub fn predict(&mut self, data: impl Into<BatchSource>, batch_size: usize, verbose: usize) -> Result<Vec<Tensor>> {
+        let loader = data.into().into_loader(batch_size, false, false, 0)?;
         let mut callbacks: [Box<dyn Callback>; 1] = [Box::new(ProgBarLogger::new(10, verbose))];
         let mut logs = Logs { steps: loader.len(), ..Logs::default() };
         callbacks.iter_mut().try_for_each(|c| c.on_predict_begin(self, &logs))?;

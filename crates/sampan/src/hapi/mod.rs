@@ -11,7 +11,7 @@ mod summary;
 
 pub use callback::{Callback, Logs};
 pub use checkpoint::{Contents, read as read_checkpoint};
-pub use fit::{Fit, Outcome, Source};
+pub use fit::{Fit, Outcome};
 pub use flops::{Flops, flops};
 pub use inspect::{InputSpec, LayerCall};
 pub use model::{BatchReport, Loss, LossFn, Model, Position, loss_fn};
