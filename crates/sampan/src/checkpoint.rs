@@ -3,7 +3,7 @@
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 use sampan_core::error::Kind;
-use sampan_core::{DType, Error, Result, Tensor};
+use sampan_core::{DType, Dict, Error, Result, Tensor, Value};
 use sampan_nn::{Layer, Optimizer};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -39,10 +39,14 @@ fn broken(path: &Path, why: impl std::fmt::Display) -> Error {
 }
 
 /// Writes model, optimizer and position. The file appears whole or not at all: it is written beside and then renamed.
-pub fn save(path: &Path, net: &dyn Layer, optimizer: &dyn Optimizer, at: Position) -> Result<()> {
+pub fn save(path: &Path, net: &dyn Layer, optimizer: &Optimizer, at: Position) -> Result<()> {
     let mut tensors: BTreeMap<String, Tensor> =
         net.state_dict().into_iter().map(|(k, t)| (format!("model.{k}"), t)).collect();
-    tensors.extend(optimizer.state().into_iter().map(|(k, t)| (format!("optimizer.{k}"), t)));
+    // The number keeps the order, by which a network that was built anew finds its state.
+    for (i, (key, value)) in optimizer.state_dict()?.iter().enumerate() {
+        let Value::Tensor(t) = value else { return Err(broken(path, format!("{key} is no tensor"))) };
+        tensors.insert(format!("optimizer.{i:06}.{key}"), t.clone());
+    }
     let bytes: Vec<(String, Dtype, Vec<usize>, Vec<u8>)> = tensors
         .iter()
         .map(|(k, t)| {
@@ -73,12 +77,12 @@ pub fn save(path: &Path, net: &dyn Layer, optimizer: &dyn Optimizer, at: Positio
 }
 
 /// Reads a checkpoint back into a model and an optimizer of the same form.
-pub fn load(path: &Path, net: &dyn Layer, optimizer: Option<&mut dyn Optimizer>) -> Result<Position> {
+pub fn load(path: &Path, net: &dyn Layer, optimizer: Option<&mut Optimizer>) -> Result<Position> {
     let data = std::fs::read(path).map_err(|e| broken(path, e))?;
     let (_, header) = SafeTensors::read_metadata(&data).map_err(|e| broken(path, format!("no checkpoint: {e}")))?;
     let file = SafeTensors::deserialize(&data).map_err(|e| broken(path, format!("no checkpoint: {e}")))?;
     let mut model = BTreeMap::new();
-    let mut state = Vec::new();
+    let mut state = BTreeMap::new();
     for (name, view) in file.tensors() {
         let (dtype, _) = DTYPES
             .iter()
@@ -88,7 +92,7 @@ pub fn load(path: &Path, net: &dyn Layer, optimizer: Option<&mut dyn Optimizer>)
         if let Some(name) = name.strip_prefix("model.") {
             model.insert(name.to_string(), tensor);
         } else if let Some(name) = name.strip_prefix("optimizer.") {
-            state.push((name.to_string(), tensor));
+            state.insert(name.to_string(), tensor);
         }
     }
     let position = header.metadata().as_ref().and_then(|m| m.get("position")).cloned().unwrap_or_default();
@@ -98,7 +102,8 @@ pub fn load(path: &Path, net: &dyn Layer, optimizer: Option<&mut dyn Optimizer>)
     };
     net.set_state_dict(&model)?;
     if let Some(optimizer) = optimizer {
-        optimizer.set_state(&state)?;
+        let named = |(k, t): (String, Tensor)| k.split_once('.').map(|(_, name)| (name.to_string(), t));
+        optimizer.set_state_dict(&state.into_iter().filter_map(named).collect::<Dict>())?;
     }
     Ok(Position { epoch: epoch as usize, step: step as usize, epoch_rng: (a, b), rng: (c, d) })
 }

@@ -6,7 +6,7 @@ use crate::progress::Progress;
 use sampan_core::{Result, Tensor, no_grad, random};
 use sampan_data::mnist::Split;
 use sampan_data::{DataLoader, Mnist};
-use sampan_nn::{Adam, Layer, Members, Optimizer};
+use sampan_nn::{Adam, Layer, Members};
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
