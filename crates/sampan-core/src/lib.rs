@@ -37,7 +37,7 @@ pub use sampan_kernels::{Bool, DType, Element, bf16, f16};
 pub use shape::{Layout, Shape};
 pub use tensor::Tensor;
 pub use tensor::indexing::{Index, IntoIndices};
-pub use value::{Axes, Ints, Object, Operand, Scalar, Value};
+pub use value::{Axes, Dict, Ints, Object, Operand, Scalar, Value};
 
 /// What the macros' output names; not for use by hand.
 #[doc(hidden)]

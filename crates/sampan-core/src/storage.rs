@@ -93,6 +93,11 @@ impl Storage {
         self.0.recorded.load(Ordering::Acquire)
     }
 
+    /// The same number for the same memory, while it lives.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
     /// Do both name the same memory?
     pub fn same(&self, other: &Storage) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

@@ -131,8 +131,57 @@ pub enum Value {
     Tensors(Vec<Tensor>),
     /// Anything nested: lists of lists, indices.
     List(Vec<Value>),
+    /// Values by name: a parameter group, the state of an optimizer.
+    Dict(Dict),
     /// Something of another crate's: an initializer, a layer, a schedule.
     Object(Object),
+}
+
+/// Values by name, in the order they were put in.
+#[derive(Clone, Debug, Default)]
+pub struct Dict(Vec<(String, Value)>);
+
+impl Dict {
+    /// An empty one.
+    pub fn new() -> Dict {
+        Dict::default()
+    }
+
+    /// The value of a name.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0.iter().find(|(n, _)| n == name).map(|(_, v)| v)
+    }
+
+    /// Adds a value, or replaces the one of that name.
+    pub fn insert(&mut self, name: impl Into<String>, value: impl Into<Value>) {
+        let (name, value) = (name.into(), value.into());
+        match self.0.iter_mut().find(|(n, _)| *n == name) {
+            Some((_, old)) => *old = value,
+            None => self.0.push((name, value)),
+        }
+    }
+
+    /// Names and values in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(n, v)| (n.as_str(), v))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Is there none?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Names are expected to differ.
+impl<K: Into<String>, V: Into<Value>> FromIterator<(K, V)> for Dict {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Dict {
+        Dict(pairs.into_iter().map(|(k, v)| (k.into(), v.into())).collect())
+    }
 }
 
 /// A shared thing of any type, for arguments that are neither numbers, words nor tensors.
@@ -185,6 +234,7 @@ impl Value {
             Value::Tensor(_) => "Tensor",
             Value::Tensors(_) => "list of Tensor",
             Value::List(_) => "list",
+            Value::Dict(_) => "dict",
             Value::Object(o) => o.type_name(),
         }
     }
@@ -205,6 +255,7 @@ impl Value {
             Value::Tensor(t) => f(t),
             Value::Tensors(ts) => ts.iter().for_each(f),
             Value::List(vs) => vs.iter().for_each(|v| v.for_each_tensor(f)),
+            Value::Dict(d) => d.0.iter().for_each(|(_, v)| v.for_each_tensor(f)),
             _ => {}
         }
     }
@@ -220,6 +271,11 @@ impl Value {
             }
             Value::List(vs) => {
                 for v in vs {
+                    v.map_tensors(f)?;
+                }
+            }
+            Value::Dict(d) => {
+                for (_, v) in &mut d.0 {
                     v.map_tensors(f)?;
                 }
             }
@@ -271,6 +327,8 @@ from! {
     Vec<f64> => Value, |v| Value::Floats(v);
     &[f64] => Value, |v| Value::Floats(v.to_vec());
     Object => Value, |v| Value::Object(v);
+    Dict => Value, |v| Value::Dict(v);
+    Vec<Value> => Value, |v| Value::List(v);
     Ints => Value, |v| Value::Ints(v.0);
     Axes => Value, |v| v.0.map_or(Value::None, Value::Ints);
     Option<Scalar> => Value, |v| v.map_or(Value::None, Value::from);
@@ -355,6 +413,7 @@ arg! {
     i64, "an int", Value::Int(i) => *i, Value::Bool(b) => *b as i64;
     f64, "a float", Value::Float(f) => *f, Value::Int(i) => *i as f64, Value::Bool(b) => *b as u8 as f64;
     &'a str, "a str", Value::Str(s) => s;
+    &'a Dict, "a dict", Value::Dict(d) => d;
     DType, "a dtype", Value::DType(d) => *d;
     &'a [i64], "an int or a list of ints", Value::Ints(v) => v, Value::Int(i) => std::slice::from_ref(i);
     &'a [f64], "a list of floats", Value::Floats(v) => v, Value::Float(f) => std::slice::from_ref(f);

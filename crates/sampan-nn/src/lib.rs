@@ -1,7 +1,7 @@
 //! Layers, initializers and optimizers.
 //!
 //! ```
-//! use sampan_nn::{Apply, Layer, Linear, Members, Sgd, Optimizer};
+//! use sampan_nn::{Apply, Layer, Linear, Members, SGD};
 //! use sampan_core::{Result, Tensor};
 //!
 //! #[derive(Layer)]
@@ -15,7 +15,7 @@
 //!
 //! # fn main() -> Result<()> {
 //! let net = Net { fc1: Linear::new(3, 8), fc2: Linear::new(8, 1) };
-//! let mut opt = Sgd::new(0.1, net.parameters());
+//! let mut opt = SGD::new(0.1, net.parameters());
 //! let x = Tensor::new([[1.0f32, 2.0, 3.0]]);
 //! let y = net.forward(&x)?;
 //! let loss = (&y * &y).mean(());
@@ -30,10 +30,14 @@ extern crate self as sampan_nn;
 
 mod attr;
 mod base;
+pub mod callable;
+pub mod clip;
 pub mod init;
 pub mod layer;
 pub mod layers;
+pub mod lr;
 mod members;
+pub mod metric;
 pub mod optim;
 mod parameter;
 pub mod regularizer;
@@ -43,10 +47,13 @@ pub mod utils;
 
 pub use attr::{ParamAttr, ParamAttrs};
 pub use base::{Base, LayerHook};
+pub use clip::{ClipGrad, ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue};
 pub use layer::{Apply, Layer, Observer, observe};
 pub use layers::*;
+pub use lr::{LearningRate, Schedule};
 pub use members::{Buffer, LayerId, LayerRef, Members, Path, StateReport, Visitor};
-pub use optim::{Adam, Momentum, Optimizer, Sgd};
+pub use metric::Metric;
+pub use optim::*;
 pub use parameter::{Form, Parameter, Settings};
 pub use sampan_macros::Layer;
 pub use shared::{LayerOf, SharedLayer};

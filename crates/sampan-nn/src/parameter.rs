@@ -64,6 +64,16 @@ impl Parameter {
         Parameter(Arc::new(Inner { tensor: RwLock::new(t), form: RwLock::default(), settings: RwLock::new(settings) }))
     }
 
+    /// A parameter that is this very tensor, with its gradient: what an optimizer makes of a plain tensor.
+    pub fn of(tensor: Tensor) -> Parameter {
+        let settings = Settings { learning_rate: 1.0, regularizer: None, need_clip: true };
+        Parameter(Arc::new(Inner {
+            tensor: RwLock::new(tensor),
+            form: RwLock::default(),
+            settings: RwLock::new(settings),
+        }))
+    }
+
     /// The tensor that is trained and saved.
     pub fn tensor(&self) -> Tensor {
         read(&self.0.tensor)

@@ -3,15 +3,16 @@
 //! This crate gathers the others: [`Tensor`] and its ops, [`nn`] layers and optimizers, [`data`] sets and loaders, and
 //! the `sampan` command.
 
-pub mod checkpoint;
 pub mod hapi;
 pub mod lenet;
+pub mod main_job;
 pub mod plot;
 pub mod progress;
-pub mod train;
+pub mod run_log;
 
 pub use sampan_core::{self as core, *};
 pub use sampan_data as data;
+pub use sampan_io as io;
 pub use sampan_nn as nn;
 
 /// The README's own examples, run as doc tests.

@@ -114,10 +114,10 @@ pub fn test_images(limit: Option<usize>) -> Result<Arc<dyn Dataset>> {
 pub fn model(settings: &Settings) -> Result<Model> {
     random::seed(settings.seed);
     // Parameters get the same names however many networks the process has made before.
-    let net = sampan_nn::unique_name::guard(crate::zoo::LeNet::new);
+    let net = sampan_nn::unique_name::guard(crate::lenet::LeNet::new);
     let images = settings.limit.unwrap_or(usize::MAX).min(60_000);
     let steps = settings.epochs * images.div_ceil(settings.batch_size);
-    let schedule = CosineAnnealingDecay::try_new(settings.lr, steps.max(1) as f64)?;
+    let schedule = CosineAnnealingDecay::try_new(settings.lr, steps.max(1) as i64)?;
     let adam = Adam::try_new(&schedule, net.parameters())?;
     let mut model = Model::new(net);
     model.prepare(adam, CrossEntropyLoss::new(), [Accuracy::new()]);
@@ -135,14 +135,16 @@ pub fn train(settings: &Settings, folder: &Path, resume: bool, verbose: usize, s
     let mut model = model(settings)?;
     model.set_interrupt(stop);
     let mut done = 0;
-    if resume {
+    // A run that was killed before its first checkpoint has lost nothing but time: it starts again.
+    let goes_on = resume && files.checkpoint().exists();
+    if goes_on {
         done = read_checkpoint(&files.checkpoint())?.position.global_step;
     } else {
-        let text = serde_json::to_string_pretty(settings).expect("numbers become JSON");
-        sampan_io::atomic::write(files.settings(), text.as_bytes())?;
         // An older run's checkpoint must not be taken for this one's.
         let _ = std::fs::remove_file(files.checkpoint());
         let _ = std::fs::remove_file(files.log());
+        let text = serde_json::to_string_pretty(settings).expect("numbers become JSON");
+        sampan_io::atomic::write(files.settings(), text.as_bytes())?;
     }
     let history = Arc::new(Mutex::new(RunLog::open(files.steps(), done)?));
     let mut fit = model
@@ -158,7 +160,7 @@ pub fn train(settings: &Settings, folder: &Path, resume: bool, verbose: usize, s
         .callback(EventLogger::resuming(folder, done))
         .checkpoint(files.checkpoint())
         .checkpoint_every(settings.checkpoint_every);
-    if resume {
+    if goes_on {
         fit = fit.resume(files.checkpoint());
     }
     if fit.run()? == Outcome::Interrupted {

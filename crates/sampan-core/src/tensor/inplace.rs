@@ -180,7 +180,7 @@ impl Tensor {
     }
 
     /// A copy of the values in new, contiguous memory, without history.
-    pub(crate) fn try_clone_data(&self) -> Result<Tensor> {
+    pub fn try_clone_data(&self) -> Result<Tensor> {
         let out = Tensor::uninit(self.shape(), self.dtype(), self.device());
         if self.device() == crate::Device::Cpu {
             match_dtype!(self.dtype(), T => {

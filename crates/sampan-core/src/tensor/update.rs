@@ -1,36 +1,49 @@
-//! Kernel-level updates of several tensors at once, outside the recorded graph: what optimizers do.
+//! Kernel-level updates of many tensors at once, outside the recorded graph: what optimizers do.
 
 use super::Tensor;
-use crate::{Device, Element, Error, Result};
+use crate::{Device, Error, Result};
+use sampan_kernels::Buffer;
+
+/// The bytes of a contiguous tensor inside its storage.
+fn span(t: &Tensor) -> std::ops::Range<usize> {
+    let size = t.dtype().size();
+    let start = if t.numel() == 0 { 0 } else { t.layout().offset * size };
+    start..start + t.numel() * size
+}
 
 impl Tensor {
-    /// Calls `f` with the memory of `targets` to write and of `sources` to read, and counts the writes. All must be
-    /// contiguous CPU tensors of type `T`, and no target may share memory with another tensor of the call.
-    pub fn update<T: Element>(
+    /// Calls `f` with the bytes of `targets` to write and of `sources` to read, and counts the writes; autograd does not
+    /// see them. All must be contiguous CPU tensors, and no target may share memory with another tensor of the call.
+    pub fn update<R>(
         targets: &[&Tensor],
         sources: &[&Tensor],
-        f: impl FnOnce(&mut [&mut [T]], &[&[T]]),
-    ) -> Result<()> {
+        f: impl FnOnce(&mut [&mut [u8]], &[&[u8]]) -> R,
+    ) -> Result<R> {
+        let fail = |why: &str, t: &Tensor| Err(Error::invalid(why).received(t.describe()).in_op("update"));
         for t in targets.iter().chain(sources) {
-            if t.dtype() != T::DTYPE || !t.is_contiguous() || t.device() != Device::Cpu {
-                return Err(Error::invalid(format!("needs contiguous {} tensors on the CPU", T::DTYPE))
-                    .received(t.describe())
-                    .in_op("update"));
+            if !t.is_contiguous() || t.device() != Device::Cpu {
+                return fail("needs contiguous tensors on the CPU", t);
             }
         }
-        for (i, t) in targets.iter().enumerate() {
-            if targets[i + 1..].iter().chain(sources).any(|o| o.shares_memory(t)) {
-                return Err(Error::invalid("a target shares memory with another tensor of the call").in_op("update"));
+        // Sorted by memory, a target that shares some stands beside whom it shares it with.
+        let mut all: Vec<(usize, bool, &Tensor)> = targets.iter().map(|t| (t.storage().address(), true, *t)).collect();
+        all.extend(sources.iter().map(|t| (t.storage().address(), false, *t)));
+        all.sort_unstable_by_key(|(address, _, _)| *address);
+        for pair in all.windows(2) {
+            let [(a, a_written, t), (b, b_written, _)] = pair else { continue };
+            if a == b && (*a_written || *b_written) {
+                return fail("a tensor to write shares memory with another tensor of the call", t);
             }
         }
-        let mut writes: Vec<_> = targets.iter().map(|t| t.data_mut::<T>()).collect();
-        let reads: Vec<_> = sources.iter().map(|t| t.data::<T>()).collect();
-        let mut target_slices: Vec<&mut [T]> = writes.iter_mut().map(|w| w.slice()).collect();
-        let source_slices: Vec<&[T]> = reads.iter().map(|r| r.slice()).collect();
-        f(&mut target_slices, &source_slices);
+        let mut writes: Vec<_> = targets.iter().map(|t| t.storage().write()).collect();
+        let reads: Vec<_> = sources.iter().map(|t| t.storage().read()).collect();
+        let mut target_bytes: Vec<&mut [u8]> =
+            writes.iter_mut().zip(targets).map(|(w, t)| &mut Buffer::bytes_mut(w)[span(t)]).collect();
+        let source_bytes: Vec<&[u8]> = reads.iter().zip(sources).map(|(r, t)| &r.bytes()[span(t)]).collect();
+        let result = f(&mut target_bytes, &source_bytes);
         targets.iter().for_each(|t| {
             t.storage().bump(false);
         });
-        Ok(())
+        Ok(result)
     }
 }

@@ -157,6 +157,10 @@ impl Model {
         &self.position
     }
 
+    pub(super) fn set_position(&mut self, position: Position) {
+        self.position = position;
+    }
+
     /// Ends training after the step when the flag is set from outside, as Ctrl-C does.
     pub fn set_interrupt(&mut self, flag: Arc<AtomicBool>) {
         self.interrupt = Some(flag);
@@ -193,7 +197,7 @@ impl Model {
     fn update_metrics(&mut self, outputs: &[Tensor], labels: &[Tensor]) -> Result<()> {
         no_grad(|| {
             let outputs: Vec<Tensor> = outputs.iter().map(Tensor::detach).collect();
-            self.metrics.iter_mut().try_for_each(|m| m.update_batch(&outputs, labels).map(|_| ()))
+            self.metrics.iter_mut().try_for_each(|m| m.compute(&outputs, labels).and_then(|b| m.update(&b)).map(|_| ()))
         })
     }
 
@@ -250,7 +254,7 @@ impl Model {
     /// Writes `PATH.pdparams` and, with `training`, `PATH.pdopt`: files that Paddle loads as well.
     pub fn save(&self, path: impl AsRef<Path>, training: bool) -> Result<()> {
         let path = path.as_ref();
-        sampan_io::save(with_suffix(path, "pdparams"), &Object::from(self.net.state_dict()))?;
+        sampan_io::save(with_suffix(path, "pdparams"), &Object::Dict(self.net.state_dict().into_iter().collect()))?;
         match &self.optimizer {
             Some(optimizer) if training => {
                 sampan_io::save(with_suffix(path, "pdopt"), &checkpoint::optimizer_object(optimizer)?)
@@ -263,7 +267,7 @@ impl Model {
     /// left as it is and named on standard error; otherwise it is an error that names everything.
     pub fn load(&mut self, path: impl AsRef<Path>, skip_mismatch: bool, reset_optimizer: bool) -> Result<()> {
         let path = path.as_ref().with_extension("");
-        let state = sampan_io::load(with_suffix(&path, "pdparams"))?.into_tensors()?;
+        let state = sampan_io::load(with_suffix(&path, "pdparams"))?.tensors();
         if skip_mismatch {
             let report = self.net.load_matching(&state)?;
             if !report.is_clean() {

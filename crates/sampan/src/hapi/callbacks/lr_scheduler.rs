@@ -26,7 +26,9 @@ impl LRScheduler {
 }
 
 fn step(model: &mut Model) -> Result<()> {
-    model.optimizer_mut().map_or(Ok(()), |o| o.step_scheduler())
+    // One that follows a measured value is moved by whoever measures.
+    let schedule = model.optimizer().and_then(|o| o.lr_scheduler()).filter(|s| !s.needs_metric());
+    schedule.map_or(Ok(()), |s| s.try_step(None))
 }
 
 impl Callback for LRScheduler {

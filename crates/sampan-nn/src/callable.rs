@@ -1,0 +1,54 @@
+//! Functions as arguments: which parameters decay, how a learning rate follows the epoch.
+
+use sampan_core::value::Arg;
+use sampan_core::{Object, Result, Value};
+use std::sync::Arc;
+
+macro_rules! callable {
+    ($($(#[$doc:meta])* $name:ident($arg:ident: $t:ty) -> $r:ty;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone)]
+        pub struct $name(Arc<dyn Fn($t) -> Result<$r> + Send + Sync>);
+
+        impl $name {
+            /// A function that may fail, such as one that another language runs.
+            pub fn fallible(f: impl Fn($t) -> Result<$r> + Send + Sync + 'static) -> $name {
+                $name(Arc::new(f))
+            }
+
+            /// Calls it.
+            pub fn call(&self, $arg: $t) -> Result<$r> {
+                (self.0)($arg)
+            }
+        }
+
+        impl<F: Fn($t) -> $r + Send + Sync + 'static> From<F> for $name {
+            fn from(f: F) -> $name {
+                $name(Arc::new(move |x: $t| Ok(f(x))))
+            }
+        }
+        impl From<$name> for Value {
+            fn from(f: $name) -> Value {
+                Value::Object(Object::new(f))
+            }
+        }
+        impl<'a> Arg<'a> for $name {
+            const EXPECTED: &'static str = concat!("a function: ", stringify!(($t) -> $r));
+            fn read(v: &'a Value) -> Option<Self> {
+                if let Value::Object(o) = v { o.downcast::<$name>().cloned() } else { None }
+            }
+        }
+    )*};
+}
+callable! {
+    /// Chooses parameters by their names.
+    NameFilter(name: &str) -> bool;
+    /// Chooses parameters.
+    ParameterFilter(parameter: &crate::Parameter) -> bool;
+    /// A factor for each parameter.
+    ParameterFactor(parameter: &crate::Parameter) -> f64;
+    /// A factor for each epoch.
+    EpochFactor(epoch: i64) -> f64;
+    /// A factor that follows a number.
+    Scale(x: f64) -> f64;
+}
