@@ -1,0 +1,13 @@
+//! Tests of the crate.
+
+mod image;
+mod random_transforms;
+mod transforms;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// One test at a time uses the process's generator.
+fn alone() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
+}
