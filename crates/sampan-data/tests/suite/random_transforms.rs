@@ -55,6 +55,7 @@ fn dtypes_and_arrangements_stay() {
 
 #[test]
 fn probability_zero_and_one_are_sure() {
+    let _alone = alone();
     let x = picture(6, 8);
     for prob in [0.0, 1.0] {
         let changed: Vec<bool> = transforms![
@@ -88,6 +89,7 @@ fn crops_are_parts_of_the_picture() {
 
 #[test]
 fn a_small_picture_is_padded_if_needed() {
+    let _alone = alone();
     let crop = RandomCrop::with([6, 9], |o| o.pad_if_needed(true).fill(7));
     assert_eq!(crop.apply(&picture(4, 5)).unwrap().shape(), [6, 9, 3]);
 }

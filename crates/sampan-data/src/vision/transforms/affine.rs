@@ -1,5 +1,6 @@
 //! Turning, moving, scaling, shearing.
 
+use super::image::DataFormat;
 use super::pixel::{Pixels, on_pixels};
 use super::resample::Interpolation;
 use super::warp::{self, Mapping};
@@ -7,6 +8,11 @@ use super::{Image, Key, Keys, Numbers, Transform, draw};
 use sampan_core::{Element, Result, Tensor, bail, ensure};
 use sampan_kernels::match_dtype;
 use sampan_macros::class;
+
+/// Is it one of those that Paddle calls tensors, and treats by rules of their own?
+fn as_tensor(image: &Image) -> bool {
+    image.format() == DataFormat::Chw && image.tensor().dtype().is_float()
+}
 
 /// The picture through a mapping, at a size of `(height, width)`.
 pub(super) fn through(
@@ -27,7 +33,13 @@ pub(super) fn through(
         }
         on_pixels!(t, P => {
             let (data, fill) = (t.data::<P>(), fill.iter().map(|&v| P::from_f64(v)).collect::<Vec<P>>());
-            Tensor::try_from_slice(&warp::smooth(Pixels::new(data.slice(), t.shape()), size, map, how, &fill), shape)
+            let source = Pixels::new(data.slice(), t.shape());
+            let out = if how == Interpolation::Bilinear && as_tensor(image) {
+                warp::faded(source, size, map, &fill)
+            } else {
+                warp::smooth(source, size, map, how, &fill)
+            };
+            Tensor::try_from_slice(&out, shape)
         })
     })
 }
@@ -46,7 +58,8 @@ fn back(center: [f64; 2], angle: f64, translate: [f64; 2], scale: f64, shear: [f
 
 /// The picture turned by `angle` degrees (clockwise, about `center` or the middle), moved by `translate` pixels
 /// `(x, y)`, scaled, and sheared by degrees: one number for x alone, or `(x, y)`. `fill` is the colour of what comes
-/// into view, one number or one for each channel; `interpolation` is nearest, bilinear or bicubic.
+/// into view, one number or one for each channel; `interpolation` is nearest, bilinear or bicubic. As in Paddle, float
+/// `[C, H, W]` tensors fade into `fill` at their edges where it is bilinear.
 ///
 /// ```
 /// use sampan_core::Tensor;
@@ -129,7 +142,7 @@ pub fn rotate(
         let [cx, cy] = center.unwrap_or([wf / 2.0, hf / 2.0]);
         // Sine and cosine to 15 digits, so that right angles are exact.
         let turn = -angle.to_radians();
-        let digits = |v: f64| (v * 1e15).round_ties_even() / 1e15;
+        let digits = |v: f64| format!("{v:.15}").parse().unwrap_or(v);
         let mut m = [digits(turn.cos()), digits(turn.sin()), 0.0, digits(-turn.sin()), digits(turn.cos()), 0.0];
         let place = |m: &[f64; 6], x: f64, y: f64| (m[0] * x + m[1] * y + m[2], m[3] * x + m[4] * y + m[5]);
         let (x, y) = place(&m, -cx, -cy);
@@ -137,11 +150,13 @@ pub fn rotate(
         let mut size = (h, w);
         if expand {
             let corners = [(0.0, 0.0), (wf, 0.0), (wf, hf), (0.0, hf)].map(|(x, y)| place(&m, x, y));
-            let span = |of: fn(&(f64, f64)) -> f64| {
-                let ends = corners.iter().map(of).fold((f64::MAX, f64::MIN), |(lo, hi), v| (lo.min(v), hi.max(v)));
-                ends.1.ceil() - ends.0.floor()
+            // Whole pixels are counted from the corner of a picture, from the middle of a tensor.
+            let from = if as_tensor(&image) { (wf * 0.5, hf * 0.5) } else { (0.0, 0.0) };
+            let span = |places: [f64; 4]| {
+                let (low, high) = places.iter().fold((f64::MAX, f64::MIN), |(lo, hi), &v| (lo.min(v), hi.max(v)));
+                high.ceil() - low.floor()
             };
-            let (new_w, new_h) = (span(|c| c.0), span(|c| c.1));
+            let (new_w, new_h) = (span(corners.map(|c| c.0 - from.0)), span(corners.map(|c| c.1 - from.1)));
             (m[2], m[5]) = place(&m, -(new_w - wf) / 2.0, -(new_h - hf) / 2.0);
             size = (new_h as usize, new_w as usize);
         }
@@ -218,9 +233,9 @@ impl Transform for RandomAffine {
         let image = Image::from(image);
         let [h, w, _] = image.extents().map_err(|e| e.in_op("RandomAffine"))?;
         let angle = draw::uniform(self.degrees);
-        let translate = self.translate.map_or([0.0; 2], |[x, y]| {
-            [x * w as f64, y * h as f64].map(|most| draw::uniform([-most, most]).trunc())
-        });
+        let translate = self
+            .translate
+            .map_or([0.0; 2], |[x, y]| [x * w as f64, y * h as f64].map(|most| draw::uniform([-most, most]).trunc()));
         let scale = self.scale.map_or(1.0, draw::uniform);
         let shear = match self.shear.as_deref() {
             Some(&[a, b]) => [draw::uniform([a, b]), 0.0],

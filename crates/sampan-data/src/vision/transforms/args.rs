@@ -45,7 +45,11 @@ impl Numbers {
             }
             Numbers::Many(v) => {
                 let words: Vec<String> = lengths.iter().map(usize::to_string).collect();
-                ensure!(lengths.contains(&v.len()), "{name} must be a number or {} of them, got {v:?}", words.join(" or "));
+                ensure!(
+                    lengths.contains(&v.len()),
+                    "{name} must be a number or {} of them, got {v:?}",
+                    words.join(" or ")
+                );
                 Ok(v.clone())
             }
         }

@@ -154,8 +154,9 @@ pub fn adjust_saturation(img: impl Into<Image>, saturation_factor: f64) -> Resul
 /// ```
 pub fn adjust_hue(img: impl Into<Image>, hue_factor: f64) -> Result<Tensor> {
     if !(-0.5..=0.5).contains(&hue_factor) {
-        return Err(Error::invalid(format!("hue_factor must lie between -0.5 and 0.5, got {hue_factor}"))
-            .in_op("adjust_hue"));
+        return Err(
+            Error::invalid(format!("hue_factor must lie between -0.5 and 0.5, got {hue_factor}")).in_op("adjust_hue")
+        );
     }
     on_colours!(&img.into(), "adjust_hue", |data, channels, colours| {
         if colours == 3 {

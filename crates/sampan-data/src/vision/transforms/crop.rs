@@ -29,19 +29,21 @@ pub fn crop(img: impl Into<Image>, top: i64, left: i64, height: i64, width: i64)
             }
             return Ok(image.tensor().detach().try_get(index)?.contiguous());
         }
-        image.map(|t| match_dtype!(t.dtype(), T => {
-            let (data, c) = (t.data::<T>(), t.shape()[2] as i64);
-            let mut out = vec![T::default(); (height * width * c) as usize];
-            let (first, last) = (left.max(0), (left + width).min(w));
-            for y in top.max(0)..(top + height).min(h) {
-                if first < last {
-                    let from = ((y * w + first) * c) as usize..((y * w + last) * c) as usize;
-                    let to = (((y - top) * width + first - left) * c) as usize;
-                    out[to..to + from.len()].copy_from_slice(&data.slice()[from]);
+        image.map(|t| {
+            match_dtype!(t.dtype(), T => {
+                let (data, c) = (t.data::<T>(), t.shape()[2] as i64);
+                let mut out = vec![T::default(); (height * width * c) as usize];
+                let (first, last) = (left.max(0), (left + width).min(w));
+                for y in top.max(0)..(top + height).min(h) {
+                    if first < last {
+                        let from = ((y * w + first) * c) as usize..((y * w + last) * c) as usize;
+                        let to = (((y - top) * width + first - left) * c) as usize;
+                        out[to..to + from.len()].copy_from_slice(&data.slice()[from]);
+                    }
                 }
-            }
-            Tensor::try_from_slice(&out, [height as usize, width as usize, c as usize])
-        }))
+                Tensor::try_from_slice(&out, [height as usize, width as usize, c as usize])
+            })
+        })
     })()
     .map_err(|e| e.in_op("crop"))
 }
@@ -150,7 +152,9 @@ impl Transform for RandomCrop {
     fn apply(&self, image: &Tensor) -> Result<Tensor> {
         let mut image = Image::from(image);
         let widen = |image: &Image, by: &[i64]| {
-            pad::pad(image, by, &self.fill, &self.padding_mode).map(|t| image.with(t)).map_err(|e| e.in_op("RandomCrop"))
+            pad::pad(image, by, &self.fill, &self.padding_mode)
+                .map(|t| image.with(t))
+                .map_err(|e| e.in_op("RandomCrop"))
         };
         if let Some(padding) = &self.padding {
             image = widen(&image, padding)?;

@@ -106,8 +106,7 @@ impl RandomErasing {
             let ratio = draw::uniform(self.ratio.map(f64::ln)).exp();
             let h = (area * ratio).sqrt().round_ties_even() as usize;
             let w = (area / ratio).sqrt().round_ties_even() as usize;
-            (h < height && w < width)
-                .then(|| [draw::integer(0, height - h), draw::integer(0, width - w), h, w])
+            (h < height && w < width).then(|| [draw::integer(0, height - h), draw::integer(0, width - w), h, w])
         })
     }
 

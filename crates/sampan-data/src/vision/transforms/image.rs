@@ -101,7 +101,11 @@ impl Image {
             (&[h, w], DataFormat::Hwc) => [h, w, 1],
             (&[h, w, c] | &[_, h, w, c], DataFormat::Hwc) => [h, w, c],
             (&[c, h, w] | &[_, c, h, w], DataFormat::Chw) => [h, w, c],
-            _ => return Err(error("a picture has the axes [H, W], [H, W, C] or [C, H, W], with one more in front for many")),
+            _ => {
+                return Err(error(
+                    "a picture has the axes [H, W], [H, W, C] or [C, H, W], with one more in front for many",
+                ));
+            }
         };
         if self.tensor.numel() == 0 {
             return Err(error("the picture is empty"));

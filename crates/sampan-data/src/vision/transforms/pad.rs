@@ -88,26 +88,28 @@ pub fn pad(
         let (rows, columns) = (&places(top, h, bottom), &places(left, w, right));
         let fill = if mode == Mode::Constant { fill.per_channel("fill", c)? } else { vec![0.0; c] };
         let fill = &fill;
-        image.map(|t| match_dtype!(t.dtype(), T => {
-            let data = t.data::<T>();
-            let fill: Vec<T> = fill.iter().map(|&v| T::from_f64(v)).collect();
-            let mut out: Vec<T> = Vec::with_capacity(rows.len() * columns.len() * c);
-            for row in rows {
-                let line = row.map(|y| &data.slice()[y * w * c..(y + 1) * w * c]);
-                let pixel = |x: Option<usize>| match (line, x) {
-                    (Some(line), Some(x)) => &line[x * c..(x + 1) * c],
-                    _ => &fill,
-                };
-                let (before, after) = (left as usize, left as usize + w);
-                columns[..before].iter().for_each(|&x| out.extend_from_slice(pixel(x)));
-                match line {
-                    Some(line) => out.extend_from_slice(line),
-                    None => (0..w).for_each(|_| out.extend_from_slice(&fill)),
+        image.map(|t| {
+            match_dtype!(t.dtype(), T => {
+                let data = t.data::<T>();
+                let fill: Vec<T> = fill.iter().map(|&v| T::from_f64(v)).collect();
+                let mut out: Vec<T> = Vec::with_capacity(rows.len() * columns.len() * c);
+                for row in rows {
+                    let line = row.map(|y| &data.slice()[y * w * c..(y + 1) * w * c]);
+                    let pixel = |x: Option<usize>| match (line, x) {
+                        (Some(line), Some(x)) => &line[x * c..(x + 1) * c],
+                        _ => &fill,
+                    };
+                    let (before, after) = (left as usize, left as usize + w);
+                    columns[..before].iter().for_each(|&x| out.extend_from_slice(pixel(x)));
+                    match line {
+                        Some(line) => out.extend_from_slice(line),
+                        None => (0..w).for_each(|_| out.extend_from_slice(&fill)),
+                    }
+                    columns[after..].iter().for_each(|&x| out.extend_from_slice(pixel(x)));
                 }
-                columns[after..].iter().for_each(|&x| out.extend_from_slice(pixel(x)));
-            }
-            Tensor::try_from_slice(&out, [rows.len(), columns.len(), c])
-        }))
+                Tensor::try_from_slice(&out, [rows.len(), columns.len(), c])
+            })
+        })
     })()
     .map_err(|e| e.in_op("pad"))
 }

@@ -160,14 +160,20 @@ fn along_columns<P: Pixel>(source: Pixels<'_, P>, height: usize, how: Interpolat
 
 /// A picture at another size, by any filter but the nearest pixel.
 pub(super) fn filtered<P: Pixel>(source: Pixels<'_, P>, height: usize, width: usize, how: Interpolation) -> Vec<P> {
-    with_alpha(source, |source| {
-        let wide;
-        let mut source = source;
-        if width != source.width {
-            wide = along_rows(source, width, how);
-            source = Pixels { data: &wide, width, ..source };
-        }
+    let rows = |source: Pixels<'_, P>| {
+        if width == source.width { source.data.to_vec() } else { along_rows(source, width, how) }
+    };
+    let columns = |source: Pixels<'_, P>| {
         if height == source.height { source.data.to_vec() } else { along_columns(source, height, how) }
+    };
+    // The order decides the rounding in between. Pillow starts with the columns where that drops many more rows.
+    let columns_first = (source.height as i64 - height as i64) > (2 * (source.width as i64 - width as i64)).max(0);
+    with_alpha(source, |source| {
+        if columns_first {
+            rows(Pixels { data: &columns(source), height, ..source })
+        } else {
+            columns(Pixels { data: &rows(source), width, ..source })
+        }
     })
 }
 

@@ -95,11 +95,7 @@ impl Resize {
     /// assert_eq!(Resize::with([2, 5], |o| o.interpolation("lanczos")).apply(&x)?.shape(), [2, 5, 3]);
     /// # Ok::<(), sampan_core::Error>(())
     /// ```
-    fn build(
-        size: &[i64],
-        #[opt("bilinear")] interpolation: &str,
-        #[opt(None)] keys: Option<Keys>,
-    ) -> Result<Resize> {
+    fn build(size: &[i64], #[opt("bilinear")] interpolation: &str, #[opt(None)] keys: Option<Keys>) -> Result<Resize> {
         check(size)?;
         let interpolation = Interpolation::parse(interpolation)?;
         Ok(Resize { size: size.to_vec(), interpolation, keys: Keys::or_image(keys) })

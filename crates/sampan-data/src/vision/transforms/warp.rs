@@ -41,9 +41,7 @@ impl Mapping {
         let [a, b, c, d, e, f] = m;
         let start = (c + a * 0.5 + b * 0.5, f + d * 0.5 + e * 0.5);
         let (h, w) = (height as f64, width as f64);
-        let narrow = |x: f64, y: f64| {
-            (x * a + y * b + c).abs() < 32768.0 && (x * d + y * e + f).abs() < 32768.0
-        };
+        let narrow = |x: f64, y: f64| (x * a + y * b + c).abs() < 32768.0 && (x * d + y * e + f).abs() < 32768.0;
         let straight = b == 0.0 && d == 0.0;
         if !straight && narrow(0.0, 0.0) && narrow(w, h) && narrow(0.0, h) && narrow(w, 0.0) {
             let fixed = |v: f64| (v * 65536.0 + 0.5).floor() as i64;
@@ -78,6 +76,32 @@ pub(super) fn nearest<T: Element>(source: Pixels<'_, T>, size: (usize, usize), m
         let inside = (0..source.width as i64).contains(&x) && (0..source.height as i64).contains(&y);
         out.extend_from_slice(if inside { source.at(y as usize, x as usize) } else { fill });
     });
+    out
+}
+
+/// The picture by 2×2 pixels, fading into `fill` at its edge: what Paddle does to tensors.
+pub(super) fn faded<P: Pixel>(source: Pixels<'_, P>, size: (usize, usize), map: &Mapping, fill: &[P]) -> Vec<P> {
+    let (h, w) = (source.height as i64, source.width as i64);
+    let mut out = Vec::with_capacity(size.0 * size.1 * source.channels);
+    for (y, x) in (0..size.0).flat_map(|y| (0..size.1).map(move |x| (y, x))) {
+        let (x, y) = map.place(x, y);
+        let (x, y) = (x - 0.5, y - 0.5);
+        let (left, top) = (x.floor(), y.floor());
+        let (dx, dy) = (x - left, y - top);
+        let shares = [(1.0 - dx) * (1.0 - dy), dx * (1.0 - dy), (1.0 - dx) * dy, dx * dy];
+        let inside: [Option<usize>; 4] = std::array::from_fn(|i| {
+            let (x, y) = (left as i64 + i as i64 % 2, top as i64 + i as i64 / 2);
+            ((0..w).contains(&x) && (0..h).contains(&y)).then(|| (y * w + x) as usize * source.channels)
+        });
+        let weighted = |value: &dyn Fn(usize) -> f64| -> f64 {
+            inside.iter().zip(shares).map(|(at, share)| at.map_or(0.0, |at| share * value(at))).sum()
+        };
+        let cover = weighted(&|_| 1.0);
+        for c in 0..source.channels {
+            let value = weighted(&|at| source.data[at + c].to_f64());
+            out.push(P::cut(value * cover + (1.0 - cover) * fill[c].to_f64()));
+        }
+    }
     out
 }
 
