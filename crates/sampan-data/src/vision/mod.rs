@@ -1,4 +1,6 @@
-//! Pictures: data sets and how their files are read.
+//! Pictures: files, data sets, and Paddle's `vision.transforms`.
 
 pub mod codec;
 pub mod datasets;
+pub mod image;
+pub mod transforms;

@@ -8,3 +8,14 @@ mod download;
 mod loader;
 mod sampler;
 mod server;
+mod image;
+mod random_transforms;
+mod transforms;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// One test at a time uses the process's generator.
+fn alone() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -4,7 +4,7 @@ use super::weights;
 use clap::Args;
 use sampan_core::{Error, Result, Tensor};
 use sampan_data::vision::image;
-use sampan_data::vision::transforms::functional as F;
+use sampan_data::vision::transforms::{resize, to_grayscale};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -20,8 +20,8 @@ pub struct Predict {
 
 /// A picture as the network knows them: 28 by 28, light strokes on a dark ground, from -1 to 1.
 fn digit(path: &Path) -> Result<Tensor> {
-    let gray = F::to_grayscale(&image::load(path)?, 1)?;
-    let small = F::resize(&gray, &[28, 28], "bicubic")?.try_cast(sampan_core::DType::Float32)?.try_reshape([28, 28])?;
+    let gray = to_grayscale(&image::load(path)?, 1)?;
+    let small = resize(&gray, [28, 28], "bicubic")?.try_cast(sampan_core::DType::Float32)?.try_reshape([28, 28])?;
     let x = (small - 127.5) / 127.5;
     // The border is ground: MNIST's is dark.
     let border = x.get(0).try_mean(())?.to_f64() + x.get(27).try_mean(())?.to_f64();

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use sampan::hapi::{InputSpec, flops, summary};
-use sampan::zoo;
+use sampan_data::vision::models;
 use sampan_core::{Error, Result};
 use std::process::ExitCode;
 
@@ -22,10 +22,10 @@ pub struct Summary {
 impl Summary {
     pub fn run(self) -> Result<ExitCode> {
         if self.model == "list" {
-            zoo::names().iter().for_each(|name| println!("{name}"));
+            models::names().iter().for_each(|name| println!("{name}"));
             return Ok(ExitCode::SUCCESS);
         }
-        let Some(known) = zoo::find(&self.model) else {
+        let Some(known) = models::find(&self.model) else {
             let message = format!("there is no network called {:?}", self.model);
             return Err(Error::invalid(message).hint("`sampan summary list` names them all").in_op("summary"));
         };

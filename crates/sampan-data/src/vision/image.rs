@@ -1,0 +1,137 @@
+//! Picture files: PNG, JPEG, BMP, GIF, WebP, TIFF and PNM.
+
+use ::image::{DynamicImage, ImageFormat, ImageReader};
+use parking_lot::RwLock;
+use sampan_core::error::Kind;
+use sampan_core::{Element, Error, Result, Tensor, ensure};
+use std::io::Cursor;
+use std::path::Path;
+
+fn broken(what: impl std::fmt::Display) -> Error {
+    Error::new(Kind::External, what.to_string())
+}
+
+fn open(path: &Path) -> Result<DynamicImage> {
+    let at = |e: &dyn std::fmt::Display| broken(format!("{}: {e}", path.display()));
+    ImageReader::open(path).and_then(ImageReader::with_guessed_format).map_err(|e| at(&e))?.decode().map_err(|e| at(&e))
+}
+
+/// The picture in a file as bytes `[H, W, 3]`: red, green, blue. The format is told from the contents. Grey becomes
+/// three channels alike, alpha is dropped, 16 bits become 8.
+pub fn load(path: impl AsRef<Path>) -> Result<Tensor> {
+    rgb(open(path.as_ref())?).map_err(|e| e.in_op("load"))
+}
+
+/// The picture in the bytes of a file, as in [`load`].
+pub fn decode(bytes: &[u8]) -> Result<Tensor> {
+    let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format()?;
+    reader.decode().map_err(broken).and_then(rgb).map_err(|e| e.in_op("decode"))
+}
+
+fn rgb(picture: DynamicImage) -> Result<Tensor> {
+    let picture = picture.into_rgb8();
+    let (w, h) = (picture.width() as usize, picture.height() as usize);
+    Tensor::try_from_slice(&picture.into_raw(), [h, w, 3])
+}
+
+/// As stored: `[H, W]` for grey, else `[H, W, C]`.
+fn as_stored(picture: DynamicImage) -> Result<Tensor> {
+    let (w, h) = (picture.width() as usize, picture.height() as usize);
+    match picture.color() {
+        ::image::ColorType::L8 => Tensor::try_from_slice(&picture.into_luma8().into_raw(), [h, w]),
+        ::image::ColorType::L16 => {
+            let values: Vec<i32> = picture.into_luma16().into_raw().into_iter().map(i32::from).collect();
+            Tensor::try_from_slice(&values, [h, w])
+        }
+        ::image::ColorType::La8 | ::image::ColorType::La16 => {
+            Tensor::try_from_slice(&picture.into_luma_alpha8().into_raw(), [h, w, 2])
+        }
+        ::image::ColorType::Rgba8 | ::image::ColorType::Rgba16 => {
+            Tensor::try_from_slice(&picture.into_rgba8().into_raw(), [h, w, 4])
+        }
+        _ => rgb(picture),
+    }
+}
+
+/// Writes a picture as PNG, whole or not at all: bytes, or floats from 0 to 1, with 1 to 4 channels in any order of axes
+/// that [`Image`](super::transforms::Image) knows.
+///
+/// ```
+/// use sampan_core::Tensor;
+/// use sampan_data::vision::image::{load, save};
+/// let path = std::env::temp_dir().join(format!("sampan-doc-{}.png", std::process::id()));
+/// let x = Tensor::from_vec((0..24).collect::<Vec<u8>>(), [2, 4, 3]);
+/// save(&x, &path)?;
+/// assert_eq!(load(&path)?.to_vec::<u8>(), x.to_vec::<u8>());
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), sampan_core::Error>(())
+/// ```
+pub fn save(image: impl Into<super::transforms::Image>, path: impl AsRef<Path>) -> Result<()> {
+    let (image, path) = (image.into(), path.as_ref());
+    (|| {
+        let bytes = encode_png(&image)?;
+        let mut partial = path.as_os_str().to_owned();
+        partial.push(".partial");
+        std::fs::write(&partial, bytes)
+            .and_then(|()| std::fs::rename(&partial, path))
+            .map_err(|e| broken(format!("{}: {e}", path.display())))
+    })()
+    .map_err(|e| e.in_op("save"))
+}
+
+fn encode_png(image: &super::transforms::Image) -> Result<Vec<u8>> {
+    use super::transforms::DataFormat;
+    let [h, w, c] = image.extents()?;
+    ensure!(image.tensor().ndim() < 4, "one picture is wanted, this tensor holds several");
+    let t = image.tensor().detach();
+    let t = if image.format() == DataFormat::Chw { t.try_transpose([1, 2, 0])? } else { t };
+    let data: Vec<u8> = if t.dtype().is_float() {
+        t.to_f64_vec().into_iter().map(|v| u8::from_f64((v.clamp(0.0, 1.0) * 255.0).round())).collect()
+    } else {
+        t.try_to_vec()?
+    };
+    let kinds = [
+        ::image::ExtendedColorType::L8,
+        ::image::ExtendedColorType::La8,
+        ::image::ExtendedColorType::Rgb8,
+        ::image::ExtendedColorType::Rgba8,
+    ];
+    ensure!((1..=4).contains(&c), "a picture has 1 to 4 channels, this one has {c}");
+    let mut bytes = Cursor::new(Vec::new());
+    ::image::write_buffer_with_format(&mut bytes, &data, w as u32, h as u32, kinds[c - 1], ImageFormat::Png)
+        .map_err(broken)?;
+    Ok(bytes.into_inner())
+}
+
+/// How [`image_load`] gives pictures.
+static BACKEND: RwLock<&'static str> = RwLock::new("pil");
+
+fn backend(name: &str) -> Result<&'static str> {
+    let known = ["pil", "cv2", "tensor"].into_iter().find(|b| *b == name);
+    known.ok_or_else(|| Error::invalid(format!("backend must be 'pil', 'cv2' or 'tensor', got {name:?}")))
+}
+
+/// Says how [`image_load`] gives pictures from now on.
+pub fn set_image_backend(name: &str) -> Result<()> {
+    *BACKEND.write() = backend(name).map_err(|e| e.in_op("set_image_backend"))?;
+    Ok(())
+}
+
+/// How [`image_load`] gives pictures; `"pil"` at first.
+pub fn get_image_backend() -> &'static str {
+    *BACKEND.read()
+}
+
+/// The picture in a file as Paddle's backends give it: `"pil"` as stored (`[H, W]` if grey, alpha kept), `"cv2"` as
+/// `[H, W, 3]` in the order blue, green, red, and `"tensor"` as `[3, H, W]`, all in bytes.
+pub fn image_load(path: impl AsRef<Path>, backend_name: Option<&str>) -> Result<Tensor> {
+    (|| {
+        let picture = open(path.as_ref())?;
+        match backend_name.map_or(Ok(get_image_backend()), backend)? {
+            "pil" => as_stored(picture),
+            "cv2" => rgb(picture)?.try_flip(-1),
+            _ => Ok(rgb(picture)?.try_transpose([2, 0, 1])?.contiguous()),
+        }
+    })()
+    .map_err(|e: Error| e.in_op("image_load"))
+}

@@ -1,0 +1,150 @@
+//! A picture: a tensor and the order of its axes.
+
+use sampan_core::ops::joining::try_stack;
+use sampan_core::{DType, Device, Error, Result, Tensor, bail};
+
+/// Where the channels stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DataFormat {
+    /// Rows, columns, channels: what decoding gives.
+    Hwc,
+    /// Channels, rows, columns: what a network takes.
+    Chw,
+}
+
+impl DataFormat {
+    /// From `"HWC"` or `"CHW"`.
+    pub(super) fn parse(word: &str) -> Result<DataFormat> {
+        match word.to_ascii_uppercase().as_str() {
+            "HWC" => Ok(DataFormat::Hwc),
+            "CHW" => Ok(DataFormat::Chw),
+            _ => bail!("data_format must be 'CHW' or 'HWC', got {word:?}"),
+        }
+    }
+}
+
+/// Shape and dtype, for errors.
+pub(super) fn describe(tensor: &Tensor) -> String {
+    format!("{:?} {}", tensor.shape(), tensor.dtype())
+}
+
+/// A picture: `[H, W]`, `[H, W, C]` or `[C, H, W]`, or several of one size with an axis in front.
+///
+/// A tensor that is given where an image is wanted is read like this: 1, 3 or 4 as the last extent but not as the first
+/// means `[H, W, C]`, as the first but not as the last means `[C, H, W]`; where that decides nothing, bytes are
+/// `[H, W, C]`, as decoding gives them, and all others `[C, H, W]`, as [`to_tensor`](super::to_tensor) gives them. Where
+/// this is not what you mean, say it with [`Image::hwc`] or [`Image::chw`].
+///
+/// ```
+/// use sampan_core::Tensor;
+/// use sampan_data::vision::transforms::{hflip, Image};
+/// let x = Tensor::new([[[1u8, 2, 3], [4, 5, 6]]]);
+/// assert_eq!(hflip(&x)?.to_vec::<u8>(), [4, 5, 6, 1, 2, 3]);
+/// assert_eq!(hflip(Image::chw(&x))?.to_vec::<u8>(), [3, 2, 1, 6, 5, 4]);
+/// # Ok::<(), sampan_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Image {
+    tensor: Tensor,
+    format: DataFormat,
+}
+
+impl From<&Tensor> for Image {
+    fn from(tensor: &Tensor) -> Image {
+        let like_channels = |n: Option<&usize>| matches!(n, Some(1 | 3 | 4));
+        let extents = &tensor.shape()[tensor.ndim().saturating_sub(3)..];
+        let format = match (like_channels(extents.first()), like_channels(extents.last())) {
+            (false, true) => DataFormat::Hwc,
+            (true, false) => DataFormat::Chw,
+            _ if tensor.dtype() == DType::UInt8 => DataFormat::Hwc,
+            _ => DataFormat::Chw,
+        };
+        let format = if tensor.ndim() == 2 { DataFormat::Hwc } else { format };
+        Image { tensor: tensor.clone(), format }
+    }
+}
+
+impl From<&Image> for Image {
+    fn from(image: &Image) -> Image {
+        image.clone()
+    }
+}
+
+impl Image {
+    /// Rows, columns, channels (none for `[H, W]`).
+    pub fn hwc(tensor: &Tensor) -> Image {
+        Image { tensor: tensor.clone(), format: DataFormat::Hwc }
+    }
+
+    /// Channels, rows, columns.
+    pub fn chw(tensor: &Tensor) -> Image {
+        Image { tensor: tensor.clone(), format: DataFormat::Chw }
+    }
+
+    /// The tensor.
+    pub fn tensor(&self) -> &Tensor {
+        &self.tensor
+    }
+
+    /// Where the channels stand.
+    pub fn format(&self) -> DataFormat {
+        self.format
+    }
+
+    /// Height, width and channels, or an error if this is no picture.
+    pub fn extents(&self) -> Result<[usize; 3]> {
+        let error = |message: &str| Error::invalid(message).received(describe(&self.tensor));
+        if self.tensor.device() != Device::Cpu {
+            return Err(error("a picture must hold values on the CPU"));
+        }
+        let extents = match (self.tensor.shape(), self.format) {
+            (&[h, w], DataFormat::Hwc) => [h, w, 1],
+            (&[h, w, c] | &[_, h, w, c], DataFormat::Hwc) => [h, w, c],
+            (&[c, h, w] | &[_, c, h, w], DataFormat::Chw) => [h, w, c],
+            _ => {
+                return Err(error(
+                    "a picture has the axes [H, W], [H, W, C] or [C, H, W], with one more in front for many",
+                ));
+            }
+        };
+        if self.tensor.numel() == 0 {
+            return Err(error("the picture is empty"));
+        }
+        Ok(extents)
+    }
+
+    /// The same tensor of pictures with other values.
+    pub(super) fn with(&self, tensor: Tensor) -> Image {
+        Image { tensor, format: self.format }
+    }
+
+    /// Does `f` to each picture as a contiguous `[H, W, C]` tensor, and gives the results this image's arrangement.
+    pub(super) fn map(&self, f: impl Fn(&Tensor) -> Result<Tensor> + Copy) -> Result<Tensor> {
+        self.extents()?;
+        let t = self.tensor.detach();
+        match (t.ndim(), self.format) {
+            (4, _) => {
+                let each: Result<Vec<Tensor>> =
+                    t.try_unbind(0)?.into_iter().map(|tensor| self.with(tensor).map(f)).collect();
+                try_stack(&each?, 0)
+            }
+            (2, _) => {
+                let out = f(&t.try_unsqueeze(-1)?.contiguous())?;
+                if out.shape()[2] == 1 { out.try_squeeze(-1) } else { Ok(out) }
+            }
+            (_, DataFormat::Hwc) => f(&t.contiguous()),
+            (_, DataFormat::Chw) => {
+                let out = f(&t.try_transpose([1, 2, 0])?.contiguous())?;
+                Ok(out.try_transpose([2, 0, 1])?.contiguous())
+            }
+        }
+    }
+
+    /// The axes of height and width, counted from the end.
+    pub(super) fn axes(&self) -> (i64, i64) {
+        match (self.tensor.ndim(), self.format) {
+            (2, _) | (_, DataFormat::Chw) => (-2, -1),
+            (_, DataFormat::Hwc) => (-3, -2),
+        }
+    }
+}
