@@ -16,8 +16,6 @@ pub mod dataset;
 pub mod download;
 pub mod loader;
 pub mod sampler;
-mod loader;
-pub mod mnist;
 pub mod vision;
 
 pub use dataset::{

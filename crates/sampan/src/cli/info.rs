@@ -35,7 +35,7 @@ impl Info {
             }
             let width = found.entries.iter().map(|e| e.name.len()).max().unwrap_or(0);
             for entry in &found.entries {
-                println!("  {:width$}  {}", entry.name, entry.what());
+                println!("  {:width$}  {}", entry.name, entry.summary);
             }
         }
         Ok(ExitCode::SUCCESS)

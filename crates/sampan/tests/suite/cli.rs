@@ -1,0 +1,77 @@
+//! The command as a person uses it.
+
+use crate::Folder;
+use std::process::{Command, Output};
+
+fn sampan(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sampan")).args(args).output().expect("the command starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Fails with one sentence that holds these words.
+fn refused(args: &[&str], words: &[&str]) {
+    let output = sampan(args);
+    let error = text(&output.stderr);
+    assert!(!output.status.success(), "{args:?} succeeded");
+    assert!(!error.contains("panicked"), "{args:?}: {error}");
+    words.iter().for_each(|w| assert!(error.contains(w), "{args:?} should say {w:?}: {error}"));
+}
+
+#[test]
+fn from_training_to_a_read_digit() {
+    let folder = Folder::new("cli");
+    let run = folder.path().join("run");
+    let out = run.to_str().unwrap();
+    let trained = sampan(&["train", "--epochs", "1", "--limit", "2000", "--out", out]);
+    let shown = text(&trained.stdout);
+    assert!(trained.status.success(), "{}", text(&trained.stderr));
+    assert!(shown.contains("Epoch 1/1") && shown.contains("test accuracy") && shown.contains("loss.png"), "{shown}");
+
+    let judged = sampan(&["eval", "--model", out, "--limit", "500"]);
+    assert!(text(&judged.stdout).contains("test accuracy"), "{}", text(&judged.stderr));
+
+    // A digit of the test set, as a picture file, dark on light and twice as large.
+    let digits = sampan::data::Mnist::new(sampan::data::Split::Test).unwrap();
+    let sample = sampan::data::Dataset::get(&digits, 0).unwrap();
+    let large = sampan::data::vision::transforms::resize(&sample[0], [56, 56], "nearest").unwrap();
+    let inverted = large.cast(sampan::DType::Float32) * -1.0 + 255.0;
+    let picture = folder.path().join("seven.png");
+    sampan::data::vision::image::save(&inverted.cast(sampan::DType::UInt8), &picture).unwrap();
+    let picture = picture.to_str().unwrap();
+    let read = sampan(&["predict", picture, "--model", out]);
+    assert!(text(&read.stdout).contains("seven.png: 7 ("), "{}{}", text(&read.stdout), text(&read.stderr));
+
+    let file = run.join("checkpoint.safetensors");
+    let held = sampan(&["info", file.to_str().unwrap(), run.join("model.pdparams").to_str().unwrap()]);
+    let held = text(&held.stdout);
+    assert!(held.contains("1 epochs and 0 steps done") && held.contains("features.0.weight"), "{held}");
+
+    refused(&["train", "--resume", "--out", out, "--batch-size", "32"], &["other settings", "Hint"]);
+    refused(&["predict", "no-such.png", "--model", out], &["no-such.png"]);
+    let broken = folder.path().join("broken.png");
+    std::fs::write(&broken, b"no picture").unwrap();
+    refused(&["predict", broken.to_str().unwrap(), "--model", out], &["broken.png"]);
+    refused(&["info", broken.to_str().unwrap()], &["broken.png"]);
+    refused(&["eval", "--model", broken.to_str().unwrap()], &["broken.png"]);
+}
+
+#[test]
+fn wrong_arguments_get_a_sentence() {
+    let folder = Folder::new("cli-wrong");
+    let out = folder.path().to_str().unwrap();
+    refused(&["train", "--resume", "--out", out], &["no run to go on with", "Hint"]);
+    refused(&["train", "--lr", "-1", "--out", out], &["--lr", "positive"]);
+    refused(&["train", "--batch-size", "0", "--out", out], &["--batch-size"]);
+    refused(&["train", "--out", "/proc/no/such"], &["/proc/no/such"]);
+    refused(&["eval", "--model", out], &["no trained model", "sampan train"]);
+    refused(&["info", "no-such-file"], &["no-such-file"]);
+    refused(&["summary", "resnet19"], &["resnet19", "list"]);
+    refused(&["fly"], &["fly"]);
+    let help = text(&sampan(&["train", "--help"]).stdout);
+    assert!(help.contains("--resume") && help.contains("Examples"), "{help}");
+    let table = text(&sampan(&["summary", "lenet", "--flops"]).stdout);
+    assert!(table.contains("Total params: 61,610") && table.contains("Total Flops: 347560"), "{table}");
+}
