@@ -117,9 +117,8 @@ impl EventWriter {
     /// A text, which TensorBoard shows as Markdown.
     pub fn text(&mut self, tag: &str, text: &str, step: i64) -> Result<()> {
         let plugin = Message::new().message(1, &Message::new().text(1, "text"));
-        // A tensor of one string: type 7, shape [1].
-        let shape = Message::new().message(2, &Message::new().int(1, 1));
-        let tensor = Message::new().int(1, 7).message(2, &shape).text(8, text);
+        // A tensor of one string (type 7) and no axes: with an axis it would be shown as a table.
+        let tensor = Message::new().int(1, 7).message(2, &Message::new()).text(8, text);
         self.value(step, Message::new().text(1, tag).message(8, &tensor).message(9, &plugin))
     }
 

@@ -20,8 +20,7 @@ pub(super) fn bytes<'a>(pickle: &'a Pickle<'_>, r: Ref) -> Parse<Cow<'a, [u8]>> 
                 if matches!(pickle.text(codec).as_deref(), Some("latin1" | "latin-1")) =>
             {
                 let text = pickle.text(text).ok_or_else(|| damaged("an encoded text"))?;
-                let one = |c: char| u8::try_from(c as u32).map_err(|_| damaged("an encoded text"));
-                Ok(Cow::Owned(text.chars().map(one).collect::<Parse<_>>()?))
+                latin1(text.as_bytes()).map(Cow::Owned).ok_or_else(|| damaged("an encoded text"))
             }
             Some((("builtins" | "__builtin__", "bytes" | "bytearray"), &[], None)) => Ok(Cow::Borrowed(&[])),
             Some((("builtins" | "__builtin__", "bytearray"), &[inner], None))
@@ -33,6 +32,20 @@ pub(super) fn bytes<'a>(pickle: &'a Pickle<'_>, r: Ref) -> Parse<Cow<'a, [u8]>> 
         },
         _ => Err(damaged("a value of bytes")),
     }
+}
+
+/// The bytes whose numbers are the characters of a text in UTF-8. Byte by byte, for the texts are whole tensors.
+fn latin1(text: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.iter();
+    while let Some(&byte) = rest.next() {
+        out.push(match byte {
+            0..0x80 => byte,
+            0xc2 | 0xc3 => byte << 6 | rest.next()? & 0x3f,
+            _ => return None,
+        });
+    }
+    Some(out)
 }
 
 /// The element type and byte order of `numpy.dtype(code, …)` with its state `(version, order, …)`.

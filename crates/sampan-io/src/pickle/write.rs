@@ -158,9 +158,16 @@ impl<W: Write> Writer<W> {
         self.global("_codecs", "encode")?;
         self.op(b"X")?;
         self.op(&len.to_le_bytes())?;
+        let mut text = Vec::new();
         for chunk in b.chunks(1 << 16) {
-            let text: String = chunk.iter().map(|&c| c as char).collect();
-            self.op(text.as_bytes())?;
+            text.clear();
+            for &c in chunk {
+                match c {
+                    0..0x80 => text.push(c),
+                    _ => text.extend([0xc0 | c >> 6, 0x80 | c & 0x3f]),
+                }
+            }
+            self.op(&text)?;
         }
         self.text("latin1")?;
         self.op(&[0x86, b'R'])
