@@ -9,7 +9,7 @@
 //!     let [x, y] = &batch?[..] else { unreachable!() };
 //!     assert_eq!((x * x).to_vec::<f32>(), y.to_vec::<f32>());
 //! }
-//! # sampan_core::Result::Ok(())
+//! # Ok::<(), sampan_core::Error>(())
 //! ```
 
 pub mod dataset;

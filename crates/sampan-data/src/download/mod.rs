@@ -1,5 +1,6 @@
 //! Files from the network, kept in a cache.
 
+#[cfg(feature = "download")]
 mod progress;
 mod transfer;
 
@@ -66,7 +67,7 @@ pub fn md5_of(path: &Path) -> Result<String> {
 ///     .md5("0123456789abcdef0123456789abcdef")
 ///     .folder("downloads")
 ///     .fetch()?;
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "call fetch()"]

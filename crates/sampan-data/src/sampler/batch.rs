@@ -49,7 +49,7 @@ impl<B: IndexBatches + ?Sized> IndexBatches for Arc<B> {
 /// # use sampan_data::{BatchSampler, IndexBatches, SequenceSampler};
 /// let batches = BatchSampler::new(SequenceSampler::new(5), 2, false)?;
 /// assert_eq!(batches.iter()?.collect::<Vec<_>>(), [vec![0, 1], vec![2, 3], vec![4]]);
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub struct BatchSampler {
     sampler: Box<dyn Sampler>,

@@ -21,7 +21,7 @@ pub fn load_image(path: impl AsRef<Path>) -> Result<Tensor> {
 /// let image = decode_image(b"P6 2 1 255 \x01\x02\x03\x04\x05\x06")?;
 /// assert_eq!(image.shape(), [1, 2, 3]);
 /// assert_eq!(image.to_vec::<u8>(), [1, 2, 3, 4, 5, 6]);
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub fn decode_image(bytes: &[u8]) -> Result<Tensor> {
     let bad = |why: String| Error::invalid(format!("not an image that can be read: {why}")).in_op("decode_image");

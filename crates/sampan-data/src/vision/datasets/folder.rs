@@ -167,7 +167,7 @@ impl Files {
 /// # use sampan_data::DatasetFolder;
 /// let pets = DatasetFolder::new("pets")?;
 /// println!("{:?}", pets.classes());
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub struct DatasetFolder {
     files: Files,

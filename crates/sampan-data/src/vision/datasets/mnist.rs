@@ -22,7 +22,7 @@ const TEST_LABELS: &[u8] = include_bytes!("../../../../../data/mnist/t10k-labels
 /// assert_eq!(digits.get(0)?[0].shape(), [28, 28, 1]);
 /// let digits = digits.normalized(&[127.5], &[127.5])?;
 /// assert_eq!(digits.batch(&[0, 1]).unwrap()?[0].shape(), [2, 1, 28, 28]);
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub struct Mnist(ImageSet);
 image_set!(Mnist);

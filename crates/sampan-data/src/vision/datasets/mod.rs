@@ -44,7 +44,7 @@ impl FromStr for Split {
     /// # use sampan_data::Split;
     /// assert_eq!("Train".parse::<Split>()?, Split::Train);
     /// assert!("all".parse::<Split>().is_err());
-    /// # sampan_core::Result::Ok(())
+    /// # Ok::<(), sampan_core::Error>(())
     /// ```
     fn from_str(mode: &str) -> Result<Split> {
         match mode.to_lowercase().as_str() {
