@@ -42,7 +42,9 @@ pub fn decode_labels(bytes: &[u8]) -> Result<Tensor> {
     if !matches!(colour, png::ColorType::Indexed | png::ColorType::Grayscale) || depth == png::BitDepth::Sixteen {
         return Err(bad(format!("expected one channel of at most 8 bits, it has {colour:?} of {depth:?}")));
     }
-    let size = reader.output_buffer_size().ok_or_else(|| bad("it is too large".into()))?;
+    // A header can promise more than there is memory for.
+    let size = reader.output_buffer_size().filter(|&size| size <= 1 << 28);
+    let size = size.ok_or_else(|| bad("it is larger than 256 MiB".into()))?;
     let mut packed = vec![0; size];
     let frame = reader.next_frame(&mut packed).map_err(|e| bad(e.to_string()))?;
     let (width, height, bits) = (frame.width as usize, frame.height as usize, depth as usize);
