@@ -29,7 +29,7 @@ pub type Samples = Box<dyn Iterator<Item = Result<Sample>> + Send>;
 /// }
 /// assert_eq!(Doubles.name(), "Doubles");
 /// assert_eq!(Doubles.get(4)?[0].to_vec::<i64>(), [8]);
-/// # Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub trait Dataset: Send + Sync {
     /// What errors call it; the type's name unless said otherwise.
@@ -60,7 +60,7 @@ pub trait Dataset: Send + Sync {
     /// # use sampan_data::{Dataset, TensorDataset};
     /// let data = TensorDataset::new(vec![Tensor::new([1.0f32, 2.0])])?.map(|sample| Ok(vec![&sample[0] * 10.0]));
     /// assert_eq!(data.get(1)?[0].to_f64(), 20.0);
-    /// # sampan_core::Result::Ok(())
+    /// # Ok::<(), sampan_core::Error>(())
     /// ```
     fn map<F>(self, f: F) -> Map<Self, F>
     where
@@ -194,7 +194,7 @@ impl<F: Fn(usize) -> Result<Sample> + Send + Sync> Dataset for FnDataset<F> {
 /// # use sampan_data::{FnIterable, IterableDataset};
 /// let data = FnIterable::new(|| (0..3i64).map(|i| Ok(vec![Tensor::new(i)])));
 /// assert_eq!(data.iter()?.count(), 3);
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub struct FnIterable<F> {
     f: F,
@@ -229,7 +229,7 @@ where
 /// let data = TensorDataset::new(vec![Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]), Tensor::new([7i64, 8])])?;
 /// assert_eq!(data.get(1)?[0].to_vec::<f32>(), [3.0, 4.0]);
 /// assert_eq!(data.batch(&[1, 0]).unwrap()?[1].to_vec::<i64>(), [8, 7]);
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub struct TensorDataset {
     tensors: Vec<Tensor>,

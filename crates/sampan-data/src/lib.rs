@@ -9,13 +9,15 @@
 //!     let [x, y] = &batch?[..] else { unreachable!() };
 //!     assert_eq!((x * x).to_vec::<f32>(), y.to_vec::<f32>());
 //! }
-//! # sampan_core::Result::Ok(())
+//! # Ok::<(), sampan_core::Error>(())
 //! ```
 
 pub mod dataset;
 pub mod download;
 pub mod loader;
 pub mod sampler;
+mod source;
+pub mod text;
 pub mod vision;
 
 pub use dataset::{
@@ -27,6 +29,6 @@ pub use sampler::{
     BatchSampler, DistributedBatchSampler, IndexBatches, RandomSampler, Sampler, SequenceSampler, SubsetRandomSampler,
     WeightedRandomSampler,
 };
-pub use vision::datasets::{
-    Cifar10, Cifar100, DatasetFolder, FashionMnist, Flowers, ImageFolder, Mnist, Split, Voc2012,
-};
+pub use source::Split;
+pub use text::UciHousing;
+pub use vision::datasets::{Cifar10, Cifar100, DatasetFolder, FashionMnist, Flowers, ImageFolder, Mnist, Voc2012};

@@ -17,7 +17,7 @@ fn none_given(what: &str) -> Error {
 /// let (a, b) = (FnDataset::new(2, |i| Ok(vec![Tensor::new(i as i64)])), FnDataset::new(2, |_| Ok(vec![Tensor::new(0.5f32)])));
 /// let both = ComposeDataset::new(vec![Box::new(a), Box::new(b)])?;
 /// assert_eq!(both.get(1)?.len(), 2);
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub struct ComposeDataset {
     datasets: Vec<Box<dyn Dataset>>,
@@ -66,7 +66,7 @@ impl Dataset for ComposeDataset {
 /// let part = |values: [i64; 2]| TensorDataset::new(vec![Tensor::new(values)]).unwrap();
 /// let all = ConcatDataset::new(vec![Box::new(part([1, 2])), Box::new(part([3, 4]))])?;
 /// assert_eq!((all.len(), all.get(2)?[0].to_f64()), (4, 3.0));
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub struct ConcatDataset {
     datasets: Vec<Box<dyn Dataset>>,
@@ -121,7 +121,7 @@ impl Dataset for ConcatDataset {
 /// let chain = ChainDataset::new(vec![Box::new(numbers(0)), Box::new(numbers(10))])?;
 /// let all: Vec<f64> = chain.iter()?.map(|s| s.unwrap()[0].to_f64()).collect();
 /// assert_eq!(all, [0.0, 1.0, 10.0, 11.0]);
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub struct ChainDataset {
     datasets: Vec<Arc<dyn IterableDataset>>,
@@ -155,7 +155,7 @@ impl IterableDataset for ChainDataset {
 /// let data = TensorDataset::new(vec![Tensor::new([10i64, 11, 12])])?;
 /// let last = Subset::new(data, vec![2, 1])?;
 /// assert_eq!(last.get(0)?[0].to_f64(), 12.0);
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub struct Subset<D> {
     dataset: D,
@@ -262,7 +262,7 @@ impl Lengths {
 /// let data = TensorDataset::new(vec![Tensor::new([1i64, 2, 3, 4, 5])])?;
 /// let parts = random_split(data, [0.8, 0.2])?;
 /// assert_eq!((parts[0].len(), parts[1].len()), (4, 1));
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub fn random_split<D: Dataset>(dataset: D, lengths: impl Into<Lengths>) -> Result<Vec<Subset<Arc<D>>>> {
     let counts = lengths.into().counts(dataset.len()).map_err(|e| e.in_op("random_split"))?;

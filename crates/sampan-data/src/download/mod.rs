@@ -1,5 +1,6 @@
 //! Files from the network, kept in a cache.
 
+#[cfg(feature = "download")]
 mod progress;
 mod transfer;
 
@@ -41,6 +42,15 @@ pub fn get_weights_path_from_url(url: &str, md5sum: Option<&str>) -> Result<Path
 }
 
 /// The md5 sum of a file in hexadecimal digits.
+///
+/// ```
+/// # use sampan_data::download::md5_of;
+/// # let path = std::env::temp_dir().join(format!("sampan-md5-{}", std::process::id()));
+/// std::fs::write(&path, b"hello")?;
+/// assert_eq!(md5_of(&path)?, "5d41402abc4b2a76b9719d911017c592");
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), sampan_core::Error>(())
+/// ```
 pub fn md5_of(path: &Path) -> Result<String> {
     let sum = || -> std::io::Result<String> {
         let mut file = File::open(path)?;
@@ -66,7 +76,7 @@ pub fn md5_of(path: &Path) -> Result<String> {
 ///     .md5("0123456789abcdef0123456789abcdef")
 ///     .folder("downloads")
 ///     .fetch()?;
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "call fetch()"]

@@ -21,6 +21,15 @@ enum Data {
 }
 
 /// The arguments of Paddle's `DataLoader`, with its defaults.
+///
+/// ```
+/// # use sampan_data::{DataLoader, Mnist, Split};
+/// let digits = Mnist::new(Split::Test)?.normalized(&[127.5], &[127.5])?;
+/// let loader = DataLoader::builder(digits).batch_size(64).shuffle(true).drop_last(true).num_workers(2).build()?;
+/// assert_eq!(loader.len(), Some(156));
+/// assert_eq!(loader.iter().next().unwrap()?[0].shape(), [64, 1, 28, 28]);
+/// # Ok::<(), sampan_core::Error>(())
+/// ```
 #[must_use = "call build()"]
 pub struct LoaderBuilder {
     data: Data,

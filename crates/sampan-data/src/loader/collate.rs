@@ -13,7 +13,7 @@ use sampan_core::{Error, Result, Tensor};
 /// let sample = |x: f32, y: i64| vec![Tensor::new([x, x]), Tensor::new(y)];
 /// let batch = default_collate(vec![sample(1.0, 0), sample(2.0, 1)])?;
 /// assert_eq!((batch[0].shape(), batch[1].shape()), (&[2, 2][..], &[2][..]));
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub fn default_collate(samples: Vec<Sample>) -> Result<Batch> {
     let fields = samples.first().ok_or_else(|| Error::invalid("a batch needs at least one sample").in_op("collate"))?;

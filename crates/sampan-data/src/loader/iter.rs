@@ -31,7 +31,7 @@ impl LoaderState {
     /// # use sampan_data::LoaderState;
     /// let state = LoaderState { epoch: 2, batch: 5, random: (7, 64), sampler: vec![1] };
     /// assert_eq!(LoaderState::from_numbers(&state.to_numbers())?, state);
-    /// # sampan_core::Result::Ok(())
+    /// # Ok::<(), sampan_core::Error>(())
     /// ```
     pub fn to_numbers(&self) -> Vec<u64> {
         let mut numbers = vec![self.epoch, self.batch as u64, self.random.0, self.random.1];

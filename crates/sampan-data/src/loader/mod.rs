@@ -58,7 +58,7 @@ impl Source {
 /// assert_eq!(loader.len(), Some(3));
 /// let batches: Vec<Vec<i64>> = loader.iter().map(|b| Ok(b?[0].to_vec())).collect::<sampan_core::Result<_>>()?;
 /// assert_eq!(batches, [vec![1, 2], vec![3, 4], vec![5]]);
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub struct DataLoader {
     source: Source,
@@ -128,7 +128,7 @@ impl DataLoader {
     /// let kept = pass.state();
     /// let rest: Vec<f64> = pass.map(|b| b.unwrap()[0].to_f64()).collect();
     /// assert_eq!(rest, loader.resume(&kept)?.map(|b| b.unwrap()[0].to_f64()).collect::<Vec<_>>());
-    /// # sampan_core::Result::Ok(())
+    /// # Ok::<(), sampan_core::Error>(())
     /// ```
     pub fn resume(&self, state: &LoaderState) -> Result<LoaderIter> {
         if let Some(batches) = self.source.batches() {

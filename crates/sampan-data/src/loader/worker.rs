@@ -38,7 +38,7 @@ thread_local! {
 /// let loader = DataLoader::iterable(data).num_workers(2).build()?;
 /// let all: Vec<f64> = loader.iter().map(|b| b.unwrap()[0].to_f64_vec()[0]).collect();
 /// assert_eq!(all, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub fn get_worker_info() -> Option<WorkerInfo> {
     WORKER.get()

@@ -5,6 +5,24 @@ use sampan_core::{Error, Result};
 use std::sync::Arc;
 
 /// Which samples make up each batch; write your own by implementing this.
+///
+/// ```
+/// use sampan_core::{Result, Tensor};
+/// use sampan_data::{DataLoader, FnDataset, IndexBatches};
+/// struct Pairs;
+/// impl IndexBatches for Pairs {
+///     fn len(&self) -> usize {
+///         2
+///     }
+///     fn iter(&self) -> Result<Box<dyn Iterator<Item = Vec<usize>> + Send>> {
+///         Ok(Box::new([vec![0, 3], vec![1, 2]].into_iter()))
+///     }
+/// }
+/// let data = FnDataset::new(4, |i| Ok(vec![Tensor::new(i as i64)]));
+/// let loader = DataLoader::builder(data).batch_sampler(Pairs).build()?;
+/// assert_eq!(loader.iter().next().unwrap()?[0].to_vec::<i64>(), [0, 3]);
+/// # Ok::<(), sampan_core::Error>(())
+/// ```
 pub trait IndexBatches: Send + Sync {
     /// Batches in a pass.
     fn len(&self) -> usize;
@@ -49,7 +67,7 @@ impl<B: IndexBatches + ?Sized> IndexBatches for Arc<B> {
 /// # use sampan_data::{BatchSampler, IndexBatches, SequenceSampler};
 /// let batches = BatchSampler::new(SequenceSampler::new(5), 2, false)?;
 /// assert_eq!(batches.iter()?.collect::<Vec<_>>(), [vec![0, 1], vec![2, 3], vec![4]]);
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub struct BatchSampler {
     sampler: Box<dyn Sampler>,

@@ -30,7 +30,7 @@ pub struct DistributedOptions {
 /// let options = DistributedOptions { num_replicas: Some(2), rank: Some(1), ..Default::default() };
 /// let second = DistributedBatchSampler::new(7, 2, options)?;
 /// assert_eq!(second.iter()?.collect::<Vec<_>>(), [vec![2, 3], vec![6, 0]]);
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub struct DistributedBatchSampler {
     len: usize,

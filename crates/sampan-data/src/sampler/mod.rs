@@ -29,7 +29,7 @@ pub type Indices = Box<dyn Iterator<Item = usize> + Send>;
 ///     }
 /// }
 /// assert_eq!(Backwards(3).iter()?.collect::<Vec<_>>(), [2, 1, 0]);
-/// # Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub trait Sampler: Send + Sync {
     /// Number of indices in a pass.
@@ -84,7 +84,7 @@ impl<S: Sampler + ?Sized> Sampler for Arc<S> {
 /// ```
 /// # use sampan_data::{Sampler, SequenceSampler};
 /// assert_eq!(SequenceSampler::new(3).iter()?.collect::<Vec<_>>(), [0, 1, 2]);
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub struct SequenceSampler {
     len: usize,

@@ -23,7 +23,7 @@ pub struct RandomOptions {
 /// let mut order: Vec<usize> = RandomSampler::new(5)?.iter()?.collect();
 /// order.sort();
 /// assert_eq!(order, [0, 1, 2, 3, 4]);
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub struct RandomSampler {
     /// Samples to draw from.
@@ -114,7 +114,7 @@ fn as_indices(order: Vec<i64>) -> Indices {
 /// let mut order: Vec<usize> = SubsetRandomSampler::new(vec![7, 3])?.iter()?.collect();
 /// order.sort();
 /// assert_eq!(order, [3, 7]);
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub struct SubsetRandomSampler {
     indices: Vec<usize>,
@@ -147,7 +147,7 @@ impl Sampler for SubsetRandomSampler {
 /// # use sampan_data::{Sampler, WeightedRandomSampler};
 /// let order: Vec<usize> = WeightedRandomSampler::new(&[0.0, 2.0, 0.0], 4, true)?.iter()?.collect();
 /// assert_eq!(order, [1, 1, 1, 1]);
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub struct WeightedRandomSampler {
     weights: Vec<f64>,

@@ -21,7 +21,7 @@ pub fn load_image(path: impl AsRef<Path>) -> Result<Tensor> {
 /// let image = decode_image(b"P6 2 1 255 \x01\x02\x03\x04\x05\x06")?;
 /// assert_eq!(image.shape(), [1, 2, 3]);
 /// assert_eq!(image.to_vec::<u8>(), [1, 2, 3, 4, 5, 6]);
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub fn decode_image(bytes: &[u8]) -> Result<Tensor> {
     let bad = |why: String| Error::invalid(format!("not an image that can be read: {why}")).in_op("decode_image");
@@ -42,7 +42,9 @@ pub fn decode_labels(bytes: &[u8]) -> Result<Tensor> {
     if !matches!(colour, png::ColorType::Indexed | png::ColorType::Grayscale) || depth == png::BitDepth::Sixteen {
         return Err(bad(format!("expected one channel of at most 8 bits, it has {colour:?} of {depth:?}")));
     }
-    let size = reader.output_buffer_size().ok_or_else(|| bad("it is too large".into()))?;
+    // A header can promise more than there is memory for.
+    let size = reader.output_buffer_size().filter(|&size| size <= 1 << 28);
+    let size = size.ok_or_else(|| bad("it is larger than 256 MiB".into()))?;
     let mut packed = vec![0; size];
     let frame = reader.next_frame(&mut packed).map_err(|e| bad(e.to_string()))?;
     let (width, height, bits) = (frame.width as usize, frame.height as usize, depth as usize);

@@ -4,7 +4,7 @@ use sampan_core::{DType, Tensor};
 use sampan_data::vision::codec::{decode_image, decode_labels};
 use sampan_data::vision::datasets::FolderBuilder;
 use sampan_data::{
-    Cifar10, Cifar100, Dataset, DatasetFolder, FashionMnist, Flowers, ImageFolder, Mnist, Split, Voc2012,
+    Cifar10, Cifar100, Dataset, DatasetFolder, FashionMnist, Flowers, ImageFolder, Mnist, Split, UciHousing, Voc2012,
 };
 
 fn idx(extents: &[u32], data: &[u8]) -> Vec<u8> {
@@ -245,4 +245,20 @@ fn links_in_a_circle_end() {
     folder.write("a/1.png", &picture(ImageFormat::Png, 1, 1, [0; 3]));
     std::os::unix::fs::symlink(folder.path(), folder.path().join("a/up")).unwrap();
     assert_eq!(ImageFolder::new(folder.path()).unwrap().len(), 1);
+}
+
+/// Ten rows: feature `c` of row `r` is `c + r`, the price is `100 r`.
+#[test]
+fn houses() {
+    let folder = Folder::new();
+    let row = |r: usize| (0..13).map(|c| format!(" {}", c + r)).collect::<String>() + &format!("  {}\n", 100 * r);
+    let path = folder.write("housing.data", (0..10).map(row).collect::<String>().as_bytes());
+    let (train, test) = (UciHousing::open(&path, Split::Train).unwrap(), UciHousing::open(&path, Split::Test).unwrap());
+    assert_eq!((train.len(), test.len(), test.name()), (8, 2, "UciHousing"));
+    let last = test.get(1).unwrap();
+    assert_eq!((last[0].to_vec::<f32>(), last[1].to_vec::<f32>()), (vec![0.5; 13], vec![900.0]));
+    for broken in [&b""[..], b"1 2 3", b"x y", &b"1 ".repeat(27), &b"nan ".repeat(14)] {
+        assert!(UciHousing::open(folder.write("broken", broken), Split::Train).is_err());
+    }
+    assert!(UciHousing::open(&path, Split::Valid).is_err());
 }

@@ -9,6 +9,13 @@ const EXTENTS: [usize; 3] = [3, 32, 32];
 const SIZE: usize = 3 * 32 * 32;
 
 /// Photographs of 32 by 32 in 10 classes: 50,000 to train and 10,000 to test. A label has no axes.
+///
+/// ```no_run
+/// # use sampan_data::{Cifar10, Dataset, Split};
+/// let train = Cifar10::new(Split::Train)?.normalized(&[125.3, 123.0, 113.9], &[63.0, 62.1, 66.7])?;
+/// assert_eq!(train.batch(&[0, 1]).unwrap()?[0].shape(), [2, 3, 32, 32]);
+/// # Ok::<(), sampan_core::Error>(())
+/// ```
 pub struct Cifar10(ImageSet);
 image_set!(Cifar10);
 

@@ -10,6 +10,12 @@ use std::path::{Path, PathBuf};
 
 /// Photographs of 102 kinds of flowers in different sizes, with labels from 1 to 102 of shape `[1]`. As in Paddle, the
 /// larger part that the authors named the test part is the one to train with.
+///
+/// ```no_run
+/// # use sampan_data::{Dataset, Flowers, Split};
+/// println!("{} images to train with", Flowers::new(Split::Train)?.len());
+/// # Ok::<(), sampan_core::Error>(())
+/// ```
 pub struct Flowers {
     folder: PathBuf,
     labels: Vec<i64>,

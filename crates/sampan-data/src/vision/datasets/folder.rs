@@ -16,6 +16,18 @@ type LoadFn = Arc<dyn Fn(&Path) -> Result<Tensor> + Send + Sync>;
 type IsValidFn = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
 /// The arguments of Paddle's `DatasetFolder` and `ImageFolder`.
+///
+/// ```
+/// # use sampan_data::{Dataset, vision::datasets::FolderBuilder};
+/// # let root = std::env::temp_dir().join(format!("sampan-folder-{}", std::process::id()));
+/// # std::fs::create_dir_all(root.join("red"))?;
+/// std::fs::write(root.join("red/1.ppm"), b"P6 1 1 255 \xff\x00\x00")?;
+/// let data = FolderBuilder::new(&root).extensions([".ppm"]).transform(|image| Ok(image / 255)).dataset_folder()?;
+/// assert_eq!(data.classes(), ["red"]);
+/// assert_eq!(data.get(0)?[0].to_f64_vec(), [1.0, 0.0, 0.0]);
+/// # std::fs::remove_dir_all(&root)?;
+/// # Ok::<(), sampan_core::Error>(())
+/// ```
 #[must_use = "call dataset_folder() or image_folder()"]
 pub struct FolderBuilder {
     root: PathBuf,
@@ -167,7 +179,7 @@ impl Files {
 /// # use sampan_data::DatasetFolder;
 /// let pets = DatasetFolder::new("pets")?;
 /// println!("{:?}", pets.classes());
-/// # sampan_core::Result::Ok(())
+/// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub struct DatasetFolder {
     files: Files,
@@ -215,6 +227,13 @@ impl Dataset for DatasetFolder {
 }
 
 /// All files below a folder, without labels. A sample is what the file holds.
+///
+/// ```no_run
+/// # use sampan_data::{Dataset, ImageFolder};
+/// let images = ImageFolder::new("pictures")?;
+/// println!("{} in {:?}", images.get(0)?[0], images.samples()[0]);
+/// # Ok::<(), sampan_core::Error>(())
+/// ```
 pub struct ImageFolder {
     files: Files,
     samples: Vec<PathBuf>,

@@ -8,7 +8,7 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// The most that one entry may hold: no file of these data sets comes near it, a hostile archive stops there.
-const MOST: u64 = 1 << 30;
+const MOST: u64 = 1 << 28;
 
 fn is_gzip(file: &mut File) -> std::io::Result<bool> {
     let mut magic = Vec::new();

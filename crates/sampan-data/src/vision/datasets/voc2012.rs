@@ -12,6 +12,13 @@ use std::path::{Path, PathBuf};
 /// Pascal VOC 2012 segmentation: images in different sizes, and for each a uint8 tensor of height and width with the
 /// class of every pixel (255 at borders). Images are read from the archive one by one. As in Paddle, `Train` is the
 /// authors' `trainval` part and `Test` their `train` part.
+///
+/// ```no_run
+/// # use sampan_data::{Dataset, Split, Voc2012};
+/// let sample = Voc2012::new(Split::Valid)?.get(0)?;
+/// assert_eq!(sample[0].shape()[..2], sample[1].shape()[..]);
+/// # Ok::<(), sampan_core::Error>(())
+/// ```
 pub struct Voc2012 {
     archive: PathBuf,
     /// Place and size of the image and of the labels.
