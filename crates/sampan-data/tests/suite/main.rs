@@ -3,6 +3,7 @@
 mod image;
 mod random_transforms;
 mod transforms;
+mod vision_ops;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
