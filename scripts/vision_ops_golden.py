@@ -63,6 +63,19 @@ for aligned in [True, False]:
         )
 with_gradient("roi_pool", lambda x: ops.roi_pool(x, regions, count, (3, 2), 0.5))
 
+names = ["offset", "weight", "bias", "mask"]
+shapes = [(2, 2 * 2 * 6, 4, 5), (6, 2, 3, 2), (6,), (2, 2 * 6, 4, 5)]
+maps = keep("maps", rng.normal(0, 1, (2, 4, 7, 9)).astype("float32"))
+leaves = [maps] + [keep(n, rng.normal(0, 0.7, s).astype("float32")) for n, s in zip(names, shapes)]
+for leaf in leaves:
+    leaf.stop_gradient = False
+m, o, f, b, k = leaves
+y = ops.deform_conv2d(m, o, f, b, (2, 2), (1, 1), (1, 1), 2, 2, k)
+(y * paddle.to_tensor(np.sin(np.arange(1, y.size + 1)).reshape(y.shape).astype("float32"))).sum().backward()
+keep("deform_conv2d", y)
+for name, leaf in zip(["maps"] + names, leaves):
+    keep("grad/deform_conv2d/" + name, leaf.grad)
+
 path = sys.argv[1] if len(sys.argv) > 1 else "crates/sampan-data/tests/vision_ops.safetensors"
 save_file(out, path)
 print(len(out), "tensors,", sum(v.nbytes for v in out.values()), "bytes")

@@ -4,6 +4,12 @@ use safetensors::{Dtype, SafeTensors};
 use sampan_core::{DType, Result, Tensor};
 use sampan_data::vision::ops::*;
 
+/// The sum weighted by sines.
+fn weighted(y: &Tensor) -> Tensor {
+    let weights: Vec<f32> = (0..y.numel()).map(|i| ((i + 1) as f32).sin()).collect();
+    (y * &Tensor::from_vec(weights, y.shape())).sum(())
+}
+
 struct Golden<'a>(SafeTensors<'a>);
 
 impl Golden<'_> {
@@ -31,8 +37,7 @@ impl Golden<'_> {
         let x = self.get("x").requires_grad_();
         let y = f(&x).unwrap();
         self.check(name, &y);
-        let weights: Vec<f32> = (0..y.numel()).map(|i| ((i + 1) as f32).sin()).collect();
-        (&y * &Tensor::from_vec(weights, y.shape())).sum(()).backward();
+        weighted(&y).backward();
         self.check(&format!("grad/{name}"), &x.grad().unwrap());
     }
 }
@@ -70,6 +75,14 @@ fn results_are_paddles() {
             });
         }
     }
+    let leaves = ["maps", "offset", "weight", "bias", "mask"].map(|n| (n, golden.get(n).requires_grad_()));
+    let [m, o, f, b, k] = leaves.each_ref().map(|(_, t)| t);
+    let y = deform_conv2d(m, o, f, Some(b), [2, 2], 1, 1, 2, 2, Some(k)).unwrap();
+    golden.check("deform_conv2d", &y);
+    weighted(&y).backward();
+    for (name, leaf) in &leaves {
+        golden.check(&format!("grad/deform_conv2d/{name}"), &leaf.grad().unwrap());
+    }
     golden.check_gradient("roi_pool", |x| roi_pool(x, &regions, &count, [3, 2], 0.5));
 }
 
@@ -85,6 +98,7 @@ fn wrong_arguments_are_named() {
         (box_coder(&boxes, None, &boxes, "decode_center_size", true, 0), "[N, M, 4]"),
         (roi_align(&x, &boxes, &two, 2, 1.0, -1, true), "adds up to 2"),
         (roi_pool(&x, &boxes, &two, 0, 1.0), "output_size"),
+        (deform_conv2d(&x, &x, &x, None, 1, 0, 1, 1, 1, None), "offset must have shape"),
         (decode_jpeg(&Tensor::new([1u8, 2]), "rgb"), "decode_jpeg"),
         (read_file("/no/such/file"), "/no/such/file"),
     ];

@@ -1,10 +1,12 @@
-//! Boxes, regions and image bytes: part of Paddle's `vision.ops`.
+//! Boxes, regions, deformable convolution and image bytes: part of Paddle's `vision.ops`.
 
 mod boxes;
+mod deform;
 mod file;
 mod regions;
 
 pub use boxes::{box_coder, nms};
+pub use deform::deform_conv2d;
 pub use file::{decode_jpeg, read_file};
 pub use regions::{roi_align, roi_pool};
 
