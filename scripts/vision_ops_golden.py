@@ -39,7 +39,7 @@ for normalized in [True, False]:
     turned = code.transpose([1, 0, 2]) * 0.5
     keep(f"box_coder/axis/{normalized}", ops.box_coder(prior, [0.1, 0.2, 0.3, 0.4], turned, "decode_center_size", normalized, 1))
 
-x = keep("x", rng.normal(0, 1, (2, 3, 9, 11)).astype("float32"))
+x = keep("x", rng.normal(0, 1, (2, 6, 9, 11)).astype("float32"))
 count = keep("count", np.array([3, 4], "int32"))
 regions = keep("regions", np.concatenate([boxes[:6].numpy(), [[-5, -4, 3, 60]]]).astype("float32"))
 
@@ -62,6 +62,34 @@ for aligned in [True, False]:
             lambda x: ops.roi_align(x, regions, count, (3, 2), 0.5, ratio, aligned),
         )
 with_gradient("roi_pool", lambda x: ops.roi_pool(x, regions, count, (3, 2), 0.5))
+
+with_gradient("psroi_pool", lambda x: ops.psroi_pool(x, regions, count, (3, 1), 0.5))
+
+image = paddle.zeros([1, 3, 30, 40])
+for name, order in [("plain", False), ("order", True)]:
+    found = ops.prior_box(x, image, [4.0, 9.0], [8.0, 16.0], [2.0, 3.0], flip=True, clip=True, min_max_aspect_ratios_order=order)
+    keep(f"prior_box/{name}", found[0][:2, :2])
+keep("prior_box/steps", ops.prior_box(x, image, 5.0, aspect_ratios=0.5, steps=[3.0, 4.0], offset=0.25)[0][:2, :2])
+
+for offset in [True, False]:
+    rois = keep("rois", regions * paddle.to_tensor(rng.uniform(1, 20, (7, 1)).astype("float32")))
+    found, restore, numbers = ops.distribute_fpn_proposals(rois, 2, 4, 3, 50, offset, rois_num=count)
+    keep(f"fpn/{offset}/rois", paddle.concat(found))
+    keep(f"fpn/{offset}/restore", restore)
+    keep(f"fpn/{offset}/numbers", paddle.stack(numbers))
+    keep(f"fpn/{offset}/in", rois)
+del out["rois"]
+
+head = keep("head", rng.normal(0, 1, (2, 16, 3, 4)).astype("float32"))
+sizes = keep("sizes", np.array([[60, 80], [100, 50]], "int32"))
+anchors = [10, 13, 16, 30]
+found = [
+    ops.yolo_box(head[:, :14], sizes, anchors, 2, 0.4, 32, True, scale_x_y=1.2),
+    ops.yolo_box(head, sizes, anchors, 2, 0.4, 32, False, iou_aware=True, iou_aware_factor=0.3),
+]
+for i, (b, s) in enumerate(found):
+    keep(f"yolo_box/{i}/boxes", b)
+    keep(f"yolo_box/{i}/scores", s)
 
 names = ["offset", "weight", "bias", "mask"]
 shapes = [(2, 2 * 2 * 6, 4, 5), (6, 2, 3, 2), (6,), (2, 2 * 6, 4, 5)]

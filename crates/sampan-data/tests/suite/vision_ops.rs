@@ -83,7 +83,43 @@ fn results_are_paddles() {
     for (name, leaf) in &leaves {
         golden.check(&format!("grad/deform_conv2d/{name}"), &leaf.grad().unwrap());
     }
+    golden.check_gradient("psroi_pool", |x| psroi_pool(x, &regions, &count, [3, 1], 0.5));
     golden.check_gradient("roi_pool", |x| roi_pool(x, &regions, &count, [3, 2], 0.5));
+}
+
+#[test]
+fn detectors_are_paddles() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vision_ops.safetensors");
+    let bytes = std::fs::read(path).expect("tests/vision_ops.safetensors is committed");
+    let golden = Golden(SafeTensors::deserialize(&bytes).unwrap());
+    let (x, count) = (golden.get("x"), golden.get("count"));
+    let image = Tensor::from_vec(vec![0f32; 3600], [1, 3, 30, 40]);
+    let part = |(boxes, _): (Tensor, Tensor)| boxes.get((0..2, 0..2));
+    let variance = [0.1, 0.1, 0.2, 0.2];
+    for (name, order) in [("plain", false), ("order", true)] {
+        let found =
+            prior_box(&x, &image, [4, 9], &[8.0, 16.0], [2, 3], variance, true, true, [0, 0], 0.5, order).unwrap();
+        golden.check(&format!("prior_box/{name}"), &part(found));
+    }
+    let found = prior_box(&x, &image, 5, &[], 0.5, variance, false, false, [3, 4], 0.25, false).unwrap();
+    golden.check("prior_box/steps", &part(found));
+    for (word, offset) in [("True", true), ("False", false)] {
+        let rois = golden.get(&format!("fpn/{word}/in"));
+        let levels = distribute_fpn_proposals(&rois, 2, 4, 3, 50, offset, &count).unwrap();
+        golden.check(&format!("fpn/{word}/rois"), &sampan_core::ops::joining::concat(&levels.rois, 0));
+        golden.check(&format!("fpn/{word}/restore"), &levels.restore_index);
+        golden.check(&format!("fpn/{word}/numbers"), &sampan_core::ops::joining::stack(&levels.rois_num, 0));
+    }
+    let (head, sizes, anchors) = (golden.get("head"), golden.get("sizes"), [10, 13, 16, 30]);
+    let plain = head.get((.., 0..14));
+    let found = [
+        yolo_box(&plain, &sizes, &anchors, 2, 0.4, 32, true, 1.2, false, 0.5).unwrap(),
+        yolo_box(&head, &sizes, &anchors, 2, 0.4, 32, false, 1.0, true, 0.3).unwrap(),
+    ];
+    for (i, (boxes, scores)) in found.iter().enumerate() {
+        golden.check(&format!("yolo_box/{i}/boxes"), boxes);
+        golden.check(&format!("yolo_box/{i}/scores"), scores);
+    }
 }
 
 #[test]

@@ -2,13 +2,15 @@
 
 mod boxes;
 mod deform;
+mod detection;
 mod file;
 mod regions;
 
 pub use boxes::{box_coder, nms};
 pub use deform::deform_conv2d;
+pub use detection::{Levels, distribute_fpn_proposals, prior_box, yolo_box};
 pub use file::{decode_jpeg, read_file};
-pub use regions::{roi_align, roi_pool};
+pub use regions::{psroi_pool, roi_align, roi_pool};
 
 use sampan_core::{DType, Error, Result, Tensor};
 

@@ -158,3 +158,62 @@ pub fn roi_pool(
     })()
     .map_err(|e: Error| e.in_op("roi_pool"))
 }
+
+/// Means of parts of the maps `x` `[N, C, H, W]`, each part of a box from channels of its own: `[boxes, C / (height *
+/// width), height, width]`. Boxes as in [`roi_align`], rounded to whole pixels before they are scaled; a part without
+/// pixels is 0. The gradient goes to `x`.
+///
+/// ```
+/// use sampan_core::Tensor;
+/// use sampan_data::vision::ops::psroi_pool;
+/// let x = Tensor::from_vec((0..64).map(|v| v as f32).collect(), [1, 4, 4, 4]);
+/// let (boxes, count) = (Tensor::new([[0.0f32, 0.0, 3.0, 3.0]]), Tensor::new([1i32]));
+/// assert_eq!(psroi_pool(&x, &boxes, &count, 2, 1.0)?.to_vec::<f32>(), [2.5, 20.5, 42.5, 60.5]);
+/// # Ok::<(), sampan_core::Error>(())
+/// ```
+pub fn psroi_pool(
+    x: &Tensor,
+    boxes: &Tensor,
+    boxes_num: &Tensor,
+    output_size: impl Into<Ints>,
+    spatial_scale: f64,
+) -> Result<Tensor> {
+    (|| {
+        let regions = Regions::new(x, boxes, boxes_num, &output_size.into().0, 1.0)?;
+        let ([_, c, h, w], (rows, columns)) = (regions.shape, regions.out);
+        ensure!(c % (rows * columns) == 0, "{c} channels do not divide into {rows} by {columns} parts");
+        let channels = c / (rows * columns);
+        let (mut pixels, mut shares, mut places) = (Vec::<i64>::new(), Vec::<f64>::new(), Vec::<i64>::new());
+        let mut bins = 0;
+        for (b, map) in &regions.boxes {
+            let start = [b[0].round() * spatial_scale, b[1].round() * spatial_scale];
+            let end = [(b[2].round() + 1.0) * spatial_scale, (b[3].round() + 1.0) * spatial_scale];
+            let part = |axis: usize, i: usize, parts: usize, n: usize| {
+                let step = (end[axis] - start[axis]).max(0.1) / parts as f64;
+                let place = |v: f64| v.clamp(0.0, n as f64) as usize;
+                place((i as f64 * step + start[axis]).floor())..place(((i + 1) as f64 * step + start[axis]).ceil())
+            };
+            for (k, i, j) in (0..channels)
+                .flat_map(|k| (0..rows).map(move |i| (k, i)))
+                .flat_map(|(k, i)| (0..columns).map(move |j| (k, i, j)))
+            {
+                let (ys, xs) = (part(1, i, rows, h), part(0, j, columns, w));
+                let mean = 1.0 / (ys.len() * xs.len()).max(1) as f64;
+                let channel = map * c + (k * rows + i) * columns + j;
+                for (y, x) in ys.flat_map(|y| xs.clone().map(move |x| (y, x))) {
+                    pixels.push(((channel * h + y) * w + x) as i64);
+                    shares.push(mean);
+                    places.push(bins);
+                }
+                bins += 1;
+            }
+        }
+        let n = pixels.len();
+        let shares = Tensor::try_from_slice(&shares, [n])?.try_cast(x.dtype())?;
+        let read = x.try_reshape([-1])?.try_index_select(&Tensor::try_from_slice(&pixels, [n])?, 0)?;
+        let empty = Tensor::full([bins as usize], 0.0, x.dtype());
+        let sums = empty.try_index_add(&Tensor::try_from_slice(&places, [n])?, 0, &read.try_multiply(shares)?)?;
+        sums.try_reshape([regions.boxes.len() as i64, channels as i64, rows as i64, columns as i64])
+    })()
+    .map_err(|e: Error| e.in_op("psroi_pool"))
+}
