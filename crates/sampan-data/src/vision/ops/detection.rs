@@ -184,7 +184,7 @@ pub fn yolo_box(
 ) -> Result<(Tensor, Tensor)> {
     let run = || -> Result<(Tensor, Tensor)> {
         let &[n, c, h, w] = x.shape() else { bail!("x must have shape [N, C, H, W], got {:?}", x.shape()) };
-        ensure!(!anchors.is_empty() && anchors.len() % 2 == 0, "anchors must be pairs, got {anchors:?}");
+        ensure!(!anchors.is_empty() && anchors.len().is_multiple_of(2), "anchors must be pairs, got {anchors:?}");
         ensure!(class_num > 0, "class_num must be positive");
         let (count, each) = (anchors.len() / 2, 5 + class_num);
         let wanted = count * (each + iou_aware as usize);
