@@ -1,6 +1,8 @@
-//! Pictures: files, data sets, and Paddle's `vision.transforms`.
+//! Pictures: files, data sets, and Paddle's `vision.transforms`, `vision.models` and `vision.ops`.
 
-pub mod codec;
 pub mod datasets;
 pub mod image;
+pub mod ops;
 pub mod transforms;
+
+pub(crate) mod files;

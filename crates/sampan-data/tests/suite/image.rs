@@ -17,6 +17,10 @@ fn what_is_saved_is_loaded() {
     let blue_first = image_load(&path, Some("cv2")).unwrap();
     assert_eq!(blue_first.to_vec::<u8>(), colours.flip(-1).to_vec::<u8>());
     assert_eq!(image_load(&path, Some("tensor")).unwrap().shape(), [3, 2, 4]);
+    let bytes = sampan_data::vision::ops::read_file(&path).unwrap();
+    let decoded = sampan_data::vision::ops::decode_jpeg(&bytes, "unchanged").unwrap();
+    assert_eq!(decoded.to_vec::<u8>(), colours.transpose([2, 0, 1]).to_vec::<u8>());
+    assert_eq!(sampan_data::vision::ops::decode_jpeg(&bytes, "gray").unwrap().shape(), [1, 2, 4]);
     // Floats from 0 to 1, channels first, and grey.
     save(&(colours.cast(sampan_core::DType::Float32) / 255.0).transpose([2, 0, 1]).contiguous(), &path).unwrap();
     assert_eq!(load(&path).unwrap().to_vec::<u8>(), colours.to_vec::<u8>());

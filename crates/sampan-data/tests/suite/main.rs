@@ -11,6 +11,7 @@ mod server;
 mod image;
 mod random_transforms;
 mod transforms;
+mod vision_ops;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -121,6 +121,9 @@ fn erased_parts_have_the_asked_area_and_colour() {
         // Sides are rounded to whole pixels.
         assert!((48..=135).contains(&wiped), "{wiped} of 600 pixels");
     }
+    // No area at all is nothing.
+    let nothing = RandomErasing::with(|o| o.prob(1.0).scale([0, 0]).value("random")).apply(&x).unwrap();
+    assert_eq!(nothing.to_vec::<u8>(), x.to_vec::<u8>());
     let (mut kept, inplace) = (x.clone(), RandomErasing::with(|o| o.prob(1.0).inplace(true).scale([0.2, 0.2])));
     kept = inplace.apply(&kept).unwrap();
     assert_eq!(kept.to_vec::<u8>(), x.to_vec::<u8>());

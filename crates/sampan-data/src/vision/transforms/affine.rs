@@ -1,5 +1,6 @@
 //! Turning, moving, scaling, shearing.
 
+use super::args::reasonable;
 use super::image::DataFormat;
 use super::pixel::{Pixels, on_pixels};
 use super::resample::Interpolation;
@@ -23,6 +24,8 @@ pub(super) fn through(
     fill: &Numbers,
 ) -> Result<Tensor> {
     let fill = &fill.per_channel("fill", image.extents()?[2])?;
+    ensure!(map.is_finite(), "angles, shifts, scales and points must be finite numbers");
+    let size = reasonable(size.0 as f64, size.1 as f64)?;
     image.map(|t| {
         let shape = [size.0, size.1, t.shape()[2]];
         if how == Interpolation::Nearest {

@@ -197,6 +197,13 @@ pub(super) fn square_or_pair(size: &[i64], name: &str) -> Result<(usize, usize)>
     Ok((h as usize, w as usize))
 }
 
+/// The size of a picture to be made, if it is a size that pictures have.
+pub(super) fn reasonable(height: f64, width: f64) -> Result<(usize, usize)> {
+    let fits = (1.0..=1e6).contains(&height) && (1.0..=1e6).contains(&width) && height * width <= 1e9;
+    ensure!(fits, "a picture of {height} by {width} pixels cannot be made");
+    Ok((height as usize, width as usize))
+}
+
 /// A probability.
 pub(super) fn probability(prob: f64) -> Result<f64> {
     ensure!((0.0..=1.0).contains(&prob), "prob must lie between 0 and 1, got {prob}");

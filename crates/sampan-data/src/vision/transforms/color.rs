@@ -137,7 +137,7 @@ pub fn adjust_saturation(img: impl Into<Image>, saturation_factor: f64) -> Resul
     let factor = factor_of(saturation_factor, "saturation_factor").map_err(|e| e.in_op("adjust_saturation"))?;
     on_colours!(&img.into(), "adjust_saturation", |data, channels, colours| {
         if colours == 3 {
-            blend(data, channels, colours, factor, |pixel| Tone::grey(pixel))
+            blend(data, channels, colours, factor, Tone::grey)
         }
     })
 }
@@ -147,9 +147,9 @@ pub fn adjust_saturation(img: impl Into<Image>, saturation_factor: f64) -> Resul
 ///
 /// ```
 /// use sampan_core::Tensor;
-/// use sampan_data::vision::transforms::adjust_hue;
+/// use sampan_data::vision::transforms::{adjust_hue, Image};
 /// let red = Tensor::new([[[1.0f32, 0.0, 0.0]]]);
-/// assert_eq!(adjust_hue(&red, 0.5)?.to_vec::<f32>(), [0.0, 1.0, 1.0]);
+/// assert_eq!(adjust_hue(Image::hwc(&red), 0.5)?.to_vec::<f32>(), [0.0, 1.0, 1.0]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub fn adjust_hue(img: impl Into<Image>, hue_factor: f64) -> Result<Tensor> {

@@ -1,6 +1,6 @@
 //! A part of the picture.
 
-use super::args::square_or_pair;
+use super::args::{reasonable, square_or_pair};
 use super::{Image, Key, Keys, Numbers, Transform, draw, pad};
 use sampan_core::{Error, Index, Ints, Result, Tensor, ensure};
 use sampan_kernels::match_dtype;
@@ -20,9 +20,11 @@ pub fn crop(img: impl Into<Image>, top: i64, left: i64, height: i64, width: i64)
     let image = img.into();
     (|| {
         ensure!(height > 0 && width > 0, "height and width must be positive, got {height} and {width}");
+        reasonable(height as f64, width as f64)?;
+        let (bottom, right) = (top.saturating_add(height), left.saturating_add(width));
         let [h, w, _] = image.extents()?.map(|n| n as i64);
-        if top >= 0 && left >= 0 && top + height <= h && left + width <= w {
-            let (rows, columns) = (Index::from(top..top + height), Index::from(left..left + width));
+        if top >= 0 && left >= 0 && bottom <= h && right <= w {
+            let (rows, columns) = (Index::from(top..bottom), Index::from(left..right));
             let mut index = vec![Index::Ellipsis, rows, columns];
             if image.axes() == (-3, -2) {
                 index.push(Index::ALL);
@@ -33,8 +35,8 @@ pub fn crop(img: impl Into<Image>, top: i64, left: i64, height: i64, width: i64)
             match_dtype!(t.dtype(), T => {
                 let (data, c) = (t.data::<T>(), t.shape()[2] as i64);
                 let mut out = vec![T::default(); (height * width * c) as usize];
-                let (first, last) = (left.max(0), (left + width).min(w));
-                for y in top.max(0)..(top + height).min(h) {
+                let (first, last) = (left.max(0), right.min(w));
+                for y in top.max(0)..bottom.min(h) {
                     if first < last {
                         let from = ((y * w + first) * c) as usize..((y * w + last) * c) as usize;
                         let to = (((y - top) * width + first - left) * c) as usize;

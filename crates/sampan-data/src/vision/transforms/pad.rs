@@ -1,5 +1,6 @@
 //! A border.
 
+use super::args::reasonable;
 use super::{Image, Key, Keys, Numbers, Transform};
 use sampan_core::{Element, Ints, Result, Tensor, bail, ensure};
 use sampan_kernels::match_dtype;
@@ -82,6 +83,7 @@ pub fn pad(
         let [left, top, right, bottom] = sides(&padding.into().0)?;
         let mode = Mode::parse(padding_mode)?;
         let [h, w, c] = image.extents()?;
+        reasonable(h as f64 + top as f64 + bottom as f64, w as f64 + left as f64 + right as f64)?;
         let places = |before: i64, n: usize, after: i64| -> Vec<Option<usize>> {
             (-before..n as i64 + after).map(|i| mode.source(i, n as i64)).collect()
         };

@@ -133,7 +133,7 @@ pub(super) fn with_alpha<P: Pixel>(source: Pixels<'_, P>, f: impl FnOnce(Pixels<
 pub(super) fn need_pixels<T>(tensor: &Tensor) -> Result<T> {
     Err(Error::dtype("the picture must be uint8 or float32 for this")
         .received(super::image::describe(tensor))
-        .hint("cast it, or use interpolation='nearest', which takes every dtype"))
+        .hint("cast it; copies and interpolation='nearest' take every dtype"))
 }
 
 /// Calls `$f` with the pixel type of a tensor.

@@ -1,6 +1,6 @@
 //! Another size.
 
-use super::args::square_or_pair;
+use super::args::{reasonable, square_or_pair};
 use super::image::DataFormat;
 use super::pixel::{Pixels, on_pixels};
 use super::resample::{self, Interpolation};
@@ -37,13 +37,15 @@ fn check(size: &[i64]) -> Result<()> {
 fn to_size(image: &Image, size: &[i64], how: Interpolation) -> Result<Tensor> {
     check(size)?;
     let [h, w, _] = image.extents()?;
+    let (hf, wf) = (h as f64, w as f64);
     let (height, width) = match *size {
-        [s] if s as usize == h.min(w) => (h, w),
-        [s] if w < h => ((s as f64 * h as f64 / w as f64) as usize, s as usize),
-        [s] => (s as usize, (s as f64 * w as f64 / h as f64) as usize),
-        [height, width] => (height as usize, width as usize),
+        [s] if s as usize == h.min(w) => (hf, wf),
+        [s] if w < h => ((s as f64 * hf / wf).floor(), s as f64),
+        [s] => (s as f64, (s as f64 * wf / hf).floor()),
+        [height, width] => (height as f64, width as f64),
         _ => unreachable!("checked above"),
     };
+    let (height, width) = reasonable(height, width)?;
     if (height, width) == (h, w) {
         return Ok(image.tensor().clone());
     }

@@ -23,7 +23,7 @@ fn convert(image: &Image, to: DataFormat) -> Result<Tensor> {
     image.extents()?;
     let t = image.tensor().detach();
     let t = if t.ndim() == 2 { t.try_unsqueeze(-1)? } else { t };
-    // A step of many pictures keeps its first axis.
+    // The axis in front of many pictures stays there.
     let n = t.ndim() as i64;
     let order = match (image.format(), to) {
         (DataFormat::Hwc, DataFormat::Chw) => Some([n - 1, n - 3, n - 2]),

@@ -14,6 +14,14 @@ pub(super) enum Mapping {
 }
 
 impl Mapping {
+    /// Are all its numbers finite?
+    pub fn is_finite(&self) -> bool {
+        match self {
+            Mapping::Affine(m) => m.iter().all(|v| v.is_finite()),
+            Mapping::Perspective(m) => m.iter().all(|v| v.is_finite()),
+        }
+    }
+
     /// The place of the middle of pixel `(x, y)`.
     fn place(&self, x: usize, y: usize) -> (f64, f64) {
         let (x, y) = (x as f64 + 0.5, y as f64 + 0.5);
@@ -86,6 +94,10 @@ pub(super) fn faded<P: Pixel>(source: Pixels<'_, P>, size: (usize, usize), map: 
     for (y, x) in (0..size.0).flat_map(|y| (0..size.1).map(move |x| (y, x))) {
         let (x, y) = map.place(x, y);
         let (x, y) = (x - 0.5, y - 0.5);
+        if !((-1.0..w as f64).contains(&x) && (-1.0..h as f64).contains(&y)) {
+            out.extend_from_slice(fill);
+            continue;
+        }
         let (left, top) = (x.floor(), y.floor());
         let (dx, dy) = (x - left, y - top);
         let shares = [(1.0 - dx) * (1.0 - dy), dx * (1.0 - dy), (1.0 - dx) * dy, dx * dy];
