@@ -56,10 +56,9 @@ fn remove<F: Form>(layer: &(impl Members + ?Sized), name: &str, value: impl Fn(&
     Ok(())
 }
 
-/// A parameter with the settings of another one and part of its name.
-fn part_of(p: &Parameter, suffix: &str, values: Tensor) -> Parameter {
-    let attr = ParamAttr::new().name(format!("{}{suffix}", p.name())).trainable(p.trainable());
-    let part = Parameter::with_attr(values, &attr);
+/// A parameter that stands for part of another one, with its settings.
+fn part_of(p: &Parameter, name: String, values: Tensor) -> Parameter {
+    let part = Parameter::with_attr(values, &ParamAttr::new().name(name).trainable(p.trainable()));
     part.set_settings(p.settings());
     part
 }

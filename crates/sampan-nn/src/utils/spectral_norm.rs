@@ -100,7 +100,7 @@ pub fn spectral_norm(layer: &(impl Members + ?Sized), name: &str, options: Spect
     let mode = Base::new("spectral_norm");
     mode.set_training(layer.base().is_none_or(Base::training));
     let (u, v) = (Buffer::new(u), Buffer::new(v));
-    let original = part_of(&p, "_orig", weight.try_assign()?);
+    let original = part_of(&p, p.name(), weight.try_assign()?);
     p.set_form(Some(Arc::new(SpectralNorm { mode, original, u, v, axis, iterations, epsilon })));
     Ok(())
 }

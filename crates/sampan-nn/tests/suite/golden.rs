@@ -129,12 +129,17 @@ fn names(peer: &mut Peer, key: &str, layer: &dyn Layer, note: &Json) {
     if ours != prefix {
         peer.failures.push(format!("{key}: is called {ours}, the peer's {prefix}"));
     }
-    let ours: serde_json::Map<String, Json> = layer
-        .state_dict()
-        .iter()
-        .map(|(name, t)| (name.clone(), Json::from(t.name().replacen(&full, prefix, 1))))
-        .collect();
+    let ours: serde_json::Map<String, Json> =
+        layer.state_dict().iter().map(|(name, t)| (name.clone(), Json::from(unnumbered(&t.name())))).collect();
     if note["names"] != Json::Object(ours.clone()) {
         peer.failures.push(format!("{key}: members {ours:?}, the peer's {}", note["names"]));
+    }
+}
+
+/// `linear_3.w_0` as `linear.w_0`.
+fn unnumbered(name: &str) -> String {
+    match name.split_once('.') {
+        Some((layer, member)) => format!("{}.{member}", layer.rsplit_once('_').map_or(layer, |(prefix, _)| prefix)),
+        None => name.into(),
     }
 }
