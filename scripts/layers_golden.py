@@ -14,6 +14,7 @@ Inputs, parameters and buffers are filled by the formulas below, which tests/sui
 float64 where Paddle can, else in float32; results are kept as float32.
 """
 import argparse
+import inspect
 import json
 import multiprocessing
 import pathlib
@@ -51,6 +52,7 @@ def run(cls, row, dtype):
 
     name = row.get("peer", cls)
     layer = getattr(paddle.nn, name)(**row["args"])
+    text = layer.extra_repr()
     layer.to(dtype=dtype)
     for key, value in layer.state_dict().items():
         value.set_value(state_values(key, value.shape).astype(dtype))
@@ -85,7 +87,7 @@ def run(cls, row, dtype):
     found.update({f"eval{i}": numbers(o) for i, o in enumerate(call())})
     prefix, number = layer.full_name().rsplit("_", 1)
     names = {k: v.name.replace(f"{prefix}_{number}.", f"{prefix}.", 1) for k, v in layer.state_dict().items()}
-    note = {"dtype": dtype} if "peer" in row else {"dtype": dtype, "prefix": prefix, "names": names}
+    note = {"dtype": dtype} if "peer" in row else {"dtype": dtype, "prefix": prefix, "names": names, "repr": text}
     return found, json.dumps(note)
 
 
@@ -108,6 +110,15 @@ def answer(cls, rows):
     return golden, notes, bad
 
 
+def signature(cls):
+    """The constructor's arguments: [name] for a required one, else [name, default]."""
+    import paddle
+
+    params = inspect.signature(getattr(paddle.nn, cls).__init__).parameters.values()
+    plain = [p for p in params if p.name not in ("self", "name") and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    return [[p.name] if p.default is p.empty else [p.name, p.default] for p in plain]
+
+
 def record():
     """Asks class by class, each in a process of its own: some of Paddle's kernels write past their buffers."""
     import paddle  # noqa: F401  (loaded once, before the forks)
@@ -116,7 +127,7 @@ def record():
     for file in sorted((TESTS / "layers").glob("*.json")):
         for cls, rows in json.loads(file.read_text()).items():
             table.setdefault(cls, []).extend(rows)
-    golden, notes, bad = {}, {}, []
+    golden, notes, bad = {}, {"signatures": json.dumps({cls: signature(cls) for cls in sorted(table)})}, []
     context = multiprocessing.get_context("fork")
     for cls, rows in sorted(table.items()):
         receive, send = context.Pipe(False)
@@ -151,7 +162,7 @@ def main():
         print(f"{len(golden)} tensors checked, {len(differ)} differ: {differ}")
         sys.exit(bool(differ or bad))
     save_file(golden, str(GOLDEN), metadata=notes)
-    print(f"{len(notes)} rows, {len(golden)} tensors, {GOLDEN.stat().st_size} bytes, {len(bad)} without an answer")
+    print(f"{len(notes) - 1} rows, {len(golden)} tensors, {GOLDEN.stat().st_size} bytes, {len(bad)} without an answer")
 
 
 if __name__ == "__main__":

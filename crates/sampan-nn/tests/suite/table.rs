@@ -99,7 +99,8 @@ pub fn fill(layer: &dyn Layer) {
     for (name, t) in layer.state_dict() {
         let start = (name.bytes().map(u32::from).sum::<u32>() % 17) as f64;
         let positive = name.ends_with("variance");
-        let values = wave(t.numel(), 0.61, start).into_iter().map(|w| if positive { 1.0 + 0.5 * w } else { 0.4 * w + 0.1 });
+        let values =
+            wave(t.numel(), 0.61, start).into_iter().map(|w| if positive { 1.0 + 0.5 * w } else { 0.4 * w + 0.1 });
         t.set_value(&Tensor::from_vec(values.collect::<Vec<f64>>(), t.shape()).cast(t.dtype()));
     }
 }
