@@ -55,7 +55,8 @@ impl Plan<'_> {
         let settings = [
             ("momentum", self.momentum.into()),
             ("epsilon", self.epsilon.into()),
-            ("data_format", if format == "NC" { "NCL" } else { format }.into()),
+            ("data_format as _", format.into()),
+            ("layout as data_format", if format == "NC" { "NCL" } else { format }.into()),
             ("use_global_stats", self.use_global_stats.keep()),
         ];
         Ok(Parts { base, weight, bias, mean, variance, op: Bound::new("batch_norm", settings)? })
@@ -123,7 +124,12 @@ macro_rules! batch_norms {
 pub(super) fn check_rank(x: &Tensor, ranks: &[usize]) -> Result<()> {
     let wanted: Vec<String> = ranks.iter().map(usize::to_string).collect();
     let rank = x.ndim();
-    ensure!(ranks.contains(&rank), "needs an input of {} axes, got {rank} (shape {:?})", wanted.join(" or "), x.shape());
+    ensure!(
+        ranks.contains(&rank),
+        "needs an input of {} axes, got {rank} (shape {:?})",
+        wanted.join(" or "),
+        x.shape()
+    );
     Ok(())
 }
 
@@ -139,9 +145,7 @@ fn forward(
 }
 
 fn describe(mean: &Buffer, op: &Bound) -> String {
-    let features = format!("num_features={}", mean.tensor().numel());
-    let rest = op.describe();
-    if rest.is_empty() { features } else { format!("{features}, {rest}") }
+    format!("num_features={}, {}", mean.tensor().numel(), op.describe("momentum, epsilon, data_format?"))
 }
 
 batch_norms! {

@@ -168,8 +168,16 @@ impl Index<usize> for Sequential {
 impl Index<&str> for Sequential {
     type Output = dyn Layer;
     fn index(&self, name: &str) -> &dyn Layer {
-        let found = self.place(name).unwrap_or_else(|| panic!("no layer is called {name:?}, there are {:?}", self.names()));
+        let found =
+            self.place(name).unwrap_or_else(|| panic!("no layer is called {name:?}, there are {:?}", self.names()));
         &*self.layers[found].1
+    }
+}
+impl<'a> IntoIterator for &'a Sequential {
+    type Item = &'a AnyLayer;
+    type IntoIter = std::vec::IntoIter<&'a AnyLayer>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter().collect::<Vec<_>>().into_iter()
     }
 }
 impl<L: Layer> FromIterator<L> for Sequential {

@@ -150,16 +150,17 @@ fn affine(x: &Tensor, weight: &Parameter, bias: &Parameter) -> Result<Tensor> {
     x.try_linear(&weight.value()?.try_t()?, Some(&bias.value()?))
 }
 
-/// What the three cells have in common. `state` is the type of the states in the typed form.
+/// What the three cells have in common: the sizes of the states, what else a description says, and the stepper made of the
+/// cell, the transposed weight and the bias of the state.
 macro_rules! cell {
-    ($name:ident, |$cell:ident| $sizes:expr, $stepper:expr) => {
+    ($name:ident, $sizes:expr, $more:expr, $stepper:expr) => {
         impl RnnCell for $name {
             fn input_size(&self) -> usize {
                 self.weight_ih.shape()[1]
             }
             fn state_sizes(&self) -> Vec<usize> {
-                let $cell = self;
-                $sizes
+                let sizes: fn(&$name) -> Vec<usize> = $sizes;
+                sizes(self)
             }
             fn prepare(&self, inputs: &Tensor) -> Result<Tensor> {
                 affine(inputs, &self.weight_ih, &self.bias_ih)
@@ -193,8 +194,8 @@ macro_rules! cell {
                 Ok([vec![output], states].concat())
             }
             fn extra_repr(&self) -> String {
-                let shape = self.weight_ih.shape();
-                format!("{}, {}", shape[1], self.hidden_size)
+                let more: fn(&$name) -> &'static str = $more;
+                format!("{}, {}{}", self.input_size(), self.hidden_size, more(self))
             }
         }
     };
@@ -247,6 +248,10 @@ impl SimpleRNNCell {
 }
 
 impl SimpleRNNCell {
+    fn described(&self) -> &'static str {
+        if self.activation == "relu" { ", activation=relu" } else { "" }
+    }
+
     /// The output and the state after a step from `state`, or from zeros.
     pub fn run(&self, input: &Tensor, state: Option<&Tensor>) -> Result<(Tensor, Tensor)> {
         let states: Vec<&Tensor> = state.into_iter().collect();
@@ -255,7 +260,7 @@ impl SimpleRNNCell {
     }
 }
 
-cell!(SimpleRNNCell, |cell| vec![cell.hidden_size], |cell, weight, bias| {
+cell!(SimpleRNNCell, |cell| vec![cell.hidden_size], SimpleRNNCell::described, |cell, weight, bias| {
     Ok(Box::new(move |x, states| {
         let h = x.try_simple_rnn_cell(&states[0].try_linear(&weight, Some(&bias))?, &cell.activation)?;
         Ok((h.clone(), vec![h]))
@@ -327,6 +332,7 @@ impl LSTMCell {
 cell!(
     LSTMCell,
     |cell| vec![cell.weight_ho.as_ref().map_or(cell.hidden_size, |w| w.shape()[1]), cell.hidden_size],
+    |_| "",
     |cell, weight, bias| {
         let project = cell.weight_ho.as_ref().map(Parameter::value).transpose()?;
         Ok(Box::new(move |x, states| {
@@ -388,7 +394,7 @@ impl GRUCell {
     }
 }
 
-cell!(GRUCell, |cell| vec![cell.hidden_size], |_cell, weight, bias| {
+cell!(GRUCell, |cell| vec![cell.hidden_size], |_| "", |_cell, weight, bias| {
     Ok(Box::new(move |x, states| {
         let h = x.try_gru_cell(&states[0].try_linear(&weight, Some(&bias))?, &states[0])?;
         Ok((h.clone(), vec![h]))

@@ -25,7 +25,12 @@ impl Row {
     }
 
     pub fn build(&self, class: &ClassDef) -> Result<Arc<dyn Layer>> {
-        let object = make(class, &self.json["args"])?;
+        self.build_in(class, DType::Float32)
+    }
+
+    /// Builds one; arguments that are tensors are of this dtype, parameters of the default one.
+    pub fn build_in(&self, class: &ClassDef, dtype: DType) -> Result<Arc<dyn Layer>> {
+        let object = make(class, &self.json["args"], dtype)?;
         let layer = object.downcast::<Arc<dyn Layer>>().expect("a class of nn is a layer").clone();
         for (form, settings) in self.json["norm"].as_object().into_iter().flatten() {
             let dim = settings["dim"].as_i64();
@@ -70,13 +75,13 @@ pub fn rows() -> BTreeMap<String, Vec<Row>> {
     table
 }
 
-fn make(class: &ClassDef, args: &Json) -> Result<Object> {
+fn make(class: &ClassDef, args: &Json, dtype: DType) -> Result<Object> {
     let args = args.as_object().expect("args is a map");
-    class.make(Vec::new(), args.iter().map(|(name, v)| (name.as_str(), argument(v))).collect())
+    class.make(Vec::new(), args.iter().map(|(name, v)| (name.as_str(), argument(v, dtype))).collect())
 }
 
 /// An argument as Python would pass it.
-fn argument(v: &Json) -> Value {
+fn argument(v: &Json, dtype: DType) -> Value {
     match v {
         Json::Null => Value::None,
         Json::Bool(b) => (*b).into(),
@@ -85,13 +90,13 @@ fn argument(v: &Json) -> Value {
         Json::Array(list) if list.iter().all(Json::is_i64) => {
             list.iter().map(|v| v.as_i64().unwrap()).collect::<Vec<_>>().into()
         }
-        Json::Array(list) => Value::List(list.iter().map(argument).collect()),
+        Json::Array(list) => Value::List(list.iter().map(|v| argument(v, dtype)).collect()),
         Json::Object(map) => match map.get("tensor") {
-            Some(spec) => input(spec, 0, DType::Float64).detach().into(),
+            Some(spec) => input(spec, 0, dtype).detach().into(),
             None => {
                 let name = map["class"].as_str().expect("an argument that is a map is a tensor or a layer");
                 let class = class::find("nn", name).expect("a class of nn");
-                make(class, &map["args"]).unwrap().into()
+                make(class, &map["args"], dtype).unwrap().into()
             }
         },
     }
@@ -138,7 +143,8 @@ pub fn fill(layer: &dyn Layer) {
     for (name, t) in layer.state_dict() {
         let start = (name.bytes().map(u32::from).sum::<u32>() % 17) as f64;
         let positive = name.ends_with("variance");
-        let values = wave(t.numel(), 0.61, start).into_iter().map(|w| if positive { 1.0 + 0.5 * w } else { 0.4 * w + 0.1 });
+        let values =
+            wave(t.numel(), 0.61, start).into_iter().map(|w| if positive { 1.0 + 0.5 * w } else { 0.4 * w + 0.1 });
         t.set_value(&Tensor::from_vec(values.collect::<Vec<f64>>(), t.shape()).cast(t.dtype()));
     }
 }
