@@ -109,8 +109,7 @@ impl Layer for AdaptiveLogSoftmaxWithLoss {
         let bias = self.head_bias.as_ref().map(Parameter::value).transpose()?;
         let head = self.head_weight.value()?;
         let cutoffs = &self.cutoffs[..];
-        let (output, loss) =
-            input.try_adaptive_log_softmax_with_loss(label, &head, tails, cutoffs, bias.as_ref())?;
+        let (output, loss) = input.try_adaptive_log_softmax_with_loss(label, &head, tails, cutoffs, bias.as_ref())?;
         Ok(vec![output, loss])
     }
 }

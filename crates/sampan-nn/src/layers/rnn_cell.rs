@@ -123,8 +123,7 @@ fn parameter(base: &Base, shape: &[usize], attr: &ParamAttr, is_bias: bool, std:
     let fixed = ParamAttr::new().trainable(false);
     let neutral = Constant::new(if is_bias { 0.0 } else { 1.0 });
     let random = Uniform::try_new(-std, std)?;
-    let (attr, values): (_, &dyn Initializer) =
-        if attr.is_wanted() { (attr, &random) } else { (&fixed, &neutral) };
+    let (attr, values): (_, &dyn Initializer) = if attr.is_wanted() { (attr, &random) } else { (&fixed, &neutral) };
     base.parameter(shape, attr, is_bias, values)?.ok_or_else(|| Error::invalid("a parameter is missing"))
 }
 

@@ -31,7 +31,8 @@ fn find(layer: &(impl Members + ?Sized), name: &str) -> Result<Parameter> {
     let mut find = Find(name, None);
     layer.visit(&Path::default(), &mut find);
     let names = || layer.named_parameters().iter().map(|(n, _)| n.clone()).collect::<Vec<_>>().join(", ");
-    find.1.ok_or_else(|| Error::invalid(format!("there is no parameter {name:?}")).hint(format!("there are {}", names())))
+    find.1
+        .ok_or_else(|| Error::invalid(format!("there is no parameter {name:?}")).hint(format!("there are {}", names())))
 }
 
 /// The plain parameter of that name; one that is computed already cannot get a second form.
