@@ -60,7 +60,6 @@ impl AdaptiveLogSoftmaxWithLoss {
         let cutoffs = [cutoffs, &[n_classes as i64]].concat();
         let tail = |i: usize| {
             let small = (in_features as f64 / div_value.powi(i as i32 + 1)).floor() as usize;
-            ensure!(small > 0, "cluster {i} would have no features: in_features {in_features}, div_value {div_value}");
             let classes = (cutoffs[i + 1] - cutoffs[i]) as usize;
             Ok([weight(&[in_features, small])?, weight(&[small, classes])?])
         };
