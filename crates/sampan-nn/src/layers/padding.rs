@@ -13,7 +13,7 @@ fn around(padding: &Value, axes: usize) -> Value {
 
 /// The padding layers of one rank: how many axes, the channels-first layout, what they pad, and their names.
 macro_rules! pads {
-    ($($n:literal $format:tt $what:tt:
+    ($($n:literal $format:tt $what:tt $example:tt:
         $pad:ident $zero:ident $zero_alias:tt $constant:ident $constant_alias:tt
         $reflect:ident $reflect_alias:tt $replicate:ident $replicate_alias:tt
         $circular:ident $circular_alias:tt;)*) => {op_layers! {$(
@@ -21,6 +21,13 @@ macro_rules! pads {
         ///
         /// `padding` holds pairs (before, after) from the last spatial axis backwards, or one number for all; `mode` is
         /// `constant` (the new elements are `value`), `reflect`, `replicate` or `circular`.
+        ///
+        /// ```
+        /// use sampan_core::{DType, Tensor};
+        /// use sampan_nn::*;
+        #[doc = $example]
+        /// # Ok::<(), sampan_core::Error>(())
+        /// ```
         $pad = "pad" (
             padding as pad: &Value, #[opt("constant")] mode: &str, #[opt(0.0)] value: f64, #[opt($format)] data_format: &str,
         ) show "padding, mode, value, data_format" { let all = around(padding, $n); let padding = &all; };
@@ -53,13 +60,16 @@ macro_rules! pads {
 }
 
 pads! {
-    1 "NCL" "More elements around the borders of `[n, channels, length]`.":
+    1 "NCL" "More elements around the borders of `[n, channels, length]`."
+        "assert_eq!(Pad1D::new(1).call(&Tensor::ones([1, 2, 3], DType::Float32))?.shape(), [1, 2, 5]);":
         Pad1D ZeroPad1D "nn.ZeroPad1d" ConstantPad1D "nn.ConstantPad1d" ReflectionPad1D "nn.ReflectionPad1d"
         ReplicationPad1D "nn.ReplicationPad1d" CircularPad1D "nn.CircularPad1d";
-    2 "NCHW" "More elements around the borders of `[n, channels, height, width]`.":
+    2 "NCHW" "More elements around the borders of `[n, channels, height, width]`."
+        "assert_eq!(Pad2D::new(1).call(&Tensor::ones([1, 2, 3, 4], DType::Float32))?.shape(), [1, 2, 5, 6]);":
         Pad2D ZeroPad2D "nn.ZeroPad2d" ConstantPad2D "nn.ConstantPad2d" ReflectionPad2D "nn.ReflectionPad2d"
         ReplicationPad2D "nn.ReplicationPad2d" CircularPad2D "nn.CircularPad2d";
-    3 "NCDHW" "More elements around the borders of `[n, channels, depth, height, width]`.":
+    3 "NCDHW" "More elements around the borders of `[n, channels, depth, height, width]`."
+        "assert_eq!(Pad3D::new(1).call(&Tensor::ones([1, 2, 3, 4, 5], DType::Float32))?.shape(), [1, 2, 5, 6, 7]);":
         Pad3D ZeroPad3D "nn.ZeroPad3d" ConstantPad3D "nn.ConstantPad3d" ReflectionPad3D "nn.ReflectionPad3d"
         ReplicationPad3D "nn.ReplicationPad3d" CircularPad3D "nn.CircularPad3d";
 }
