@@ -101,7 +101,8 @@ op_layers! {
     /// # Ok::<(), sampan_core::Error>(())
     /// ```
     #[class(alias(eps = epsilon))]
-    PairwiseDistance = "pairwise_distance" (#[opt(2.0)] p: f64, #[opt(1e-6)] epsilon: f64, #[opt(false)] keepdim: bool) show "p, epsilon?, keepdim?";
+    PairwiseDistance = "pairwise_distance" (#[opt(2.0)] p: f64, #[opt(1e-6)] epsilon: f64, #[opt(false)] keepdim: bool)
+        show "p, epsilon?, keepdim?";
 
     /// Divides by `(k + alpha * mean)^beta`, the mean being that of the squares of `size` neighbouring channels.
     ///

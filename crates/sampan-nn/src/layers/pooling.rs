@@ -83,8 +83,10 @@ op_layers! {
 
     /// Means over as many windows as `output_size` asks for, along `[n, channels, length]`.
     #[class(also("nn.AdaptiveAvgPool1d"))]
-    AdaptiveAvgPool1D = "adaptive_avg_pool1d" (output_size: &Value) show "output_size";
-    /// Means over as many windows as `output_size` asks for, along `[n, channels, height, width]`; `None` keeps an extent.
+    AdaptiveAvgPool1D = "adaptive_avg_pool1d" (output_size: &Value)
+        show "output_size";
+    /// Means over as many windows as `output_size` asks for, along `[n, channels, height, width]`; `None` keeps an
+    /// extent.
     ///
     /// ```
     /// use sampan_core::{DType, Tensor};
@@ -94,14 +96,17 @@ op_layers! {
     /// # Ok::<(), sampan_core::Error>(())
     /// ```
     #[class(also("nn.AdaptiveAvgPool2d"))]
-    AdaptiveAvgPool2D = "adaptive_avg_pool2d" (output_size: &Value, #[opt("NCHW")] data_format: &str) show "output_size";
+    AdaptiveAvgPool2D = "adaptive_avg_pool2d" (output_size: &Value, #[opt("NCHW")] data_format: &str)
+        show "output_size";
     /// Means over as many windows as `output_size` asks for, along `[n, channels, depth, height, width]`.
     #[class(also("nn.AdaptiveAvgPool3d"))]
-    AdaptiveAvgPool3D = "adaptive_avg_pool3d" (output_size: &Value, #[opt("NCDHW")] data_format: &str) show "output_size";
+    AdaptiveAvgPool3D = "adaptive_avg_pool3d" (output_size: &Value, #[opt("NCDHW")] data_format: &str)
+        show "output_size";
 
     /// The largest values of as many windows as `output_size` asks for, along `[n, channels, length]`.
     #[class(also("nn.AdaptiveMaxPool1d"), alias(return_indices = return_mask))]
-    AdaptiveMaxPool1D = "adaptive_max_pool1d" (output_size: &Value, #[opt(false)] return_mask: bool) show "output_size, return_mask";
+    AdaptiveMaxPool1D = "adaptive_max_pool1d" (output_size: &Value, #[opt(false)] return_mask: bool)
+        show "output_size, return_mask";
     /// The largest values of as many windows as `output_size` asks for, along `[n, channels, height, width]`.
     ///
     /// ```
@@ -112,10 +117,12 @@ op_layers! {
     /// # Ok::<(), sampan_core::Error>(())
     /// ```
     #[class(also("nn.AdaptiveMaxPool2d"), alias(return_indices = return_mask))]
-    AdaptiveMaxPool2D = "adaptive_max_pool2d" (output_size: &Value, #[opt(false)] return_mask: bool) show "output_size, return_mask";
+    AdaptiveMaxPool2D = "adaptive_max_pool2d" (output_size: &Value, #[opt(false)] return_mask: bool)
+        show "output_size, return_mask";
     /// The largest values of as many windows as `output_size` asks for, along `[n, channels, depth, height, width]`.
     #[class(also("nn.AdaptiveMaxPool3d"), alias(return_indices = return_mask))]
-    AdaptiveMaxPool3D = "adaptive_max_pool3d" (output_size: &Value, #[opt(false)] return_mask: bool) show "output_size, return_mask";
+    AdaptiveMaxPool3D = "adaptive_max_pool3d" (output_size: &Value, #[opt(false)] return_mask: bool)
+        show "output_size, return_mask";
 
     /// The largest values of windows of random sizes, drawn anew at each call unless `random_u` in (0, 1) fixes them.
     ///

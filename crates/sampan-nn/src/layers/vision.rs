@@ -9,8 +9,8 @@ fn check_image_format(data_format: &str) -> sampan_core::Result<()> {
 }
 
 op_layers! {
-    /// Resamples the spatial axes to `size`, or by `scale_factor`: `mode` is `nearest`, `linear`, `bilinear`, `bicubic`,
-    /// `trilinear` or `area`.
+    /// Resamples the spatial axes to `size`, or by `scale_factor`: `mode` is `nearest`, `linear`, `bilinear`,
+    /// `bicubic`, `trilinear` or `area`.
     ///
     /// ```
     /// use sampan_core::{DType, Tensor};
@@ -62,12 +62,14 @@ op_layers! {
     /// assert_eq!(PixelShuffle::new(2).call(&x)?.shape(), [1, 2, 4, 6]);
     /// # Ok::<(), sampan_core::Error>(())
     /// ```
-    PixelShuffle = "pixel_shuffle" (upscale_factor: i64, #[opt("NCHW")] data_format: &str) show "upscale_factor, data_format?" {
+    PixelShuffle = "pixel_shuffle" (upscale_factor: i64, #[opt("NCHW")] data_format: &str)
+        show "upscale_factor, data_format?" {
         ensure!(upscale_factor > 0, "upscale_factor must be positive, got {upscale_factor}");
         check_image_format(data_format)?;
     };
     /// Moves space into channels, the way back from [`PixelShuffle`].
-    PixelUnshuffle = "pixel_unshuffle" (downscale_factor: i64, #[opt("NCHW")] data_format: &str) show "downscale_factor, data_format?" {
+    PixelUnshuffle = "pixel_unshuffle" (downscale_factor: i64, #[opt("NCHW")] data_format: &str)
+        show "downscale_factor, data_format?" {
         ensure!(downscale_factor > 0, "downscale_factor must be positive, got {downscale_factor}");
         check_image_format(data_format)?;
     };
