@@ -27,15 +27,18 @@ rust-tests: ## Unit and integration tests
 doc-tests: ## The examples in the documentation
 	cargo test --doc --all-features
 
-golden: ## Record PaddlePaddle's answers to every op's samples anew
+golden: ## Record PaddlePaddle's answers to every op's and layer's samples anew
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet paddlepaddle numpy scipy safetensors setuptools
 	$(PY) scripts/golden.py
+	$(PY) scripts/layers_golden.py
+	$(PY) scripts/init_golden.py
 
 golden-check: ## Compare the recorded answers with a live PaddlePaddle
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet paddlepaddle numpy scipy safetensors setuptools
 	$(PY) scripts/golden.py --check
+	$(PY) scripts/layers_golden.py --check
 
 bench: ## Microbenchmarks of the core
 	cargo bench -p sampan-bench

@@ -19,8 +19,8 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
-    /// Fills in settings by name; the others keep the op's defaults. `padding as pad` is a setting that the op calls `pad`,
-    /// `inplace as _` one that it does not have.
+    /// Fills in settings by name; the others keep the op's defaults. `padding as pad` is a setting that the op calls
+    /// `pad`, `inplace as _` one that it does not have.
     pub fn new(op: &str, settings: impl IntoIterator<Item = (&'static str, Value)>) -> Result<Bound> {
         let op = op::find(op).ok_or_else(|| Error::invalid(format!("there is no op {op:?}")))?;
         let mut args: Args = op.params.iter().map(|p| p.default.map_or(Value::None, |value| value())).collect();
@@ -65,8 +65,8 @@ impl Bound {
         dispatch(self.op, args).map(|outputs| outputs.into_vec())
     }
 
-    /// The outputs for a layer's inputs, of which there must be as many as the op needs tensors. Where the output size is
-    /// a setting that may be left out, it may come as one more input.
+    /// The outputs for a layer's inputs, of which there must be as many as the op needs tensors. Where the output size
+    /// is a setting that may be left out, it may come as one more input.
     pub fn all(&self, base: &Base, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         if let Some((sizes, tensors)) = inputs.split_last()
             && tensors.len() == self.inputs

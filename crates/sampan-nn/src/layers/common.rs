@@ -101,9 +101,18 @@ op_layers! {
     /// # Ok::<(), sampan_core::Error>(())
     /// ```
     #[class(alias(eps = epsilon))]
-    PairwiseDistance = "pairwise_distance" (#[opt(2.0)] p: f64, #[opt(1e-6)] epsilon: f64, #[opt(false)] keepdim: bool) show "p, epsilon?, keepdim?";
+    PairwiseDistance = "pairwise_distance" (#[opt(2.0)] p: f64, #[opt(1e-6)] epsilon: f64, #[opt(false)] keepdim: bool)
+        show "p, epsilon?, keepdim?";
 
     /// Divides by `(k + alpha * mean)^beta`, the mean being that of the squares of `size` neighbouring channels.
+    ///
+    /// ```
+    /// use sampan_core::Tensor;
+    /// use sampan_nn::{Layer, LocalResponseNorm};
+    /// let norm = LocalResponseNorm::with(1, |o| o.alpha(1.0).beta(1.0).k(0.0));
+    /// assert_eq!(norm.call(&Tensor::new([[[2.0f32], [2.0]]]))?.to_vec::<f32>(), [0.5, 0.5]);
+    /// # Ok::<(), sampan_core::Error>(())
+    /// ```
     LocalResponseNorm = "local_response_norm" (
         size: i64, #[opt(1e-4)] alpha: f64, #[opt(0.75)] beta: f64, #[opt(1.0)] k: f64,
         #[opt("NCHW")] data_format: &str,

@@ -186,7 +186,8 @@ conv_layers! {
     /// A convolution over images `[n, channels, height, width]`.
     ///
     /// `padding` is a number, one for each axis, pairs, `"SAME"` or `"VALID"`; `padding_mode` is `zeros`, `reflect`,
-    /// `replicate` or `circular`. Weights are normal with the deviation `sqrt(2 / (in_channels * kernel))`, the bias zero.
+    /// `replicate` or `circular`. Weights are normal with the deviation `sqrt(2 / (in_channels * kernel))`, the bias is
+    /// zero.
     ///
     /// ```
     /// use sampan_core::{DType, Tensor};
@@ -202,7 +203,11 @@ conv_layers! {
 }
 
 macro_rules! conv_transpose_layers {
-    ($(#[doc = $summary:tt] $(#[doc = $more:tt])* $name:ident = $op:tt $dims:tt $format:tt $groups:ident $dilation:ident ($($order:tt)*);)*) => {$(
+    ($(
+        #[doc = $summary:tt]
+        $(#[doc = $more:tt])*
+        $name:ident = $op:tt $dims:tt $format:tt $groups:ident $dilation:ident ($($order:tt)*);
+    )*) => {$(
         #[doc = $summary]
         #[derive(Layer)]
         pub struct $name {
@@ -233,8 +238,8 @@ macro_rules! conv_transpose_layers {
                 let settings = [("stride", stride), ("dilation", $dilation), ("output_padding", output_padding)];
                 let plan = Plan {
                     class: stringify!($name), op: $op, dims: $dims, channels: (in_channels, out_channels), kernel_size,
-                    padding, padding_mode: "zeros", groups: $groups, data_format, device: &Value::None, dtype: None, weight_attr,
-                    bias_attr, settings: settings.map(|(name, list)| (name, list.keep())).into(),
+                    padding, padding_mode: "zeros", groups: $groups, data_format, device: &Value::None, dtype: None,
+                    weight_attr, bias_attr, settings: settings.map(|(name, list)| (name, list.keep())).into(),
                 };
                 let Parts { base, weight, bias, op, repr, .. } = plan.parts(true)?;
                 Ok($name { base, weight, bias, op, repr })

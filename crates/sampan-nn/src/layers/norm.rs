@@ -166,7 +166,12 @@ macro_rules! instance_norms {
                 let scale = base.parameter(&[num_features], &weight_attr, false, &Constant::new(1.0))?;
                 let bias = base.bias(&[num_features], &bias_attr)?;
                 let format = if data_format == "NC" { "NCL" } else { data_format };
-                let settings = [("num_features as _", num_features.into()), ("epsilon as eps", epsilon.into()), ("momentum", momentum.into()), ("data_format", format.into())];
+                let settings = [
+                    ("num_features as _", num_features.into()),
+                    ("epsilon as eps", epsilon.into()),
+                    ("momentum", momentum.into()),
+                    ("data_format", format.into()),
+                ];
                 Ok($name { base, scale, bias, op: Bound::new("instance_norm", settings)? })
             }
         }
@@ -186,8 +191,8 @@ macro_rules! instance_norms {
 instance_norms! {
     /// Normalises each channel of each sample of `[n, channels, length]`.
     InstanceNorm1D [2, 3] "NCL" ["NC", "NCL", "NLC"];
-    /// Normalises each channel of each sample of `[n, channels, height, width]`, then scales and shifts it. `momentum` is
-    /// accepted: there are no running statistics.
+    /// Normalises each channel of each sample of `[n, channels, height, width]`, then scales and shifts it.
+    /// `momentum` is accepted: there are no running statistics.
     ///
     /// ```
     /// use sampan_core::Tensor;
@@ -217,8 +222,8 @@ pub struct SpectralNorm {
 
 #[class(module = "nn", object = layer::object)]
 impl SpectralNorm {
-    /// Divides a weight, seen as a matrix whose rows lie along `dim`, by its largest singular value, which `power_iters`
-    /// power iterations from fixed random vectors approach.
+    /// Divides a weight, seen as a matrix whose rows lie along `dim`, by its largest singular value, which
+    /// `power_iters` power iterations from fixed random vectors approach.
     ///
     /// ```
     /// use sampan_core::Tensor;

@@ -83,8 +83,10 @@ op_layers! {
 
     /// Means over as many windows as `output_size` asks for, along `[n, channels, length]`.
     #[class(also("nn.AdaptiveAvgPool1d"))]
-    AdaptiveAvgPool1D = "adaptive_avg_pool1d" (output_size: &Value) show "output_size";
-    /// Means over as many windows as `output_size` asks for, along `[n, channels, height, width]`; `None` keeps an extent.
+    AdaptiveAvgPool1D = "adaptive_avg_pool1d" (output_size: &Value)
+        show "output_size";
+    /// Means over as many windows as `output_size` asks for, along `[n, channels, height, width]`; `None` keeps an
+    /// extent.
     ///
     /// ```
     /// use sampan_core::{DType, Tensor};
@@ -94,22 +96,44 @@ op_layers! {
     /// # Ok::<(), sampan_core::Error>(())
     /// ```
     #[class(also("nn.AdaptiveAvgPool2d"))]
-    AdaptiveAvgPool2D = "adaptive_avg_pool2d" (output_size: &Value, #[opt("NCHW")] data_format: &str) show "output_size";
+    AdaptiveAvgPool2D = "adaptive_avg_pool2d" (output_size: &Value, #[opt("NCHW")] data_format: &str)
+        show "output_size";
     /// Means over as many windows as `output_size` asks for, along `[n, channels, depth, height, width]`.
     #[class(also("nn.AdaptiveAvgPool3d"))]
-    AdaptiveAvgPool3D = "adaptive_avg_pool3d" (output_size: &Value, #[opt("NCDHW")] data_format: &str) show "output_size";
+    AdaptiveAvgPool3D = "adaptive_avg_pool3d" (output_size: &Value, #[opt("NCDHW")] data_format: &str)
+        show "output_size";
 
     /// The largest values of as many windows as `output_size` asks for, along `[n, channels, length]`.
     #[class(also("nn.AdaptiveMaxPool1d"), alias(return_indices = return_mask))]
-    AdaptiveMaxPool1D = "adaptive_max_pool1d" (output_size: &Value, #[opt(false)] return_mask: bool) show "output_size, return_mask";
+    AdaptiveMaxPool1D = "adaptive_max_pool1d" (output_size: &Value, #[opt(false)] return_mask: bool)
+        show "output_size, return_mask";
     /// The largest values of as many windows as `output_size` asks for, along `[n, channels, height, width]`.
+    ///
+    /// ```
+    /// use sampan_core::Tensor;
+    /// use sampan_nn::{AdaptiveMaxPool2D, Layer};
+    /// let x = Tensor::new([[[[1.0f32, 2.0], [4.0, 3.0]]]]);
+    /// assert_eq!(AdaptiveMaxPool2D::new([2, 1]).call(&x)?.to_vec::<f32>(), [2.0, 4.0]);
+    /// # Ok::<(), sampan_core::Error>(())
+    /// ```
     #[class(also("nn.AdaptiveMaxPool2d"), alias(return_indices = return_mask))]
-    AdaptiveMaxPool2D = "adaptive_max_pool2d" (output_size: &Value, #[opt(false)] return_mask: bool) show "output_size, return_mask";
+    AdaptiveMaxPool2D = "adaptive_max_pool2d" (output_size: &Value, #[opt(false)] return_mask: bool)
+        show "output_size, return_mask";
     /// The largest values of as many windows as `output_size` asks for, along `[n, channels, depth, height, width]`.
     #[class(also("nn.AdaptiveMaxPool3d"), alias(return_indices = return_mask))]
-    AdaptiveMaxPool3D = "adaptive_max_pool3d" (output_size: &Value, #[opt(false)] return_mask: bool) show "output_size, return_mask";
+    AdaptiveMaxPool3D = "adaptive_max_pool3d" (output_size: &Value, #[opt(false)] return_mask: bool)
+        show "output_size, return_mask";
 
     /// The largest values of windows of random sizes, drawn anew at each call unless `random_u` in (0, 1) fixes them.
+    ///
+    /// ```
+    /// use sampan_core::{DType, Tensor};
+    /// use sampan_nn::{FractionalMaxPool2D, Layer};
+    /// let x = Tensor::ones([1, 1, 7, 7], DType::Float32);
+    /// let pool = FractionalMaxPool2D::with([5, 4], |o| o.random_u(0.5));
+    /// assert_eq!(pool.call(&x)?.shape(), [1, 1, 5, 4]);
+    /// # Ok::<(), sampan_core::Error>(())
+    /// ```
     FractionalMaxPool2D = "fractional_max_pool2d" (
         output_size: &Value, #[opt(None)] kernel_size: Option<&[i64]>, #[opt(None)] random_u: Option<f64>,
         #[opt(false)] return_mask: bool,

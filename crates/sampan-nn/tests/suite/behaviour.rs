@@ -58,7 +58,7 @@ fn constructors_refuse_what_cannot_work() {
     assert!(e.contains("weight_attr cannot be False"), "{e}");
     let e = message(Conv2D::try_with(3, 4, 3, |o| o.data_format("NCL")).err().unwrap());
     assert!(e.contains("data_format"), "{e}");
-    assert!(BatchNorm1D::try_with(3, |o| o.data_format("NCHW")).is_err());
+    assert!(BatchNorm1D::try_with(3, |o| o.data_format("NCDHW")).is_err());
     assert!(InstanceNorm2D::try_with(3, |o| o.weight_attr(false)).is_err());
     assert!(GroupNorm::try_new(2, 3).is_err());
     assert!(Embedding::try_with(3, 2, |o| o.padding_idx(3)).is_err());
