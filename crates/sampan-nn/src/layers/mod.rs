@@ -20,6 +20,7 @@ mod padding;
 mod pooling;
 mod rnn;
 mod rnn_cell;
+mod rnn_inputs;
 mod rnn_stack;
 mod sequential;
 mod transformer;

@@ -1,6 +1,7 @@
 //! Layers that walk a cell along sequences.
 
-use super::rnn_cell::{CellRef, Inputs, RnnCell, taken};
+use super::rnn_cell::{CellRef, RnnCell};
+use super::rnn_inputs::{Inputs, taken};
 use crate::{Base, Layer, layer};
 use sampan_core::ops::joining::{try_concat, try_stack};
 use sampan_core::{Result, Tensor, ensure};

@@ -1,8 +1,8 @@
 //! One step of a recurrent layer.
 
+use super::rnn_inputs::Inputs;
 use crate::init::{Constant, Initializer, Uniform};
 use crate::{Base, Layer, ParamAttr, Parameter, layer};
-use sampan_core::ops::loss::SequenceMaskOpts;
 use sampan_core::value::Arg;
 use sampan_core::{DType, Error, Object, Result, Tensor, Value, ensure};
 use sampan_macros::class;
@@ -51,6 +51,11 @@ impl<C: RnnCell> From<C> for CellRef {
         CellRef(Arc::new(cell))
     }
 }
+impl<C: RnnCell> From<Arc<C>> for CellRef {
+    fn from(cell: Arc<C>) -> CellRef {
+        CellRef(cell)
+    }
+}
 impl From<CellRef> for Value {
     fn from(cell: CellRef) -> Value {
         Value::Object(Object::new(cell))
@@ -68,45 +73,6 @@ impl<'a> Arg<'a> for CellRef {
         };
         o.downcast::<CellRef>().cloned().or_else(|| o.downcast::<Arc<dyn Layer>>().and_then(built_in))
     }
-}
-
-/// The inputs of a recurrent layer: data, states if there are any, lengths of the sequences if there are any. The lengths
-/// are integers, which tells them from a state.
-pub(crate) struct Inputs<'a> {
-    pub data: &'a Tensor,
-    pub states: Option<&'a [Tensor]>,
-    pub lengths: Option<&'a Tensor>,
-}
-
-impl<'a> Inputs<'a> {
-    pub fn new(inputs: &'a [Tensor], states: usize) -> Result<Inputs<'a>> {
-        let [data, rest @ ..] = inputs else { return Err(Error::invalid("needs an input")) };
-        let (rest, lengths) = match rest {
-            [rest @ .., last] if !last.dtype().is_float() => (rest, Some(last)),
-            _ => (rest, None),
-        };
-        ensure!(
-            rest.is_empty() || rest.len() == states,
-            "takes an input, {states} states or none, and an integer sequence_length or none; got {} tensors",
-            inputs.len()
-        );
-        Ok(Inputs { data, states: (!rest.is_empty()).then_some(rest), lengths })
-    }
-
-    /// The list that `new` takes apart.
-    pub fn list(data: &Tensor, states: &[&Tensor], lengths: Option<&Tensor>) -> Vec<Tensor> {
-        [data].into_iter().chain(states.iter().copied()).chain(lengths).cloned().collect()
-    }
-}
-
-/// Which of the steps each sequence takes, `[batch, steps]`.
-pub(crate) fn taken(lengths: &Tensor, batch: usize, steps: usize) -> Result<Tensor> {
-    ensure!(
-        lengths.shape() == [batch],
-        "sequence_length must have shape [{batch}], one number for each sequence, got {:?}",
-        lengths.shape()
-    );
-    lengths.try_sequence_mask_with(steps as i64, SequenceMaskOpts::new().dtype(DType::Bool))
 }
 
 /// The parameters of a cell before they have a place in it.

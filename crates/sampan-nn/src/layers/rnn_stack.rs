@@ -1,7 +1,8 @@
 //! Recurrent layers on top of each other: SimpleRNN, LSTM, GRU.
 
 use super::rnn::{BiRNN, RNN};
-use super::rnn_cell::{CellRef, GRUCell, Inputs, LSTMCell, RnnCell, SimpleRNNCell, taken};
+use super::rnn_cell::{CellRef, GRUCell, LSTMCell, RnnCell, SimpleRNNCell};
+use super::rnn_inputs::{Inputs, taken};
 use crate::{Base, Layer, LayerRef, Members, ParamAttr, Parameter, Path, Visitor, layer};
 use sampan_core::ops::dropout::DropoutOpts;
 use sampan_core::ops::joining::try_stack;

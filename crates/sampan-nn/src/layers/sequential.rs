@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub type AnyLayer = Arc<dyn Layer>;
 
 /// Shares a layer, without a second wrapper around one that is shared already.
-pub(super) fn shared(layer: impl Layer) -> AnyLayer {
+pub(crate) fn shared(layer: impl Layer) -> AnyLayer {
     match (&layer as &dyn Any).downcast_ref::<AnyLayer>() {
         Some(already) => already.clone(),
         None => Arc::new(layer),

@@ -6,6 +6,7 @@ use sampan_nn::{
     Base, BiRNN, GRU, GRUCell, LSTM, LSTMCell, Layer, Linear, Members, RNN, RnnCell, SimpleRNN, SimpleRNNCell, Step,
     utils,
 };
+use std::sync::Arc;
 
 fn close(a: &Tensor, b: &Tensor) -> bool {
     a.shape() == b.shape() && (a - b).abs().max(()).to_f64() < 1e-6
@@ -76,7 +77,9 @@ fn a_cell_of_one_s_own_walks_in_both_directions() {
         Sum { base: Base::new("sum"), scale }
     };
     let x = Tensor::new([[[1.0f32, 10.0], [2.0, 20.0], [3.0, 30.0]]]);
-    let rnn = BiRNN::new(cell(), cell());
+    let forward = Arc::new(cell());
+    let rnn = BiRNN::new(forward.clone(), cell());
+    assert!(rnn.parameters()[0].is_same(&forward.scale.weight));
     let (y, (fw, bw)) = rnn.run(&x, None, Some(&Tensor::new([2i64]))).unwrap();
     assert_eq!(y.to_vec::<f32>(), [1.0, 10.0, 3.0, 30.0, 3.0, 30.0, 2.0, 20.0, 6.0, 60.0, 3.0, 30.0]);
     assert_eq!((fw[0].to_vec::<f32>(), bw[0].to_vec::<f32>()), (vec![3.0, 30.0], vec![3.0, 30.0]));

@@ -81,7 +81,9 @@ fn a_transformer_takes_parts_of_one_s_own_and_any_of_its_masks() {
     let half = net.run(&src, &tgt, TransformerMasks { memory: Some(&blind), ..Default::default() }).unwrap();
     assert!(!close(&free, &half));
 
-    let headless = Transformer::with(|o| small(o).custom_encoder(Identity::new()));
+    let custom: Arc<dyn Layer> = Arc::new(Identity::new());
+    let headless = Transformer::with(|o| small(o).custom_encoder(custom.clone()));
+    assert!(Arc::ptr_eq(&headless.encoder, &custom));
     assert!(headless.named_parameters().iter().all(|(name, _)| name.starts_with("decoder")));
     headless.decoder.set_state_dict(&net.decoder.state_dict()).unwrap();
     let memory = net.encoder.call(&src).unwrap();
@@ -100,7 +102,9 @@ fn layers_of_a_stack_have_weights_of_their_own_and_attributes_by_part() {
         (layer.self_attn.q_proj.weight.name(), layer.linear1.weight.name()),
         ("shared_0".into(), "shared_1".into())
     );
-    let encoder = TransformerEncoder::new(layer, 2);
+    let layer = Arc::new(layer);
+    let encoder = TransformerEncoder::new(layer.clone(), 2);
+    assert!(encoder.layers[0].linear1.weight.is_same(&layer.linear1.weight));
     let [a, b] = [0, 1].map(|i| encoder.layers[i].linear1.weight.clone());
     assert!(!a.is_same(&b) && !close(&a.tensor(), &b.tensor()));
     assert!(encoder.layers[1].self_attn.q_proj.bias.is_none());
