@@ -27,29 +27,3 @@ rust-tests: ## Unit and integration tests
 doc-tests: ## The examples in the documentation
 	cargo test --doc --all-features
 
-golden: ## Record the peers' answers to every op's samples anew
-	python3 -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet paddlepaddle torch numpy scipy safetensors setuptools
-	$(PY) scripts/golden.py
-
-golden-check: ## Compare the recorded answers with the live peers
-	python3 -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet paddlepaddle torch numpy scipy safetensors setuptools
-	$(PY) scripts/golden.py --check
-
-io-fixtures: ## Have the real libraries write the files that sampan-io is tested with
-	python3 -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet paddlepaddle torch numpy safetensors tensorboard pillow setuptools
-	$(PY) scripts/io_fixtures.py
-
-io-check: ## Have the real libraries load what sampan-io writes
-	python3 -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet paddlepaddle torch numpy safetensors tensorboard pillow setuptools
-	$(PY) scripts/io_fixtures.py --check
-
-bench: ## Microbenchmarks of the core
-	cargo bench -p sampan-bench
-
-clean: ## Forget what was built
-	cargo clean
-	rm -rf $(VENV)

@@ -54,7 +54,7 @@ pub fn public(p: &Param) -> (TokenStream, TokenStream) {
         "&Value" => (quote!(impl Into<::sampan_core::Value>), quote!(#name.into())),
         // A number of any type, or `None`.
         "Option<Scalar>" => (quote!(impl Into<::sampan_core::Value>), quote!(#name.into())),
-        "Option<i64>" | "Option<f64>" | "Option<bool>" | "Option<DType>" => {
+        "Option<i64>" | "Option<usize>" | "Option<f64>" | "Option<bool>" | "Option<DType>" => {
             (quote!(impl Into<#ty>), quote!(::sampan_core::Value::optional(#name.into())))
         }
         "Option<&Tensor>" => {
@@ -79,7 +79,7 @@ fn setter(p: &Param) -> (TokenStream, TokenStream) {
         "Option<Scalar>" => {
             (quote!(impl Into<::sampan_core::Scalar>), quote!(::sampan_core::Value::from(#name.into())))
         }
-        "Option<i64>" | "Option<f64>" | "Option<bool>" | "Option<DType>" => public(p),
+        "Option<i64>" | "Option<usize>" | "Option<f64>" | "Option<bool>" | "Option<DType>" => public(p),
         // An optional thing of another crate's is given bare.
         text if text.starts_with("Option<") && !text.contains('&') && text != "Option<Operand>" => {
             let inner = inner_type(&p.ty);

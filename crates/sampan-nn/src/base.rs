@@ -118,7 +118,7 @@ impl Base {
     }
 
     /// The next name of a parameter: `linear_0.w_0`.
-    fn member_name(&self, is_bias: bool) -> String {
+    pub(crate) fn member_name(&self, is_bias: bool) -> String {
         let (count, letter) = if is_bias { (&self.biases, 'b') } else { (&self.weights, 'w') };
         format!("{}.{letter}_{}", self.name, count.fetch_add(1, Ordering::Relaxed))
     }

@@ -1,6 +1,7 @@
 //! Layers as arguments of other layers.
 
 use crate::Layer;
+use crate::layers::shared;
 use sampan_core::value::Arg;
 use sampan_core::{Object, Value};
 use std::any::Any;
@@ -17,6 +18,11 @@ impl<L> Clone for LayerOf<L> {
 impl<L: Layer> From<L> for LayerOf<L> {
     fn from(layer: L) -> LayerOf<L> {
         LayerOf(Arc::new(layer))
+    }
+}
+impl<L: Layer> From<Arc<L>> for LayerOf<L> {
+    fn from(layer: Arc<L>) -> LayerOf<L> {
+        LayerOf(layer)
     }
 }
 impl<L: Layer> From<LayerOf<L>> for Value {
@@ -38,7 +44,7 @@ pub struct SharedLayer(pub Arc<dyn Layer>);
 
 impl<L: Layer> From<L> for SharedLayer {
     fn from(layer: L) -> SharedLayer {
-        SharedLayer(Arc::new(layer))
+        SharedLayer(shared(layer))
     }
 }
 impl From<SharedLayer> for Value {

@@ -59,8 +59,9 @@ impl Initializer for Assign {
     fn init(&self, shape: &[usize], dtype: DType) -> Result<Tensor> {
         let have = self.values.shape();
         if have != shape {
-            return Err(Error::invalid(format!("the values have shape {have:?}, the parameter has {shape:?}"))
-                .in_op("Assign"));
+            return Err(
+                Error::invalid(format!("the values have shape {have:?}, the parameter has {shape:?}")).in_op("Assign")
+            );
         }
         // A parameter has a storage of its own, or training would change the values given here.
         self.values.try_cast(dtype)?.try_assign()

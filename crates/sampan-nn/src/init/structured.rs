@@ -75,7 +75,11 @@ impl Initializer for Dirac {
             return Err(Error::invalid(format!("the weight of a convolution is needed, got shape {shape:?}")));
         };
         ensure!((1..=3).contains(&kernel.len()), "a weight of 3 to 5 axes is needed, got shape {shape:?}");
-        ensure!(outputs.is_multiple_of(self.groups), "{outputs} output channels are no multiple of {} groups", self.groups);
+        ensure!(
+            outputs.is_multiple_of(self.groups),
+            "{outputs} output channels are no multiple of {} groups",
+            self.groups
+        );
         let per_group = outputs / self.groups;
         let area: usize = kernel.iter().product();
         let middle = kernel.iter().fold(0, |at, &n| at * n + n / 2);

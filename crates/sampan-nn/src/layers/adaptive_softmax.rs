@@ -60,7 +60,6 @@ impl AdaptiveLogSoftmaxWithLoss {
         let cutoffs = [cutoffs, &[n_classes as i64]].concat();
         let tail = |i: usize| {
             let small = (in_features as f64 / div_value.powi(i as i32 + 1)).floor() as usize;
-            ensure!(small > 0, "cluster {i} would have no features: in_features {in_features}, div_value {div_value}");
             let classes = (cutoffs[i + 1] - cutoffs[i]) as usize;
             Ok([weight(&[in_features, small])?, weight(&[small, classes])?])
         };
@@ -109,8 +108,7 @@ impl Layer for AdaptiveLogSoftmaxWithLoss {
         let bias = self.head_bias.as_ref().map(Parameter::value).transpose()?;
         let head = self.head_weight.value()?;
         let cutoffs = &self.cutoffs[..];
-        let (output, loss) =
-            input.try_adaptive_log_softmax_with_loss(label, &head, tails, cutoffs, bias.as_ref())?;
+        let (output, loss) = input.try_adaptive_log_softmax_with_loss(label, &head, tails, cutoffs, bias.as_ref())?;
         Ok(vec![output, loss])
     }
 }

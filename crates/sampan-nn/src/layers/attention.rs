@@ -167,12 +167,7 @@ impl MultiHeadAttention {
     }
 
     /// The output, then the weights if they are needed, then keys and values if there is a cache.
-    fn attend(
-        &self,
-        inputs: &[Tensor],
-        mask: Option<&Tensor>,
-        cache: Option<&AttentionCache>,
-    ) -> Result<Vec<Tensor>> {
+    fn attend(&self, inputs: &[Tensor], mask: Option<&Tensor>, cache: Option<&AttentionCache>) -> Result<Vec<Tensor>> {
         let [query, key, value] = inputs else {
             return Err(Error::invalid(format!("takes query, key and value, got {} tensors", inputs.len())));
         };

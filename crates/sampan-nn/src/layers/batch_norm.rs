@@ -55,7 +55,8 @@ impl Plan<'_> {
         let settings = [
             ("momentum", self.momentum.into()),
             ("epsilon", self.epsilon.into()),
-            ("data_format", if format == "NC" { "NCL" } else { format }.into()),
+            ("data_format as _", format.into()),
+            ("layout as data_format", if format == "NC" { "NCL" } else { format }.into()),
             ("use_global_stats", self.use_global_stats.keep()),
         ];
         Ok(Parts { base, weight, bias, mean, variance, op: Bound::new("batch_norm", settings)? })
@@ -63,7 +64,11 @@ impl Plan<'_> {
 }
 
 macro_rules! batch_norms {
-    ($(#[doc = $summary:tt] $(#[doc = $more:tt])* $name:ident [$($rank:tt),*] [$($format:tt),*] ($($stats:tt)*) $given:expr;)*) => {$(
+    ($(
+        #[doc = $summary:tt]
+        $(#[doc = $more:tt])*
+        $name:ident [$($rank:tt),*] [$($format:tt),*] ($($stats:tt)*) $given:expr;
+    )*) => {$(
         #[doc = $summary]
         #[derive(Layer)]
         pub struct $name {
@@ -123,7 +128,12 @@ macro_rules! batch_norms {
 pub(super) fn check_rank(x: &Tensor, ranks: &[usize]) -> Result<()> {
     let wanted: Vec<String> = ranks.iter().map(usize::to_string).collect();
     let rank = x.ndim();
-    ensure!(ranks.contains(&rank), "needs an input of {} axes, got {rank} (shape {:?})", wanted.join(" or "), x.shape());
+    ensure!(
+        ranks.contains(&rank),
+        "needs an input of {} axes, got {rank} (shape {:?})",
+        wanted.join(" or "),
+        x.shape()
+    );
     Ok(())
 }
 
@@ -139,15 +149,14 @@ fn forward(
 }
 
 fn describe(mean: &Buffer, op: &Bound) -> String {
-    let features = format!("num_features={}", mean.tensor().numel());
-    let rest = op.describe();
-    if rest.is_empty() { features } else { format!("{features}, {rest}") }
+    format!("num_features={}, {}", mean.tensor().numel(), op.describe("momentum, epsilon, data_format?"))
 }
 
 batch_norms! {
     /// Normalises each channel of `[n, channels]` or `[n, channels, length]` over the batch.
-    BatchNorm1D [2, 3] ["NC", "NCL", "NLC"]
-        (#[opt("NCL")] data_format: &str, #[opt(None)] use_global_stats: Option<bool>) (data_format, use_global_stats, false);
+    BatchNorm1D [2, 3] ["NC", "NCL", "NLC", "NCHW", "NHWC"]
+        (#[opt("NCL")] data_format: &str, #[opt(None)] use_global_stats: Option<bool>)
+        (data_format, use_global_stats, false);
     /// Normalises each channel of `[n, channels, height, width]` over the batch.
     ///
     /// In training by the mean and variance of the batch, which also move the running ones: `momentum` is the share of
@@ -162,10 +171,12 @@ batch_norms! {
     /// # Ok::<(), sampan_core::Error>(())
     /// ```
     BatchNorm2D [4] ["NCHW", "NHWC"]
-        (#[opt("NCHW")] data_format: &str, #[opt(None)] use_global_stats: Option<bool>) (data_format, use_global_stats, false);
+        (#[opt("NCHW")] data_format: &str, #[opt(None)] use_global_stats: Option<bool>)
+        (data_format, use_global_stats, false);
     /// Normalises each channel of `[n, channels, depth, height, width]` over the batch.
-    BatchNorm3D [5] ["NCDHW", "NDHWC"]
-        (#[opt("NCDHW")] data_format: &str, #[opt(None)] use_global_stats: Option<bool>) (data_format, use_global_stats, false);
+    BatchNorm3D [5] ["NCDHW", "NDHWC", "NCHW", "NHWC"]
+        (#[opt("NCDHW")] data_format: &str, #[opt(None)] use_global_stats: Option<bool>)
+        (data_format, use_global_stats, false);
     /// Batch normalisation whose statistics are those of all processes; with one process it is [`BatchNorm2D`] for any
     /// number of axes.
     SyncBatchNorm [2, 3, 4, 5] ["NCHW", "NHWC", "NCDHW", "NDHWC", "NC", "NCL", "NLC"]
@@ -219,8 +230,8 @@ pub struct BatchNorm {
 
 #[class(module = "nn", object = layer::object)]
 impl BatchNorm {
-    /// Batch normalisation as Paddle 1 had it: any number of axes, an activation `act` after it (the name of an op, such
-    /// as `relu`), evaluation from the start with `is_test`, batch statistics even in evaluation with
+    /// Batch normalisation as Paddle 1 had it: any number of axes, an activation `act` after it (the name of an op,
+    /// such as `relu`), evaluation from the start with `is_test`, batch statistics even in evaluation with
     /// `trainable_statistics`. `in_place` and `do_model_average_for_mean_and_var` are accepted and change nothing.
     ///
     /// ```

@@ -10,7 +10,7 @@ use sampan_core::{Axes, Error, Ints, Result, Scalar, Tensor, Value, bail};
 pub(crate) struct Bound {
     op: &'static OpDef,
     args: Args,
-    /// What the layer was told, for its description.
+    /// What the layer was told or decided, for its description.
     settings: Vec<(&'static str, Value)>,
     /// Where the op asks whether it is training.
     training: Option<usize>,
@@ -19,15 +19,22 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
-    /// Fills in settings by name; the others keep the op's defaults.
+    /// Fills in settings by name; the others keep the op's defaults. `padding as pad` is a setting that the op calls
+    /// `pad`, `inplace as _` one that it does not have.
     pub fn new(op: &str, settings: impl IntoIterator<Item = (&'static str, Value)>) -> Result<Bound> {
         let op = op::find(op).ok_or_else(|| Error::invalid(format!("there is no op {op:?}")))?;
-        let settings: Vec<_> = settings.into_iter().filter(|(name, _)| *name != "_").collect();
         let mut args: Args = op.params.iter().map(|p| p.default.map_or(Value::None, |value| value())).collect();
-        for (name, value) in &settings {
-            let Some(i) = op.position(name) else { bail!("the op {} has no argument `{name}`", op.name) };
-            args[i] = value.clone();
+        let mut told = Vec::new();
+        for (name, value) in settings {
+            let (name, slot) = name.split_once(" as ").unwrap_or((name, name));
+            match op.position(slot) {
+                Some(i) => args[i] = value.clone(),
+                None if slot == "_" => {}
+                None => bail!("the op {} has no argument `{slot}`", op.name),
+            }
+            told.push((name, value));
         }
+        let settings = told;
         let inputs = op.params.iter().take_while(|p| p.kind == Kind::Tensor && p.default.is_none()).count();
         Ok(Bound { op, args, settings, training: op.position("training"), inputs })
     }
@@ -58,14 +65,18 @@ impl Bound {
         dispatch(self.op, args).map(|outputs| outputs.into_vec())
     }
 
-    /// The outputs for a layer's inputs, of which there must be as many as the op needs tensors. Where the output size is
-    /// a setting that may be left out, it may come as one more input.
+    /// The outputs for a layer's inputs, of which there must be as many as the op needs tensors. Where the output size
+    /// is a setting that may be left out, it may come as one more input.
     pub fn all(&self, base: &Base, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         if let Some((sizes, tensors)) = inputs.split_last()
             && tensors.len() == self.inputs
             && self.op.position("output_size").is_some_and(|i| self.op.params[i].default.is_some())
         {
-            return self.call_with(base, tensors.iter().map(Value::from), [("output_size", sizes.try_to_ints()?.into())]);
+            return self.call_with(
+                base,
+                tensors.iter().map(Value::from),
+                [("output_size", sizes.try_to_ints()?.into())],
+            );
         }
         if inputs.len() != self.inputs {
             let names: Vec<&str> = self.op.params.iter().take(self.inputs).map(|p| p.name).collect();
@@ -80,13 +91,21 @@ impl Bound {
         first(self.all(base, std::slice::from_ref(x))?)
     }
 
-    /// What the layer was told and is not the op's default: `kernel_size=2, padding=1`.
-    pub fn describe(&self) -> String {
-        let told = self.settings.iter().filter(|(name, value)| {
+    /// The settings that `show` names, as Paddle prints them: `kernel_size=2, stride=None`. Of `a|b` the first that is
+    /// not None, `a?` only where it is not the op's default, `label:a` under another name.
+    pub fn describe(&self, show: &str) -> String {
+        let value = |name: &str| self.settings.iter().find(|(n, _)| *n == name).map_or(&Value::None, |(_, v)| v);
+        let is_default = |name: &str| {
             let default = self.op.position(name).and_then(|i| self.op.params[i].default);
-            default.is_none_or(|d| format!("{:?}", d()) != format!("{value:?}"))
+            default.is_some_and(|d| format!("{:?}", d()) == format!("{:?}", value(name)))
+        };
+        let shown = show.split(", ").filter(|item| !item.is_empty()).filter_map(|item| {
+            let name = item.trim_end_matches('?');
+            let name = name.split('|').find(|n| !matches!(value(n), Value::None)).unwrap_or(name);
+            let (label, name) = name.split_once(':').unwrap_or((name, name));
+            (!item.ends_with('?') || !is_default(name)).then(|| format!("{label}={}", Shown(value(name))))
         });
-        told.map(|(name, value)| format!("{name}={}", Shown(value))).collect::<Vec<_>>().join(", ")
+        shown.collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -110,20 +129,28 @@ pub(crate) fn optional(p: &Option<Parameter>) -> Result<Value> {
     Ok(Value::optional(p.as_ref().map(Parameter::value).transpose()?))
 }
 
-/// A setting as a person reads it.
-struct Shown<'a>(&'a Value);
+/// A setting as Python prints it.
+pub(crate) struct Shown<'a>(pub &'a Value);
 impl std::fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             Value::None => f.write_str("None"),
             Value::Bool(b) => f.write_str(if *b { "True" } else { "False" }),
             Value::Int(i) => write!(f, "{i}"),
-            Value::Float(x) => write!(f, "{x:?}"),
+            // An exponent has two digits.
+            Value::Float(x) => match format!("{x:?}").split_once("e-") {
+                Some((digits, exponent)) => write!(f, "{digits}e-{exponent:0>2}"),
+                None => write!(f, "{x:?}"),
+            },
             Value::Str(s) => f.write_str(s),
+            // One number for all axes.
+            Value::Ints(v) if v.len() == 1 => write!(f, "{}", v[0]),
             Value::Ints(v) => write!(f, "{v:?}"),
             Value::Floats(v) => write!(f, "{v:?}"),
             Value::Tensor(t) => write!(f, "Tensor{:?}", t.shape()),
-            Value::List(v) => f.debug_list().entries(v.iter().map(|v| format!("{}", Shown(v)))).finish(),
+            Value::List(v) => {
+                write!(f, "[{}]", v.iter().map(|v| Shown(v).to_string()).collect::<Vec<_>>().join(", "))
+            }
             other => write!(f, "{other:?}"),
         }
     }
@@ -153,10 +180,11 @@ impl<T: Setting> Setting for Option<T> {
 ///
 /// ```text
 /// /// Documentation.
-/// Name = "op" (kernel_size: &[i64], #[opt(0)] padding as pad: &Value) fixed(mode = "x") { checks };
+/// Name = "op" (kernel_size: &[i64], #[opt(0)] padding as pad: &Value) fixed(mode = "x") show "kernel_size" { checks };
 /// ```
 /// `as` gives the op's name of an argument where it is another one (`_` where the op
-/// has none); `fixed` are arguments of the op that the layer decides.
+/// has none); `fixed` are arguments of the op that the layer decides; `show` is what
+/// [`Bound::describe`] prints.
 macro_rules! op_layers {
     ($(
         #[doc = $summary:tt]
@@ -164,6 +192,7 @@ macro_rules! op_layers {
         $(#[class($($class:tt)*)])?
         $name:ident = $op:literal ($($(#[$($attr:tt)*])? $arg:ident $(as $slot:tt)?: $ty:ty),* $(,)?)
         $(fixed($($key:ident = $value:expr),*))?
+        $(show $show:literal)?
         $({$($check:tt)*})?;
     )*) => {$(
         #[doc = $summary]
@@ -179,7 +208,7 @@ macro_rules! op_layers {
             fn build($($(#[$($attr)*])? $arg: $ty),*) -> sampan_core::Result<$name> {
                 $($($check)*)?
                 let settings = [
-                    $((*[stringify!($arg) $(, stringify!($slot))?].last().unwrap(), $crate::layers::bound::Setting::keep($arg)),)*
+                    $((stringify!($arg $(as $slot)?), $crate::layers::bound::Setting::keep($arg)),)*
                     $($((stringify!($key), sampan_core::Value::from($value)),)*)?
                 ];
                 let base = crate::Base::of(stringify!($name));
@@ -194,7 +223,7 @@ macro_rules! op_layers {
                 self.op.all(&self.base, inputs)
             }
             fn extra_repr(&self) -> String {
-                self.op.describe()
+                self.op.describe(concat!($($show)?))
             }
         }
     )*};

@@ -49,15 +49,15 @@ op_layers! {
     Dropout = "dropout" (
         #[default(0.5)] p: f64, #[opt(false)] inplace as _: bool, #[opt(None)] axis: Axes,
         #[opt("upscale_in_train")] mode: &str,
-    );
+    ) show "p, axis, mode, inplace";
     /// In training sets whole channels of `[n, channels, height, width]` to zero with probability `p`.
-    Dropout2D = "dropout2d" (#[default(0.5)] p: f64, #[opt("NCHW")] data_format: &str);
+    Dropout2D = "dropout2d" (#[default(0.5)] p: f64, #[opt("NCHW")] data_format: &str) show "p, data_format";
     /// In training sets whole channels of `[n, channels, depth, height, width]` to zero with probability `p`.
-    Dropout3D = "dropout3d" (#[default(0.5)] p: f64, #[opt("NCDHW")] data_format: &str);
+    Dropout3D = "dropout3d" (#[default(0.5)] p: f64, #[opt("NCDHW")] data_format: &str) show "p, data_format";
     /// Dropout that keeps mean and variance, for networks of [`SELU`](sampan_core::Tensor::selu).
-    AlphaDropout = "alpha_dropout" (#[default(0.5)] p: f64);
+    AlphaDropout = "alpha_dropout" (#[default(0.5)] p: f64) show "p";
     /// [`AlphaDropout`] of whole channels.
-    FeatureAlphaDropout = "feature_alpha_dropout" (#[default(0.5)] p: f64);
+    FeatureAlphaDropout = "feature_alpha_dropout" (#[default(0.5)] p: f64) show "p";
 
     /// The axes from `start_axis` to `stop_axis` in one.
     ///
@@ -68,7 +68,6 @@ op_layers! {
     /// assert_eq!(Flatten::new().call(&x)?.shape(), [2, 12]);
     /// # Ok::<(), sampan_core::Error>(())
     /// ```
-    #[class(alias(start_dim = start_axis, end_dim = stop_axis))]
     Flatten = "flatten" (#[opt(1)] start_axis: i64, #[opt(-1)] stop_axis: i64);
     /// One axis in several of the extents `shape`, one of which may be -1.
     ///
@@ -79,7 +78,7 @@ op_layers! {
     /// assert_eq!(Unflatten::new(1, [3, -1]).call(&x)?.shape(), [2, 3, 4]);
     /// # Ok::<(), sampan_core::Error>(())
     /// ```
-    Unflatten = "unflatten" (axis: i64, shape: &[i64]);
+    Unflatten = "unflatten" (axis: i64, shape: &[i64]) show "axis, shape";
 
     /// The cosine of the angle between two inputs along `axis`.
     ///
@@ -90,7 +89,7 @@ op_layers! {
     /// assert_eq!(CosineSimilarity::new().call_all(&[a, b])?[0].to_vec::<f32>(), [1.0]);
     /// # Ok::<(), sampan_core::Error>(())
     /// ```
-    CosineSimilarity = "cosine_similarity" (#[opt(1)] axis: i64, #[opt(1e-8)] eps: f64);
+    CosineSimilarity = "cosine_similarity" (#[opt(1)] axis: i64, #[opt(1e-8)] eps: f64) show "axis, eps";
     /// The distance of two inputs along the last axis: the `p`-norm of `x - y + epsilon`.
     ///
     /// ```
@@ -102,11 +101,20 @@ op_layers! {
     /// # Ok::<(), sampan_core::Error>(())
     /// ```
     #[class(alias(eps = epsilon))]
-    PairwiseDistance = "pairwise_distance" (#[opt(2.0)] p: f64, #[opt(1e-6)] epsilon: f64, #[opt(false)] keepdim: bool);
+    PairwiseDistance = "pairwise_distance" (#[opt(2.0)] p: f64, #[opt(1e-6)] epsilon: f64, #[opt(false)] keepdim: bool)
+        show "p, epsilon?, keepdim?";
 
     /// Divides by `(k + alpha * mean)^beta`, the mean being that of the squares of `size` neighbouring channels.
+    ///
+    /// ```
+    /// use sampan_core::Tensor;
+    /// use sampan_nn::{Layer, LocalResponseNorm};
+    /// let norm = LocalResponseNorm::with(1, |o| o.alpha(1.0).beta(1.0).k(0.0));
+    /// assert_eq!(norm.call(&Tensor::new([[[2.0f32], [2.0]]]))?.to_vec::<f32>(), [0.5, 0.5]);
+    /// # Ok::<(), sampan_core::Error>(())
+    /// ```
     LocalResponseNorm = "local_response_norm" (
         size: i64, #[opt(1e-4)] alpha: f64, #[opt(0.75)] beta: f64, #[opt(1.0)] k: f64,
         #[opt("NCHW")] data_format: &str,
-    );
+    ) show "size, alpha, beta, k, data_format?";
 }

@@ -1,6 +1,6 @@
 //! Convolutions of one, two and three spatial axes, and their transposes.
 
-use super::bound::{Bound, Setting, first, optional, sizes};
+use super::bound::{Bound, Setting, Shown, first, optional, sizes};
 use crate::init::{Initializer, KaimingNormal, XavierUniform};
 use crate::{Base, Layer, ParamAttr, Parameter, layer};
 use sampan_core::{DType, Error, Ints, Result, Tensor, Value, bail, ensure};
@@ -33,6 +33,7 @@ struct Parts {
     op: Bound,
     /// Pads beforehand where the padding is not of zeros.
     pad: Option<Bound>,
+    repr: String,
 }
 
 impl Plan<'_> {
@@ -63,6 +64,33 @@ impl Plan<'_> {
         Bound::new("pad", [("pad", around), ("mode", mode.into()), ("data_format", self.data_format.into())]).map(Some)
     }
 
+    /// Channels and kernel, then what is not the default, as Paddle prints it.
+    fn describe(&self, kernel: &[usize]) -> String {
+        let setting = |name: &str| self.settings.iter().find(|(n, _)| *n == name).map(|(_, v)| v.clone());
+        let axes = |name: &str| match setting(name) {
+            Some(Value::Ints(v)) if v.iter().any(|&n| n != 1) => {
+                let all = if let [one] = v[..] { vec![one; self.dims] } else { v.to_vec() };
+                Some(format!("{name}={all:?}"))
+            }
+            _ => None,
+        };
+        let unless = |hidden: &str, name: &str, value: Option<Value>| {
+            let text = value.map(|v| Shown(&v).to_string()).filter(|text| text != hidden);
+            text.map(|text| format!("{name}={text}"))
+        };
+        let parts = [
+            Some(format!("{}, {}, kernel_size={kernel:?}", self.channels.0, self.channels.1)),
+            axes("stride"),
+            unless("0", "padding", Some(self.padding.clone())),
+            unless("zeros", "padding_mode", Some(self.padding_mode.into())),
+            unless("0", "output_padding", setting("output_padding")),
+            axes("dilation"),
+            unless("1", "groups", Some(self.groups.into())),
+            Some(format!("data_format={}", self.data_format)),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
     fn parts(mut self, transposed: bool) -> Result<Parts> {
         let (input, output) = self.channels;
         let groups = self.groups;
@@ -74,6 +102,7 @@ impl Plan<'_> {
         ensure!(formats.contains(&format), "data_format must be one of {formats:?}, got {format:?}");
         let kernel = self.kernel()?;
         let pad = self.pad()?;
+        let repr = self.describe(&kernel);
         let padding = if pad.is_some() { Value::Int(0) } else { self.padding.clone() };
         let rest = [("padding", padding), ("groups", groups.into()), ("data_format", format.into())];
         self.settings.extend(rest);
@@ -85,21 +114,13 @@ impl Plan<'_> {
         let base = Base::of(self.class).placed(self.device, self.dtype)?;
         let weight = base.weight(&shape, &self.weight_attr, default)?;
         let bias = base.bias(&[output], &self.bias_attr)?;
-        Ok(Parts { base, weight, bias, op: Bound::new(self.op, self.settings)?, pad })
+        Ok(Parts { base, weight, bias, op: Bound::new(self.op, self.settings)?, pad, repr })
     }
 }
 
 /// `x`, weight and bias: the first arguments of every convolution.
 fn tensors(x: &Tensor, weight: &Parameter, bias: &Option<Parameter>) -> Result<[Value; 3]> {
     Ok([x.into(), weight.value()?.into(), optional(bias)?])
-}
-
-fn describe(weight: &Parameter, groups: usize, transposed: bool, op: &Bound, pad: &Option<Bound>) -> String {
-    let shape = weight.shape();
-    let (input, output) = if transposed { (shape[0], shape[1] * groups) } else { (shape[1] * groups, shape[0]) };
-    let parts = [format!("{input}, {output}, kernel_size={:?}", &shape[2..]), op.describe()];
-    let parts = parts.into_iter().chain(pad.as_ref().map(Bound::describe)).filter(|p| !p.is_empty());
-    parts.collect::<Vec<_>>().join(", ")
 }
 
 macro_rules! conv_layers {
@@ -112,9 +133,9 @@ macro_rules! conv_layers {
             pub weight: Parameter,
             /// `[out_channels]`.
             pub bias: Option<Parameter>,
-            groups: usize,
             op: Bound,
             pad: Option<Bound>,
+            repr: String,
         }
         #[class(module = "nn", object = layer::object, also($also))]
         impl $name {
@@ -142,8 +163,8 @@ macro_rules! conv_layers {
                     bias_attr: if bias { bias_attr } else { false.into() },
                     settings: vec![("stride", stride.keep()), ("dilation", dilation.keep())],
                 };
-                let Parts { base, weight, bias, op, pad } = plan.parts(false)?;
-                Ok($name { base, weight, bias, groups, op, pad })
+                let Parts { base, weight, bias, op, pad, repr } = plan.parts(false)?;
+                Ok($name { base, weight, bias, op, pad, repr })
             }
         }
         impl Layer for $name {
@@ -153,7 +174,7 @@ macro_rules! conv_layers {
                 first(self.op.call(&self.base, tensors(x, &self.weight, &self.bias)?)?)
             }
             fn extra_repr(&self) -> String {
-                describe(&self.weight, self.groups, false, &self.op, &self.pad)
+                self.repr.clone()
             }
         }
     )*};
@@ -165,7 +186,8 @@ conv_layers! {
     /// A convolution over images `[n, channels, height, width]`.
     ///
     /// `padding` is a number, one for each axis, pairs, `"SAME"` or `"VALID"`; `padding_mode` is `zeros`, `reflect`,
-    /// `replicate` or `circular`. Weights are normal with the deviation `sqrt(2 / (in_channels * kernel))`, the bias zero.
+    /// `replicate` or `circular`. Weights are normal with the deviation `sqrt(2 / (in_channels * kernel))`, the bias is
+    /// zero.
     ///
     /// ```
     /// use sampan_core::{DType, Tensor};
@@ -181,7 +203,11 @@ conv_layers! {
 }
 
 macro_rules! conv_transpose_layers {
-    ($(#[doc = $summary:tt] $(#[doc = $more:tt])* $name:ident = $op:tt $dims:tt $format:tt $groups:ident $dilation:ident ($($order:tt)*);)*) => {$(
+    ($(
+        #[doc = $summary:tt]
+        $(#[doc = $more:tt])*
+        $name:ident = $op:tt $dims:tt $format:tt $groups:ident $dilation:ident ($($order:tt)*);
+    )*) => {$(
         #[doc = $summary]
         #[derive(Layer)]
         pub struct $name {
@@ -190,8 +216,8 @@ macro_rules! conv_transpose_layers {
             pub weight: Parameter,
             /// `[out_channels]`.
             pub bias: Option<Parameter>,
-            groups: usize,
             op: Bound,
+            repr: String,
         }
         #[class(module = "nn", object = layer::object)]
         impl $name {
@@ -212,11 +238,11 @@ macro_rules! conv_transpose_layers {
                 let settings = [("stride", stride), ("dilation", $dilation), ("output_padding", output_padding)];
                 let plan = Plan {
                     class: stringify!($name), op: $op, dims: $dims, channels: (in_channels, out_channels), kernel_size,
-                    padding, padding_mode: "zeros", groups: $groups, data_format, device: &Value::None, dtype: None, weight_attr,
-                    bias_attr, settings: settings.map(|(name, list)| (name, list.keep())).into(),
+                    padding, padding_mode: "zeros", groups: $groups, data_format, device: &Value::None, dtype: None,
+                    weight_attr, bias_attr, settings: settings.map(|(name, list)| (name, list.keep())).into(),
                 };
-                let Parts { base, weight, bias, op, .. } = plan.parts(true)?;
-                Ok($name { base, weight, bias, groups: $groups, op })
+                let Parts { base, weight, bias, op, repr, .. } = plan.parts(true)?;
+                Ok($name { base, weight, bias, op, repr })
             }
 
             /// The output of this size: with a stride above 1 several sizes lead to the same input.
@@ -234,7 +260,7 @@ macro_rules! conv_transpose_layers {
                 self.op.call_with(&self.base, tensors(x, &self.weight, &self.bias)?, changed)
             }
             fn extra_repr(&self) -> String {
-                describe(&self.weight, self.groups, true, &self.op, &None)
+                self.repr.clone()
             }
         }
     )*};

@@ -47,7 +47,7 @@ impl Layer for Linear {
     }
     fn extra_repr(&self) -> String {
         let shape = self.weight.shape();
-        format!("in_features={}, out_features={}", shape[0], shape[1])
+        format!("in_features={}, out_features={}, dtype={}", shape[0], shape[1], self.weight.dtype())
     }
 }
 
@@ -100,7 +100,8 @@ impl Layer for Bilinear {
     }
     fn extra_repr(&self) -> String {
         let shape = self.weight.shape();
-        format!("in1_features={}, in2_features={}, out_features={}", shape[1], shape[2], shape[0])
+        let dtype = self.weight.dtype();
+        format!("in1_features={}, in2_features={}, out_features={}, dtype={dtype}", shape[1], shape[2], shape[0])
     }
 }
 
@@ -181,8 +182,6 @@ impl Layer for Embedding {
     }
     fn extra_repr(&self) -> String {
         let shape = self.weight.shape();
-        let rest = self.op.describe();
-        let comma = if rest.is_empty() { "" } else { ", " };
-        format!("{}, {}{comma}{rest}", shape[0], shape[1])
+        format!("{}, {}, {}", shape[0], shape[1], self.op.describe("padding_idx?, sparse, scale_grad_by_freq"))
     }
 }

@@ -1,12 +1,17 @@
 //! The built-in layers.
+//!
+//! A layer without parameters is a row of a table: its arguments as Paddle has them and the op that it is (`op_layers!`
+//! in `bound.rs`). One with parameters makes them with its [`Base`](crate::Base) and gives them to the op; layers that
+//! differ in the number of axes only come from one macro. Either way `#[class]` writes the constructors and the registry
+//! entry, and `tests/layers` needs a row with sample arguments.
 
 mod activation;
 mod adaptive_softmax;
 mod attention;
 mod batch_norm;
 mod bound;
+mod collections;
 mod common;
-mod container;
 mod conv;
 mod linear;
 mod loss;
@@ -15,7 +20,9 @@ mod padding;
 mod pooling;
 mod rnn;
 mod rnn_cell;
+mod rnn_inputs;
 mod rnn_stack;
+mod sequential;
 mod transformer;
 mod transformer_layer;
 mod vision;
@@ -24,8 +31,8 @@ pub use activation::*;
 pub use adaptive_softmax::*;
 pub use attention::*;
 pub use batch_norm::*;
+pub use collections::*;
 pub use common::*;
-pub use container::*;
 pub use conv::*;
 pub use linear::*;
 pub use loss::*;
@@ -35,6 +42,7 @@ pub use pooling::*;
 pub use rnn::*;
 pub use rnn_cell::*;
 pub use rnn_stack::*;
+pub use sequential::*;
 pub use transformer::*;
 pub use transformer_layer::*;
 pub use vision::*;

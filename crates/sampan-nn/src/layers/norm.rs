@@ -16,6 +16,7 @@ pub struct LayerNorm {
     /// One for each normalised element.
     pub bias: Option<Parameter>,
     op: Bound,
+    shape: Vec<i64>,
 }
 
 #[class(module = "nn", object = layer::object, alias(eps = epsilon))]
@@ -49,7 +50,7 @@ impl LayerNorm {
         let weight = base.parameter(&shape, &wanted(elementwise_affine, weight_attr), false, &Constant::new(1.0))?;
         let bias = base.bias(&shape, &wanted(elementwise_affine && bias, bias_attr))?;
         let settings = [("normalized_shape", normalized_shape.into()), ("epsilon", epsilon.into())];
-        Ok(LayerNorm { base, weight, bias, op: Bound::new("layer_norm", settings)? })
+        Ok(LayerNorm { base, weight, bias, op: Bound::new("layer_norm", settings)?, shape: normalized_shape.to_vec() })
     }
 }
 
@@ -59,7 +60,7 @@ impl Layer for LayerNorm {
         first(self.op.call_with(&self.base, [x.into()], affine)?)
     }
     fn extra_repr(&self) -> String {
-        self.op.describe()
+        format!("normalized_shape={:?}, {}", self.shape, self.op.describe("epsilon"))
     }
 }
 
@@ -111,8 +112,12 @@ impl GroupNorm {
         };
         let weight = base.parameter(&[num_channels], &attr(weight_attr), false, &Constant::new(1.0))?;
         let bias = base.bias(&[num_channels], &attr(bias_attr))?;
-        let settings =
-            [("num_groups", num_groups.into()), ("epsilon", epsilon.into()), ("data_format", data_format.into())];
+        let settings = [
+            ("num_groups", num_groups.into()),
+            ("num_channels as _", num_channels.into()),
+            ("epsilon", epsilon.into()),
+            ("data_format", data_format.into()),
+        ];
         Ok(GroupNorm { base, weight, bias, op: Bound::new("group_norm", settings)? })
     }
 }
@@ -123,7 +128,7 @@ impl Layer for GroupNorm {
         first(self.op.call_with(&self.base, [x.into()], affine)?)
     }
     fn extra_repr(&self) -> String {
-        self.op.describe()
+        self.op.describe("num_groups, num_channels, epsilon")
     }
 }
 
@@ -161,7 +166,12 @@ macro_rules! instance_norms {
                 let scale = base.parameter(&[num_features], &weight_attr, false, &Constant::new(1.0))?;
                 let bias = base.bias(&[num_features], &bias_attr)?;
                 let format = if data_format == "NC" { "NCL" } else { data_format };
-                let settings = [("eps", epsilon.into()), ("momentum", momentum.into()), ("data_format", format.into())];
+                let settings = [
+                    ("num_features as _", num_features.into()),
+                    ("epsilon as eps", epsilon.into()),
+                    ("momentum", momentum.into()),
+                    ("data_format", format.into()),
+                ];
                 Ok($name { base, scale, bias, op: Bound::new("instance_norm", settings)? })
             }
         }
@@ -172,7 +182,7 @@ macro_rules! instance_norms {
                 first(self.op.call_with(&self.base, [x.into()], affine)?)
             }
             fn extra_repr(&self) -> String {
-                self.op.describe()
+                self.op.describe("num_features, epsilon")
             }
         }
     )*};
@@ -181,8 +191,8 @@ macro_rules! instance_norms {
 instance_norms! {
     /// Normalises each channel of each sample of `[n, channels, length]`.
     InstanceNorm1D [2, 3] "NCL" ["NC", "NCL", "NLC"];
-    /// Normalises each channel of each sample of `[n, channels, height, width]`, then scales and shifts it. `momentum` is
-    /// accepted: there are no running statistics.
+    /// Normalises each channel of each sample of `[n, channels, height, width]`, then scales and shifts it.
+    /// `momentum` is accepted: there are no running statistics.
     ///
     /// ```
     /// use sampan_core::Tensor;
@@ -212,8 +222,8 @@ pub struct SpectralNorm {
 
 #[class(module = "nn", object = layer::object)]
 impl SpectralNorm {
-    /// Divides a weight, seen as a matrix whose rows lie along `dim`, by its largest singular value, which `power_iters`
-    /// power iterations from fixed random vectors approach.
+    /// Divides a weight, seen as a matrix whose rows lie along `dim`, by its largest singular value, which
+    /// `power_iters` power iterations from fixed random vectors approach.
     ///
     /// ```
     /// use sampan_core::Tensor;

@@ -10,7 +10,7 @@ op_layers! {
     MaxPool1D = "max_pool1d" (
         kernel_size: &[i64], #[opt(None)] stride: Option<&[i64]>, #[opt(0)] padding: &Value,
         #[opt(false)] return_mask: bool, #[opt(false)] ceil_mode: bool,
-    );
+    ) show "kernel_size, stride, padding";
     /// The largest value of each window of `[n, channels, height, width]`; `stride` is `kernel_size` unless given.
     ///
     /// ```
@@ -25,18 +25,18 @@ op_layers! {
     MaxPool2D = "max_pool2d" (
         kernel_size: &[i64], #[opt(None)] stride: Option<&[i64]>, #[opt(0)] padding: &Value,
         #[opt(false)] return_mask: bool, #[opt(false)] ceil_mode: bool, #[opt("NCHW")] data_format: &str,
-    );
+    ) show "kernel_size, stride, padding";
     /// The largest value of each window of `[n, channels, depth, height, width]`.
     MaxPool3D = "max_pool3d" (
         kernel_size: &[i64], #[opt(None)] stride: Option<&[i64]>, #[opt(0)] padding: &Value,
         #[opt(false)] return_mask: bool, #[opt(false)] ceil_mode: bool, #[opt("NCDHW")] data_format: &str,
-    );
+    ) show "kernel_size, stride, padding";
 
     /// The mean of each window of `[n, channels, length]`; padding does not count unless `exclusive` is false.
     AvgPool1D = "avg_pool1d" (
         kernel_size: &[i64], #[opt(None)] stride: Option<&[i64]>, #[opt(0)] padding: &Value,
         #[opt(true)] exclusive: bool, #[opt(false)] ceil_mode: bool,
-    );
+    ) show "kernel_size, stride, padding";
     /// The mean of each window of `[n, channels, height, width]`; padding does not count unless `exclusive` is false.
     ///
     /// ```
@@ -50,20 +50,20 @@ op_layers! {
         kernel_size: &[i64], #[opt(None)] stride: Option<&[i64]>, #[opt(0)] padding: &Value,
         #[opt(false)] ceil_mode: bool, #[opt(true)] exclusive: bool, #[opt(None)] divisor_override: Option<f64>,
         #[opt("NCHW")] data_format: &str,
-    );
+    ) show "kernel_size, stride, padding";
     /// The mean of each window of `[n, channels, depth, height, width]`.
     AvgPool3D = "avg_pool3d" (
         kernel_size: &[i64], #[opt(None)] stride: Option<&[i64]>, #[opt(0)] padding: &Value,
         #[opt(false)] ceil_mode: bool, #[opt(true)] exclusive: bool, #[opt(None)] divisor_override: Option<f64>,
         #[opt("NCDHW")] data_format: &str,
-    );
+    ) show "kernel_size, stride, padding";
 
     /// The norm of order `norm_type` of each window of `[n, channels, length]`.
     #[class(also("nn.LPPool1d"))]
     LPPool1D = "lp_pool1d" (
         norm_type: f64, kernel_size: &[i64], #[opt(None)] stride: Option<&[i64]>, #[opt(0)] padding: &Value,
         #[opt(false)] ceil_mode: bool, #[opt("NCL")] data_format: &str,
-    );
+    ) show "norm_type, kernel_size, stride, padding";
     /// The norm of order `norm_type` of each window of `[n, channels, height, width]`.
     ///
     /// ```
@@ -77,12 +77,16 @@ op_layers! {
     LPPool2D = "lp_pool2d" (
         norm_type: f64, kernel_size: &[i64], #[opt(None)] stride: Option<&[i64]>, #[opt(0)] padding: &Value,
         #[opt(false)] ceil_mode: bool, #[opt("NCHW")] data_format: &str,
-    );
+    ) show "norm_type, kernel_size, stride, padding" {
+        let stride = stride.unwrap_or(kernel_size);
+    };
 
     /// Means over as many windows as `output_size` asks for, along `[n, channels, length]`.
     #[class(also("nn.AdaptiveAvgPool1d"))]
-    AdaptiveAvgPool1D = "adaptive_avg_pool1d" (output_size: &Value);
-    /// Means over as many windows as `output_size` asks for, along `[n, channels, height, width]`; `None` keeps an extent.
+    AdaptiveAvgPool1D = "adaptive_avg_pool1d" (output_size: &Value)
+        show "output_size";
+    /// Means over as many windows as `output_size` asks for, along `[n, channels, height, width]`; `None` keeps an
+    /// extent.
     ///
     /// ```
     /// use sampan_core::{DType, Tensor};
@@ -92,38 +96,60 @@ op_layers! {
     /// # Ok::<(), sampan_core::Error>(())
     /// ```
     #[class(also("nn.AdaptiveAvgPool2d"))]
-    AdaptiveAvgPool2D = "adaptive_avg_pool2d" (output_size: &Value, #[opt("NCHW")] data_format: &str);
+    AdaptiveAvgPool2D = "adaptive_avg_pool2d" (output_size: &Value, #[opt("NCHW")] data_format: &str)
+        show "output_size";
     /// Means over as many windows as `output_size` asks for, along `[n, channels, depth, height, width]`.
     #[class(also("nn.AdaptiveAvgPool3d"))]
-    AdaptiveAvgPool3D = "adaptive_avg_pool3d" (output_size: &Value, #[opt("NCDHW")] data_format: &str);
+    AdaptiveAvgPool3D = "adaptive_avg_pool3d" (output_size: &Value, #[opt("NCDHW")] data_format: &str)
+        show "output_size";
 
     /// The largest values of as many windows as `output_size` asks for, along `[n, channels, length]`.
     #[class(also("nn.AdaptiveMaxPool1d"), alias(return_indices = return_mask))]
-    AdaptiveMaxPool1D = "adaptive_max_pool1d" (output_size: &Value, #[opt(false)] return_mask: bool);
+    AdaptiveMaxPool1D = "adaptive_max_pool1d" (output_size: &Value, #[opt(false)] return_mask: bool)
+        show "output_size, return_mask";
     /// The largest values of as many windows as `output_size` asks for, along `[n, channels, height, width]`.
+    ///
+    /// ```
+    /// use sampan_core::Tensor;
+    /// use sampan_nn::{AdaptiveMaxPool2D, Layer};
+    /// let x = Tensor::new([[[[1.0f32, 2.0], [4.0, 3.0]]]]);
+    /// assert_eq!(AdaptiveMaxPool2D::new([2, 1]).call(&x)?.to_vec::<f32>(), [2.0, 4.0]);
+    /// # Ok::<(), sampan_core::Error>(())
+    /// ```
     #[class(also("nn.AdaptiveMaxPool2d"), alias(return_indices = return_mask))]
-    AdaptiveMaxPool2D = "adaptive_max_pool2d" (output_size: &Value, #[opt(false)] return_mask: bool);
+    AdaptiveMaxPool2D = "adaptive_max_pool2d" (output_size: &Value, #[opt(false)] return_mask: bool)
+        show "output_size, return_mask";
     /// The largest values of as many windows as `output_size` asks for, along `[n, channels, depth, height, width]`.
     #[class(also("nn.AdaptiveMaxPool3d"), alias(return_indices = return_mask))]
-    AdaptiveMaxPool3D = "adaptive_max_pool3d" (output_size: &Value, #[opt(false)] return_mask: bool);
+    AdaptiveMaxPool3D = "adaptive_max_pool3d" (output_size: &Value, #[opt(false)] return_mask: bool)
+        show "output_size, return_mask";
 
     /// The largest values of windows of random sizes, drawn anew at each call unless `random_u` in (0, 1) fixes them.
+    ///
+    /// ```
+    /// use sampan_core::{DType, Tensor};
+    /// use sampan_nn::{FractionalMaxPool2D, Layer};
+    /// let x = Tensor::ones([1, 1, 7, 7], DType::Float32);
+    /// let pool = FractionalMaxPool2D::with([5, 4], |o| o.random_u(0.5));
+    /// assert_eq!(pool.call(&x)?.shape(), [1, 1, 5, 4]);
+    /// # Ok::<(), sampan_core::Error>(())
+    /// ```
     FractionalMaxPool2D = "fractional_max_pool2d" (
         output_size: &Value, #[opt(None)] kernel_size: Option<&[i64]>, #[opt(None)] random_u: Option<f64>,
         #[opt(false)] return_mask: bool,
-    );
+    ) show "output_size, return_mask";
     /// [`FractionalMaxPool2D`] on `[n, channels, depth, height, width]`.
     FractionalMaxPool3D = "fractional_max_pool3d" (
         output_size: &Value, #[opt(None)] kernel_size: Option<&[i64]>, #[opt(None)] random_u: Option<f64>,
         #[opt(false)] return_mask: bool,
-    );
+    ) show "output_size, return_mask";
 
     /// Puts the values that [`MaxPool1D`] kept back where its mask says they were, among zeros.
     #[class(also("nn.MaxUnpool1d"))]
     MaxUnPool1D = "max_unpool1d" (
         kernel_size: &[i64], #[opt(None)] stride: Option<&[i64]>, #[opt(0)] padding: &Value,
         #[opt("NCL")] data_format: &str, #[opt(None)] output_size: Option<&[i64]>,
-    );
+    ) show "output_size";
     /// Puts the values that [`MaxPool2D`] kept back where its mask says they were, among zeros.
     ///
     /// ```
@@ -138,13 +164,13 @@ op_layers! {
     MaxUnPool2D = "max_unpool2d" (
         kernel_size: &[i64], #[opt(None)] stride: Option<&[i64]>, #[opt(0)] padding: &Value,
         #[opt("NCHW")] data_format: &str, #[opt(None)] output_size: Option<&[i64]>,
-    );
+    ) show "output_size";
     /// Puts the values that [`MaxPool3D`] kept back where its mask says they were, among zeros.
     #[class(also("nn.MaxUnpool3d"))]
     MaxUnPool3D = "max_unpool3d" (
         kernel_size: &[i64], #[opt(None)] stride: Option<&[i64]>, #[opt(0)] padding: &Value,
         #[opt("NCDHW")] data_format: &str, #[opt(None)] output_size: Option<&[i64]>,
-    );
+    ) show "output_size";
 }
 
 macro_rules! sized {

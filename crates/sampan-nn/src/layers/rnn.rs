@@ -1,6 +1,7 @@
 //! Layers that walk a cell along sequences.
 
-use super::rnn_cell::{CellRef, Inputs, RnnCell, taken};
+use super::rnn_cell::{CellRef, RnnCell};
+use super::rnn_inputs::{Inputs, taken};
 use crate::{Base, Layer, layer};
 use sampan_core::ops::joining::{try_concat, try_stack};
 use sampan_core::{Result, Tensor, ensure};
@@ -16,11 +17,7 @@ pub(crate) fn walk(
     time_major: bool,
 ) -> Result<(Tensor, Vec<Tensor>)> {
     let x = inputs.data;
-    ensure!(
-        x.ndim() >= 3,
-        "the input must have axes for batch, time and features, got shape {:?}",
-        x.shape()
-    );
+    ensure!(x.ndim() >= 3, "the input must have axes for batch, time and features, got shape {:?}", x.shape());
     let features = *x.shape().last().expect("checked above");
     ensure!(features == cell.input_size(), "the input has {features} features, the cell takes {}", cell.input_size());
     let time = if time_major { 0 } else { 1 };

@@ -1,8 +1,8 @@
 //! One step of a recurrent layer.
 
+use super::rnn_inputs::Inputs;
 use crate::init::{Constant, Initializer, Uniform};
 use crate::{Base, Layer, ParamAttr, Parameter, layer};
-use sampan_core::ops::loss::SequenceMaskOpts;
 use sampan_core::value::Arg;
 use sampan_core::{DType, Error, Object, Result, Tensor, Value, ensure};
 use sampan_macros::class;
@@ -51,6 +51,11 @@ impl<C: RnnCell> From<C> for CellRef {
         CellRef(Arc::new(cell))
     }
 }
+impl<C: RnnCell> From<Arc<C>> for CellRef {
+    fn from(cell: Arc<C>) -> CellRef {
+        CellRef(cell)
+    }
+}
 impl From<CellRef> for Value {
     fn from(cell: CellRef) -> Value {
         Value::Object(Object::new(cell))
@@ -70,45 +75,6 @@ impl<'a> Arg<'a> for CellRef {
     }
 }
 
-/// The inputs of a recurrent layer: data, states if there are any, lengths of the sequences if there are any. The lengths
-/// are integers, which tells them from a state.
-pub(crate) struct Inputs<'a> {
-    pub data: &'a Tensor,
-    pub states: Option<&'a [Tensor]>,
-    pub lengths: Option<&'a Tensor>,
-}
-
-impl<'a> Inputs<'a> {
-    pub fn new(inputs: &'a [Tensor], states: usize) -> Result<Inputs<'a>> {
-        let [data, rest @ ..] = inputs else { return Err(Error::invalid("needs an input")) };
-        let (rest, lengths) = match rest {
-            [rest @ .., last] if !last.dtype().is_float() => (rest, Some(last)),
-            _ => (rest, None),
-        };
-        ensure!(
-            rest.is_empty() || rest.len() == states,
-            "takes an input, {states} states or none, and an integer sequence_length or none; got {} tensors",
-            inputs.len()
-        );
-        Ok(Inputs { data, states: (!rest.is_empty()).then_some(rest), lengths })
-    }
-
-    /// The list that `new` takes apart.
-    pub fn list(data: &Tensor, states: &[&Tensor], lengths: Option<&Tensor>) -> Vec<Tensor> {
-        [data].into_iter().chain(states.iter().copied()).chain(lengths).cloned().collect()
-    }
-}
-
-/// Which of the steps each sequence takes, `[batch, steps]`.
-pub(crate) fn taken(lengths: &Tensor, batch: usize, steps: usize) -> Result<Tensor> {
-    ensure!(
-        lengths.shape() == [batch],
-        "sequence_length must have shape [{batch}], one number for each sequence, got {:?}",
-        lengths.shape()
-    );
-    lengths.try_sequence_mask_with(steps as i64, SequenceMaskOpts::new().dtype(DType::Bool))
-}
-
 /// The parameters of a cell before they have a place in it.
 struct Weights {
     base: Base,
@@ -123,8 +89,7 @@ fn parameter(base: &Base, shape: &[usize], attr: &ParamAttr, is_bias: bool, std:
     let fixed = ParamAttr::new().trainable(false);
     let neutral = Constant::new(if is_bias { 0.0 } else { 1.0 });
     let random = Uniform::try_new(-std, std)?;
-    let (attr, values): (_, &dyn Initializer) =
-        if attr.is_wanted() { (attr, &random) } else { (&fixed, &neutral) };
+    let (attr, values): (_, &dyn Initializer) = if attr.is_wanted() { (attr, &random) } else { (&fixed, &neutral) };
     base.parameter(shape, attr, is_bias, values)?.ok_or_else(|| Error::invalid("a parameter is missing"))
 }
 
@@ -150,16 +115,17 @@ fn affine(x: &Tensor, weight: &Parameter, bias: &Parameter) -> Result<Tensor> {
     x.try_linear(&weight.value()?.try_t()?, Some(&bias.value()?))
 }
 
-/// What the three cells have in common. `state` is the type of the states in the typed form.
+/// What the three cells have in common: the sizes of the states, what else a description says, and the stepper made of the
+/// cell, the transposed weight and the bias of the state.
 macro_rules! cell {
-    ($name:ident, |$cell:ident| $sizes:expr, $stepper:expr) => {
+    ($name:ident, $sizes:expr, $more:expr, $stepper:expr) => {
         impl RnnCell for $name {
             fn input_size(&self) -> usize {
                 self.weight_ih.shape()[1]
             }
             fn state_sizes(&self) -> Vec<usize> {
-                let $cell = self;
-                $sizes
+                let sizes: fn(&$name) -> Vec<usize> = $sizes;
+                sizes(self)
             }
             fn prepare(&self, inputs: &Tensor) -> Result<Tensor> {
                 affine(inputs, &self.weight_ih, &self.bias_ih)
@@ -193,8 +159,8 @@ macro_rules! cell {
                 Ok([vec![output], states].concat())
             }
             fn extra_repr(&self) -> String {
-                let shape = self.weight_ih.shape();
-                format!("{}, {}", shape[1], self.hidden_size)
+                let more: fn(&$name) -> &'static str = $more;
+                format!("{}, {}{}", self.input_size(), self.hidden_size, more(self))
             }
         }
     };
@@ -247,6 +213,10 @@ impl SimpleRNNCell {
 }
 
 impl SimpleRNNCell {
+    fn described(&self) -> &'static str {
+        if self.activation == "relu" { ", activation=relu" } else { "" }
+    }
+
     /// The output and the state after a step from `state`, or from zeros.
     pub fn run(&self, input: &Tensor, state: Option<&Tensor>) -> Result<(Tensor, Tensor)> {
         let states: Vec<&Tensor> = state.into_iter().collect();
@@ -255,7 +225,7 @@ impl SimpleRNNCell {
     }
 }
 
-cell!(SimpleRNNCell, |cell| vec![cell.hidden_size], |cell, weight, bias| {
+cell!(SimpleRNNCell, |cell| vec![cell.hidden_size], SimpleRNNCell::described, |cell, weight, bias| {
     Ok(Box::new(move |x, states| {
         let h = x.try_simple_rnn_cell(&states[0].try_linear(&weight, Some(&bias))?, &cell.activation)?;
         Ok((h.clone(), vec![h]))
@@ -327,6 +297,7 @@ impl LSTMCell {
 cell!(
     LSTMCell,
     |cell| vec![cell.weight_ho.as_ref().map_or(cell.hidden_size, |w| w.shape()[1]), cell.hidden_size],
+    |_| "",
     |cell, weight, bias| {
         let project = cell.weight_ho.as_ref().map(Parameter::value).transpose()?;
         Ok(Box::new(move |x, states| {
@@ -388,7 +359,7 @@ impl GRUCell {
     }
 }
 
-cell!(GRUCell, |cell| vec![cell.hidden_size], |_cell, weight, bias| {
+cell!(GRUCell, |cell| vec![cell.hidden_size], |_| "", |_cell, weight, bias| {
     Ok(Box::new(move |x, states| {
         let h = x.try_gru_cell(&states[0].try_linear(&weight, Some(&bias))?, &states[0])?;
         Ok((h.clone(), vec![h]))

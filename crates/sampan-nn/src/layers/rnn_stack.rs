@@ -1,7 +1,8 @@
 //! Recurrent layers on top of each other: SimpleRNN, LSTM, GRU.
 
 use super::rnn::{BiRNN, RNN};
-use super::rnn_cell::{CellRef, GRUCell, Inputs, LSTMCell, RnnCell, SimpleRNNCell, taken};
+use super::rnn_cell::{CellRef, GRUCell, LSTMCell, RnnCell, SimpleRNNCell};
+use super::rnn_inputs::{Inputs, taken};
 use crate::{Base, Layer, LayerRef, Members, ParamAttr, Parameter, Path, Visitor, layer};
 use sampan_core::ops::dropout::DropoutOpts;
 use sampan_core::ops::joining::try_stack;
@@ -92,7 +93,11 @@ impl Stack {
         let directions = self.levels[0].cells().len();
         let sizes = self.levels[0].cells()[0].state_sizes();
         let Inputs { data, states, lengths } = Inputs::new(inputs, sizes.len())?;
-        ensure!(data.ndim() == 3, "the input must have axes for batch, time and features, got shape {:?}", data.shape());
+        ensure!(
+            data.ndim() == 3,
+            "the input must have axes for batch, time and features, got shape {:?}",
+            data.shape()
+        );
         let (batch, steps) = if self.time_major { (data.dim(1), data.dim(0)) } else { (data.dim(0), data.dim(1)) };
         let total = self.levels.len() * directions;
         let mut before: Vec<Vec<Tensor>> = Vec::new();
@@ -238,11 +243,7 @@ impl SimpleRNN {
         let stack = Stack::new(plan, hidden_size, |inputs| {
             let [w_ih, w_hh, b_ih, b_hh] = attrs.map(Clone::clone);
             let set = |o: super::SimpleRNNCellOpts| {
-                o.activation(activation)
-                    .weight_ih_attr(w_ih)
-                    .weight_hh_attr(w_hh)
-                    .bias_ih_attr(b_ih)
-                    .bias_hh_attr(b_hh)
+                o.activation(activation).weight_ih_attr(w_ih).weight_hh_attr(w_hh).bias_ih_attr(b_ih).bias_hh_attr(b_hh)
             };
             Ok(SimpleRNNCell::try_with(inputs, hidden_size, set)?.into())
         })?;

@@ -49,7 +49,12 @@ impl Config {
     }
     fn check(&self) -> Result<()> {
         ensure!(self.dim_feedforward > 0, "dim_feedforward must be positive");
-        ensure!(self.d_model > 0 && self.nhead > 0, "d_model {} and nhead {} must be positive", self.d_model, self.nhead);
+        ensure!(
+            self.d_model > 0 && self.nhead > 0,
+            "d_model {} and nhead {} must be positive",
+            self.d_model,
+            self.nhead
+        );
         Ok(())
     }
 }

@@ -9,8 +9,8 @@ fn check_image_format(data_format: &str) -> sampan_core::Result<()> {
 }
 
 op_layers! {
-    /// Resamples the spatial axes to `size`, or by `scale_factor`: `mode` is `nearest`, `linear`, `bilinear`, `bicubic`,
-    /// `trilinear` or `area`.
+    /// Resamples the spatial axes to `size`, or by `scale_factor`: `mode` is `nearest`, `linear`, `bilinear`,
+    /// `bicubic`, `trilinear` or `area`.
     ///
     /// ```
     /// use sampan_core::{DType, Tensor};
@@ -24,7 +24,7 @@ op_layers! {
         #[opt(None)] size: &Value, #[opt(None)] scale_factor: &Value, #[opt("nearest")] mode: &str,
         #[opt(false)] align_corners: bool, #[opt(0)] align_mode: i64, #[opt(None)] data_format: Option<&str>,
         #[opt(None)] recompute_scale_factor: Option<bool>,
-    ) {
+    ) show "scale_factor|size, mode, align_corners, align_mode, data_format" {
         let lower = mode.to_lowercase();
         let mode = lower.as_str();
     };
@@ -32,15 +32,24 @@ op_layers! {
     #[class(also("nn.UpsamplingNearest2d"))]
     UpsamplingNearest2D = "interpolate" (
         #[opt(None)] size: &Value, #[opt(None)] scale_factor: &Value, #[opt("NCHW")] data_format: &str,
-    ) fixed(mode = "nearest") {
+    ) fixed(mode = "nearest") show "scale_factor|size, data_format" {
         let square = both(size);
         let size = &square;
     };
     /// Resamples images by mixing neighbouring pixels; the corners keep their values.
+    ///
+    /// ```
+    /// use sampan_core::Tensor;
+    /// use sampan_nn::{Layer, UpsamplingBilinear2D};
+    /// let x = Tensor::new([[[[0.0f32, 2.0]]]]);
+    /// let up = UpsamplingBilinear2D::with(|o| o.size([1, 3]));
+    /// assert_eq!(up.call(&x)?.to_vec::<f32>(), [0.0, 1.0, 2.0]);
+    /// # Ok::<(), sampan_core::Error>(())
+    /// ```
     #[class(also("nn.UpsamplingBilinear2d"))]
     UpsamplingBilinear2D = "interpolate" (
         #[opt(None)] size: &Value, #[opt(None)] scale_factor: &Value, #[opt("NCHW")] data_format: &str,
-    ) fixed(mode = "bilinear", align_corners = true) {
+    ) fixed(mode = "bilinear", align_corners = true) show "scale_factor|size, data_format" {
         let square = both(size);
         let size = &square;
     };
@@ -53,17 +62,27 @@ op_layers! {
     /// assert_eq!(PixelShuffle::new(2).call(&x)?.shape(), [1, 2, 4, 6]);
     /// # Ok::<(), sampan_core::Error>(())
     /// ```
-    PixelShuffle = "pixel_shuffle" (upscale_factor: i64, #[opt("NCHW")] data_format: &str) {
+    PixelShuffle = "pixel_shuffle" (upscale_factor: i64, #[opt("NCHW")] data_format: &str)
+        show "upscale_factor, data_format?" {
         ensure!(upscale_factor > 0, "upscale_factor must be positive, got {upscale_factor}");
         check_image_format(data_format)?;
     };
     /// Moves space into channels, the way back from [`PixelShuffle`].
-    PixelUnshuffle = "pixel_unshuffle" (downscale_factor: i64, #[opt("NCHW")] data_format: &str) {
+    PixelUnshuffle = "pixel_unshuffle" (downscale_factor: i64, #[opt("NCHW")] data_format: &str)
+        show "downscale_factor, data_format?" {
         ensure!(downscale_factor > 0, "downscale_factor must be positive, got {downscale_factor}");
         check_image_format(data_format)?;
     };
     /// Mixes the channels of `groups` groups: the first of each, then the second of each, and so on.
-    ChannelShuffle = "channel_shuffle" (groups: i64, #[opt("NCHW")] data_format: &str) {
+    ///
+    /// ```
+    /// use sampan_core::Tensor;
+    /// use sampan_nn::{ChannelShuffle, Layer};
+    /// let x = Tensor::new([[[[0.0f32]], [[1.0]], [[2.0]], [[3.0]]]]);
+    /// assert_eq!(ChannelShuffle::new(2).call(&x)?.to_vec::<f32>(), [0.0, 2.0, 1.0, 3.0]);
+    /// # Ok::<(), sampan_core::Error>(())
+    /// ```
+    ChannelShuffle = "channel_shuffle" (groups: i64, #[opt("NCHW")] data_format: &str) show "groups, data_format?" {
         ensure!(groups > 0, "groups must be positive, got {groups}");
         check_image_format(data_format)?;
     };
@@ -78,14 +97,22 @@ op_layers! {
     /// ```
     Unfold = "unfold" (
         kernel_sizes: &[i64], #[opt(1)] dilations: &[i64], #[opt(0)] paddings: &[i64], #[opt(1)] strides: &[i64],
-    );
+    ) show "kernel_size:kernel_sizes, dilation:dilations, padding:paddings, stride:strides";
     /// Adds patches up to an image, the way back from [`Unfold`].
+    ///
+    /// ```
+    /// use sampan_core::{DType, Tensor};
+    /// use sampan_nn::{Fold, Layer};
+    /// let patches = Tensor::ones([1, 12, 12], DType::Float32);
+    /// assert_eq!(Fold::new([4, 5], 2).call(&patches)?.shape(), [1, 3, 4, 5]);
+    /// # Ok::<(), sampan_core::Error>(())
+    /// ```
     #[class(alias(output_size = output_sizes, kernel_size = kernel_sizes, stride = strides, padding = paddings,
         dilation = dilations))]
     Fold = "fold" (
         output_sizes: &[i64], kernel_sizes: &[i64], #[opt(1)] dilations: &[i64], #[opt(0)] paddings: &[i64],
         #[opt(1)] strides: &[i64],
-    );
+    ) show "kernel_size:kernel_sizes, dilation:dilations, padding:paddings, stride:strides";
 }
 
 /// One number for height and width.

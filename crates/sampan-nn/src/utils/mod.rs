@@ -31,7 +31,8 @@ fn find(layer: &(impl Members + ?Sized), name: &str) -> Result<Parameter> {
     let mut find = Find(name, None);
     layer.visit(&Path::default(), &mut find);
     let names = || layer.named_parameters().iter().map(|(n, _)| n.clone()).collect::<Vec<_>>().join(", ");
-    find.1.ok_or_else(|| Error::invalid(format!("there is no parameter {name:?}")).hint(format!("there are {}", names())))
+    find.1
+        .ok_or_else(|| Error::invalid(format!("there is no parameter {name:?}")).hint(format!("there are {}", names())))
 }
 
 /// The plain parameter of that name; one that is computed already cannot get a second form.
@@ -56,10 +57,9 @@ fn remove<F: Form>(layer: &(impl Members + ?Sized), name: &str, value: impl Fn(&
     Ok(())
 }
 
-/// A parameter with the settings of another one and part of its name.
-fn part_of(p: &Parameter, suffix: &str, values: Tensor) -> Parameter {
-    let attr = ParamAttr::new().name(format!("{}{suffix}", p.name())).trainable(p.trainable());
-    let part = Parameter::with_attr(values, &attr);
+/// A parameter that stands for part of another one, with its settings.
+fn part_of(p: &Parameter, name: String, values: Tensor) -> Parameter {
+    let part = Parameter::with_attr(values, &ParamAttr::new().name(name).trainable(p.trainable()));
     part.set_settings(p.settings());
     part
 }

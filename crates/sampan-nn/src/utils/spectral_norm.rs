@@ -88,9 +88,10 @@ pub fn spectral_norm(layer: &(impl Members + ?Sized), name: &str, options: Spect
     let p = find_plain(layer, name)?;
     let weight = p.tensor().detach();
     ensure!(weight.ndim() > 0, "a 0-d parameter has no singular values");
-    let inputs_first = layer.named_sublayers().first().is_some_and(|(_, kind)| {
-        matches!(*kind, "Linear" | "Conv1DTranspose" | "Conv2DTranspose" | "Conv3DTranspose")
-    });
+    let inputs_first = layer
+        .named_sublayers()
+        .first()
+        .is_some_and(|(_, kind)| matches!(*kind, "Linear" | "Conv1DTranspose" | "Conv2DTranspose" | "Conv3DTranspose"));
     let axis = shape::axis(dim.unwrap_or(inputs_first as i64), weight.ndim())?;
     let random = |n: usize| unit(&Tensor::randn([n]).try_cast(weight.dtype())?, epsilon);
     let (u, v) = no_grad(|| -> Result<_> {
@@ -100,7 +101,7 @@ pub fn spectral_norm(layer: &(impl Members + ?Sized), name: &str, options: Spect
     let mode = Base::new("spectral_norm");
     mode.set_training(layer.base().is_none_or(Base::training));
     let (u, v) = (Buffer::new(u), Buffer::new(v));
-    let original = part_of(&p, "_orig", weight.try_assign()?);
+    let original = part_of(&p, p.name(), weight.try_assign()?);
     p.set_form(Some(Arc::new(SpectralNorm { mode, original, u, v, axis, iterations, epsilon })));
     Ok(())
 }

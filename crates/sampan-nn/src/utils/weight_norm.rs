@@ -5,6 +5,7 @@ use crate::{Form, Members, Parameter, Path, Visitor};
 use sampan_core::ops::geometry::NormalizeOpts;
 use sampan_core::ops::norms::VectorNormOpts;
 use sampan_core::{Result, Tensor, no_grad, shape};
+use std::sync::Arc;
 
 /// Too small a length is raised to this.
 const EPSILON: f64 = 1e-12;
@@ -61,8 +62,12 @@ pub fn weight_norm(layer: &(impl Members + ?Sized), name: &str, dim: Option<i64>
         Some(dim) => Some(shape::axis(dim, weight.ndim())?),
     };
     let (v, g) = no_grad(|| -> Result<_> { Ok((weight.try_assign()?, lengths(&weight, axis)?)) })?;
-    let form = WeightNorm { g: part_of(&p, "_g", g), v: part_of(&p, "_v", v), axis };
-    p.set_form(Some(std::sync::Arc::new(form)));
+    let part = |suffix: &str, values| {
+        let number = || layer.base().map(|base| base.member_name(false));
+        part_of(&p, number().unwrap_or_else(|| format!("{}{suffix}", p.name())), values)
+    };
+    let (v, g) = (part("_v", v), part("_g", g));
+    p.set_form(Some(Arc::new(WeightNorm { g, v, axis })));
     Ok(())
 }
 

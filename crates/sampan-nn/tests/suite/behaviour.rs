@@ -58,7 +58,7 @@ fn constructors_refuse_what_cannot_work() {
     assert!(e.contains("weight_attr cannot be False"), "{e}");
     let e = message(Conv2D::try_with(3, 4, 3, |o| o.data_format("NCL")).err().unwrap());
     assert!(e.contains("data_format"), "{e}");
-    assert!(BatchNorm1D::try_with(3, |o| o.data_format("NCHW")).is_err());
+    assert!(BatchNorm1D::try_with(3, |o| o.data_format("NCDHW")).is_err());
     assert!(InstanceNorm2D::try_with(3, |o| o.weight_attr(false)).is_err());
     assert!(GroupNorm::try_new(2, 3).is_err());
     assert!(Embedding::try_with(3, 2, |o| o.padding_idx(3)).is_err());
@@ -70,7 +70,8 @@ fn constructors_refuse_what_cannot_work() {
     let by_name = class::find("nn", "Linear").unwrap();
     let e = message(by_name.make(vec![Value::Int(-1), Value::Int(2)], vec![]).err().unwrap());
     assert!(e.contains("in_features") && e.contains("not negative"), "{e}");
-    let e = message(by_name.make(vec![Value::Int(1), Value::Int(2)], vec![("bias", Value::Bool(false))]).err().unwrap());
+    let e =
+        message(by_name.make(vec![Value::Int(1), Value::Int(2)], vec![("bias", Value::Bool(false))]).err().unwrap());
     assert!(e.contains("has no argument `bias`"), "{e}");
 }
 
@@ -243,4 +244,38 @@ fn only_training_moves_running_statistics() {
     bn.call(&Tensor::meta([2, 1], DType::Float32)).unwrap();
     assert_eq!(now(&bn), (1.0, 1.0));
     assert!(bn.call(&ones(&[1, 1, 1, 1])).unwrap_err().to_string().contains("needs an input of 2 or 3 axes, got 4"));
+}
+
+#[test]
+fn dropout_drops_what_its_arguments_say() {
+    sampan_core::random::seed(3);
+    let x = ones(&[200, 50]);
+    let share = |t: &Tensor| t.to_vec::<f32>().iter().filter(|v| **v == 0.0).count() as f64 / t.numel() as f64;
+    let y = Dropout::new(0.3).call(&x).unwrap();
+    assert!((share(&y) - 0.3).abs() < 0.03);
+    let kept: HashSet<u32> = y.to_vec::<f32>().into_iter().map(f32::to_bits).collect();
+    assert_eq!(kept, HashSet::from([0.0f32.to_bits(), (1.0f32 / 0.7).to_bits()]));
+    let whole_rows = Dropout::with(0.5, |o| o.axis(0).mode("downscale_in_infer"));
+    for row in whole_rows.call(&x).unwrap().to_vec::<f32>().chunks(50) {
+        assert!(row.iter().all(|v| *v == row[0]) && (row[0] == 0.0 || row[0] == 1.0));
+    }
+    whole_rows.eval();
+    assert_eq!(whole_rows.call(&x).unwrap().to_vec::<f32>(), vec![0.5; 10_000]);
+    let channels = Dropout2D::new(0.5).call(&ones(&[8, 8, 2, 2])).unwrap();
+    assert!(channels.to_vec::<f32>().chunks(4).all(|c| c.iter().all(|v| *v == c[0])));
+    assert!(Dropout::new(1.5).call(&x).is_err());
+}
+
+#[test]
+fn batch_norms_are_made_sync_in_place() {
+    let net = sequential![sequential![Conv1D::new(1, 2, 1), BatchNorm1D::new(2)], BatchNorm3D::new(2)];
+    let before = net.state_dict().len();
+    let net = SyncBatchNorm::convert_sync_batchnorm(net);
+    assert!(net.get::<BatchNorm3D>(1).unwrap().is_sync());
+    assert!(net.get::<Sequential>(0).unwrap().get::<BatchNorm1D>(1).unwrap().is_sync());
+    assert_eq!(net.state_dict().len(), before);
+    assert!(!BatchNorm2D::new(1).is_sync());
+    let bare = SyncBatchNorm::with(2, |o| o.weight_attr(false).bias_attr(false));
+    assert!(bare.parameters().iter().all(|p| !p.trainable()));
+    assert_eq!(bare.state_dict().len(), 4);
 }

@@ -6,5 +6,10 @@
 mod behaviour;
 mod containers;
 mod golden;
+mod init;
+mod loss;
 mod registry;
+mod rnn;
 mod table;
+mod transformer;
+mod utils;

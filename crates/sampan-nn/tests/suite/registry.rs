@@ -43,6 +43,7 @@ fn check(class: &ClassDef, row: &Row) -> Result<()> {
     ensure!(!outputs.is_empty(), "has no output");
     shapes_without_values(&*layer, &inputs, &outputs)?;
     gradients_reach_parameters(&*layer, &outputs)?;
+    half_precision(class, row)?;
     state_moves(class, row, &layer, &inputs)
 }
 
@@ -75,6 +76,15 @@ fn gradients_reach_parameters(layer: &dyn Layer, outputs: &[Tensor]) -> Result<(
         ensure!(p.grad().is_none_or(|g| g.shape() == p.shape()), "the gradient of {name} has another shape");
     }
     Ok(())
+}
+
+/// In half precision a layer computes and trains as well, and stays in it.
+fn half_precision(class: &ClassDef, row: &Row) -> Result<()> {
+    let layer = row.build_in(class, DType::BFloat16)?;
+    layer.to_dtype(DType::BFloat16)?;
+    let outputs = layer.call_all(&row.inputs(DType::BFloat16))?;
+    ensure!(outputs[0].dtype() == DType::BFloat16, "gives {} for bfloat16", outputs[0].dtype());
+    gradients_reach_parameters(&*layer, &outputs)
 }
 
 /// Another layer that takes over the state gives the same output.

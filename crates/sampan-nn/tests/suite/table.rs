@@ -1,9 +1,9 @@
 //! Sample arguments and inputs of every layer class, from `tests/layers/*.json`; `scripts/layers_golden.py` says what a
 //! row holds and repeats the formulas.
 
-use sampan_core::class::ClassDef;
-use sampan_core::{DType, Result, Tensor, Value};
-use sampan_nn::Layer;
+use sampan_core::class::{self, ClassDef};
+use sampan_core::{DType, Object, Result, Tensor, Value};
+use sampan_nn::{Layer, utils};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,10 +25,29 @@ impl Row {
     }
 
     pub fn build(&self, class: &ClassDef) -> Result<Arc<dyn Layer>> {
-        let args = self.json["args"].as_object().expect("args is a map");
-        let named = args.iter().map(|(name, v)| (name.as_str(), argument(v))).collect();
-        let object = class.make(Vec::new(), named)?;
-        Ok(object.downcast::<Arc<dyn Layer>>().expect("a class of nn is a layer").clone())
+        self.build_in(class, DType::Float32)
+    }
+
+    /// Builds one; arguments that are tensors are of this dtype, parameters of the default one.
+    pub fn build_in(&self, class: &ClassDef, dtype: DType) -> Result<Arc<dyn Layer>> {
+        let object = make(class, &self.json["args"], dtype)?;
+        let layer = object.downcast::<Arc<dyn Layer>>().expect("a class of nn is a layer").clone();
+        for (form, settings) in self.json["norm"].as_object().into_iter().flatten() {
+            let dim = settings["dim"].as_i64();
+            if form == "weight_norm" {
+                utils::weight_norm(&*layer, "weight", settings.get("dim").map_or(Some(0), Json::as_i64))?;
+            } else {
+                let mut options = utils::SpectralNormOptions { dim, ..Default::default() };
+                if let Some(n) = settings["n_power_iterations"].as_u64() {
+                    options.n_power_iterations = n as usize;
+                }
+                if let Some(eps) = settings["eps"].as_f64() {
+                    options.eps = eps;
+                }
+                utils::spectral_norm(&*layer, "weight", options)?;
+            }
+        }
+        Ok(layer)
     }
 
     /// The inputs; floats are of this dtype and want a gradient.
@@ -56,8 +75,13 @@ pub fn rows() -> BTreeMap<String, Vec<Row>> {
     table
 }
 
+fn make(class: &ClassDef, args: &Json, dtype: DType) -> Result<Object> {
+    let args = args.as_object().expect("args is a map");
+    class.make(Vec::new(), args.iter().map(|(name, v)| (name.as_str(), argument(v, dtype))).collect())
+}
+
 /// An argument as Python would pass it.
-fn argument(v: &Json) -> Value {
+fn argument(v: &Json, dtype: DType) -> Value {
     match v {
         Json::Null => Value::None,
         Json::Bool(b) => (*b).into(),
@@ -66,8 +90,15 @@ fn argument(v: &Json) -> Value {
         Json::Array(list) if list.iter().all(Json::is_i64) => {
             list.iter().map(|v| v.as_i64().unwrap()).collect::<Vec<_>>().into()
         }
-        Json::Array(list) => Value::List(list.iter().map(argument).collect()),
-        Json::Object(_) => panic!("no argument is a map"),
+        Json::Array(list) => Value::List(list.iter().map(|v| argument(v, dtype)).collect()),
+        Json::Object(map) => match map.get("tensor") {
+            Some(spec) => input(spec, 0, dtype).detach().into(),
+            None => {
+                let name = map["class"].as_str().expect("an argument that is a map is a tensor or a layer");
+                let class = class::find("nn", name).expect("a class of nn");
+                make(class, &map["args"], dtype).unwrap().into()
+            }
+        },
     }
 }
 
@@ -86,12 +117,25 @@ fn input(spec: &Json, k: usize, dtype: DType) -> Tensor {
         return Tensor::from_vec(values, &shape).cast(dtype).requires_grad_();
     }
     let shape = shape(&spec["shape"]);
+    if let Json::Array(bounds) = &spec["between"] {
+        let (low, high) = (bounds[0].as_f64().unwrap(), bounds[1].as_f64().unwrap());
+        let wave = wave(shape.iter().product(), 1.37, 0.4 * k as f64);
+        let values: Vec<f64> = wave.iter().map(|v| low + (high - low) * (0.5 + 0.5 * v)).collect();
+        let t = Tensor::from_vec(values, &shape).cast(dtype);
+        t.set_stop_gradient(spec.get("fixed").is_some());
+        return t;
+    }
     let values: Vec<i64> = match (&spec["values"], spec["below"].as_i64()) {
         (Json::Array(list), _) => list.iter().map(|v| v.as_i64().unwrap()).collect(),
         (_, Some(below)) => (0..shape.iter().product::<usize>() as i64).map(|i| (7 * i + 3) % below).collect(),
         _ => panic!("an input is a shape, or has values or below"),
     };
-    Tensor::from_vec(values, &shape)
+    let t = Tensor::from_vec(values, &shape);
+    match spec["dtype"].as_str() {
+        None => t,
+        Some("float") => t.cast(dtype),
+        Some(name) => t.cast(DType::from_name(name).expect("a dtype")),
+    }
 }
 
 /// Fills parameters and buffers with waves that depend on their names.
@@ -99,7 +143,8 @@ pub fn fill(layer: &dyn Layer) {
     for (name, t) in layer.state_dict() {
         let start = (name.bytes().map(u32::from).sum::<u32>() % 17) as f64;
         let positive = name.ends_with("variance");
-        let values = wave(t.numel(), 0.61, start).into_iter().map(|w| if positive { 1.0 + 0.5 * w } else { 0.4 * w + 0.1 });
+        let values =
+            wave(t.numel(), 0.61, start).into_iter().map(|w| if positive { 1.0 + 0.5 * w } else { 0.4 * w + 0.1 });
         t.set_value(&Tensor::from_vec(values.collect::<Vec<f64>>(), t.shape()).cast(t.dtype()));
     }
 }
