@@ -376,6 +376,13 @@ impl Optimizer {
     }
 }
 
+impl std::fmt::Debug for Optimizer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (name, n) = (self.groups[0].rule.name(), self.slots.len());
+        write!(f, "{name} of {n} parameters after {} steps, learning rate {:?}", self.steps, self.lr)
+    }
+}
+
 fn check_lr(lr: f64) -> Result<()> {
     ensure!(lr >= 0.0, "the learning rate must not be negative, got {lr}");
     Ok(())
