@@ -35,7 +35,7 @@ impl Conv2D {
         #[opt(None)] bias_attr: ParamAttr,
     ) -> Result<Conv2D> {
         ensure!(
-            groups > 0 && in_channels % groups == 0,
+            groups > 0 && in_channels.is_multiple_of(groups),
             "in_channels {in_channels} must be a multiple of groups {groups}"
         );
         let base = Base::new("conv2d");

@@ -1,5 +1,8 @@
 //! One binary for all integration tests of layers, optimizers, schedules and metrics.
 
+// A clone is a handle, and `&[x.clone()]` reads better than `std::slice::from_ref(&x)`.
+#![allow(clippy::cloned_ref_to_slice_refs)]
+
 mod clip;
 mod lr;
 mod metric;

@@ -20,7 +20,7 @@ fn numbers_agree_with_the_peer() {
         let label: Vec<i64> = (0..n).map(|k| ((k * 3 + i) % 5) as i64).collect();
         let label = Tensor::from_vec(label, [n]);
         let column = label.reshape([n, 1]);
-        let one_hot = column.equal(&Tensor::new([[0i64, 1, 2, 3, 4]])).cast(DType::Float32);
+        let one_hot = column.equal(Tensor::new([[0i64, 1, 2, 3, 4]])).cast(DType::Float32);
         let shaped = [label, column.clone(), one_hot][i].clone();
         let batch = acc.compute(&[scores.clone()], &[shaped]).unwrap();
         close("batch accuracy", &acc.update(&batch).unwrap(), &floats(&golden["accuracy"][i]), 1e-6);

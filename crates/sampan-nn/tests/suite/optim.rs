@@ -401,7 +401,7 @@ fn lbfgs_walks_down_the_valley_as_the_peer_does() {
 #[test]
 fn wrong_arguments_are_errors() {
     let p = || vec![Parameter::new(Tensor::zeros([2], DType::Float32))];
-    let said = |r: sampan_core::Result<Optimizer>| r.err().expect("it is refused").to_string();
+    let said = |r: sampan_core::Result<Optimizer>| r.expect_err("it is refused").to_string();
     assert!(said(SGD::try_new(-0.1, p())).contains("negative"));
     assert!(said(SGD::try_new(f64::NAN, p())).contains("NaN"));
     assert!(said(SGD::try_new(0.1, Vec::<Parameter>::new())).contains("no parameters"));
