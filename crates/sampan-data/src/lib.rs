@@ -14,6 +14,7 @@
 
 pub mod dataset;
 pub mod download;
+mod files;
 pub mod loader;
 pub mod sampler;
 mod source;

@@ -4,7 +4,7 @@
 mod progress;
 mod transfer;
 
-use crate::vision::codec::file_error;
+use crate::files::file_error;
 use md5::{Digest, Md5};
 use sampan_core::error::Kind;
 use sampan_core::{Error, Result};

@@ -41,7 +41,7 @@ pub(super) use http::to_part;
 mod http {
     use super::super::progress::Progress;
     use super::Failure;
-    use crate::vision::codec::file_error;
+    use crate::files::file_error;
     use std::fs::{File, OpenOptions};
     use std::io::{Read, Write};
     use std::path::Path;

@@ -2,7 +2,7 @@
 
 use crate::dataset::{Batch, Dataset, Sample, TensorDataset};
 use crate::source::{Remote, Split, no_valid_part};
-use crate::vision::codec::read_file;
+use crate::files::read_file;
 use sampan_core::{Error, Result, Tensor};
 use std::path::Path;
 

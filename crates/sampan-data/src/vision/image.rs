@@ -1,6 +1,7 @@
 //! Picture files: PNG, JPEG, BMP, GIF, WebP, TIFF and PNM.
 
 use ::image::{DynamicImage, ImageFormat, ImageReader};
+use crate::files::read_file;
 use parking_lot::RwLock;
 use sampan_core::error::Kind;
 use sampan_core::{Element, Error, Result, Tensor, ensure};
@@ -12,8 +13,8 @@ fn broken(what: impl std::fmt::Display) -> Error {
 }
 
 fn open(path: &Path) -> Result<DynamicImage> {
-    let at = |e: &dyn std::fmt::Display| broken(format!("{}: {e}", path.display()));
-    ImageReader::open(path).and_then(ImageReader::with_guessed_format).map_err(|e| at(&e))?.decode().map_err(|e| at(&e))
+    let reader = ImageReader::new(Cursor::new(read_file(path)?)).with_guessed_format()?;
+    reader.decode().map_err(|e| broken(format!("{} is not a picture that can be read: {e}", path.display())))
 }
 
 /// The picture in a file as bytes `[H, W, 3]`: red, green, blue. The format is told from the contents. Grey becomes
@@ -32,6 +33,32 @@ fn rgb(picture: DynamicImage) -> Result<Tensor> {
     let picture = picture.into_rgb8();
     let (w, h) = (picture.width() as usize, picture.height() as usize);
     Tensor::try_from_slice(&picture.into_raw(), [h, w, 3])
+}
+
+/// The values of a PNG file with one channel as they are stored, as a uint8 tensor of height and width. For a picture
+/// with a palette these are the numbers of the colours, which is how segmentation labels are kept.
+pub fn decode_labels(bytes: &[u8]) -> Result<Tensor> {
+    let bad = |why: String| Error::invalid(format!("not a PNG of labels: {why}")).in_op("decode_labels");
+    let mut decoder = png::Decoder::new(Cursor::new(bytes));
+    decoder.set_transformations(png::Transformations::IDENTITY);
+    let mut reader = decoder.read_info().map_err(|e| bad(e.to_string()))?;
+    let (colour, depth) = reader.output_color_type();
+    if !matches!(colour, png::ColorType::Indexed | png::ColorType::Grayscale) || depth == png::BitDepth::Sixteen {
+        return Err(bad(format!("expected one channel of at most 8 bits, it has {colour:?} of {depth:?}")));
+    }
+    // A header can promise more than there is memory for.
+    let size = reader.output_buffer_size().filter(|&size| size <= 1 << 28);
+    let size = size.ok_or_else(|| bad("it is larger than 256 MiB".into()))?;
+    let mut packed = vec![0; size];
+    let frame = reader.next_frame(&mut packed).map_err(|e| bad(e.to_string()))?;
+    let (width, height, bits) = (frame.width as usize, frame.height as usize, depth as usize);
+    let mask = ((1u16 << bits) - 1) as u8;
+    let mut labels = Vec::with_capacity(width * height);
+    for row in packed.chunks(frame.line_size).take(height) {
+        // The first pixel lies in the highest bits.
+        labels.extend((0..width).map(|x| row[x * bits / 8] >> (8 - bits - x * bits % 8) & mask));
+    }
+    Tensor::try_from_slice(&labels, [height, width])
 }
 
 /// As stored: `[H, W]` for grey, else `[H, W, C]`.

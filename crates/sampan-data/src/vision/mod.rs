@@ -4,5 +4,3 @@ pub mod datasets;
 pub mod image;
 pub mod ops;
 pub mod transforms;
-
-pub(crate) mod files;

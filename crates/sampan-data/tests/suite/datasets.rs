@@ -1,7 +1,7 @@
 use crate::archives::{Folder, cifar_pixels, gzip, mat, palette_png, pickles, picture, tar};
 use image::ImageFormat;
 use sampan_core::{DType, Tensor};
-use sampan_data::vision::codec::{decode_image, decode_labels};
+use sampan_data::vision::image::{decode, decode_labels};
 use sampan_data::vision::datasets::FolderBuilder;
 use sampan_data::{
     Cifar10, Cifar100, Dataset, DatasetFolder, FashionMnist, Flowers, ImageFolder, Mnist, Split, UciHousing, Voc2012,
@@ -121,7 +121,7 @@ fn broken_files_never_panic() {
             let mut changed = whole.clone();
             changed[i] ^= 0x55;
             for bytes in [&changed[..], &whole[..i]] {
-                let _ = (decode_image(bytes), decode_labels(bytes));
+                let _ = (decode(bytes), decode_labels(bytes));
             }
             let path = folder.write("x.tar", &changed);
             let _ = (Voc2012::open(&path, Split::Train).err(), Cifar10::open(&path, Split::Test).err());
@@ -132,13 +132,13 @@ fn broken_files_never_panic() {
 #[test]
 fn images_of_every_format() {
     for format in [ImageFormat::Png, ImageFormat::Bmp, ImageFormat::Tiff, ImageFormat::Pnm, ImageFormat::WebP] {
-        let image = decode_image(&picture(format, 3, 2, [1, 200, 30])).unwrap();
+        let image = decode(&picture(format, 3, 2, [1, 200, 30])).unwrap();
         assert_eq!(image.shape(), [2, 3, 3], "{format:?}");
         assert_eq!(image.to_vec::<u8>()[..3], [1, 200, 30], "{format:?}");
     }
-    let jpeg = decode_image(&picture(ImageFormat::Jpeg, 8, 8, [10, 100, 200])).unwrap().to_vec::<u8>();
+    let jpeg = decode(&picture(ImageFormat::Jpeg, 8, 8, [10, 100, 200])).unwrap().to_vec::<u8>();
     assert!(jpeg.iter().zip([10, 100, 200].iter().cycle()).all(|(a, b): (&u8, &u8)| a.abs_diff(*b) < 4));
-    assert!(decode_image(b"no image").err().unwrap().to_string().contains("not an image"));
+    assert!(decode(b"no image").err().unwrap().to_string().contains("not an image"));
 }
 
 #[test]

@@ -122,9 +122,9 @@ impl PolynomialDecay {
     /// From `learning_rate` to `end_lr` in `decay_steps`, then constant, or starting over on ever longer ways (`cycle`).
     ///
     /// ```
-    /// let lr = sampan_nn::lr::PolynomialDecay::with(0.5, 20, |o| o.end_lr(0.1));
+    /// let lr = sampan_nn::lr::PolynomialDecay::with(0.5, 20, |o| o.end_lr(0.25));
     /// lr.step_to(10);
-    /// assert_eq!(lr.last_lr(), 0.3);
+    /// assert_eq!(lr.last_lr(), 0.375);
     /// ```
     fn build(
         learning_rate: f64,

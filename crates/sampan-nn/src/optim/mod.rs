@@ -23,7 +23,7 @@ use crate::clip::ClipGrad;
 use crate::lr::{LearningRate, Schedule};
 use crate::regularizer::Regularizer;
 use crate::{Parameter, Settings};
-use rule::{Accumulator, Kind, Rule, Step};
+use rule::{Accumulator, Kind, NUMBERS, Rule, Step};
 use sampan_core::error::Kind as ErrorKind;
 use sampan_core::ops::creation::{FullOpts, try_full_with};
 use sampan_core::value::Arg;
@@ -82,7 +82,7 @@ struct Slot {
 /// What is remembered about a parameter.
 struct Memory {
     tensors: Vec<Tensor>,
-    numbers: Vec<f64>,
+    numbers: [f64; NUMBERS],
     master: Option<Tensor>,
 }
 
@@ -118,10 +118,13 @@ impl Memory {
     fn new(accumulators: &[Accumulator], param: &Tensor, multi_precision: bool) -> Result<Memory> {
         let dtype = wide(param.dtype());
         let tensor = |a: &Accumulator| try_full_with(a.shape(param.shape()), a.fill, FullOpts::new().dtype(dtype));
-        let (numbers, tensors): (Vec<_>, Vec<_>) = accumulators.iter().partition(|a| a.kind.is_number());
+        let mut numbers = [0.0; NUMBERS];
+        for (number, a) in numbers.iter_mut().zip(accumulators.iter().filter(|a| a.kind.is_number())) {
+            *number = rounding(param.dtype())(a.fill);
+        }
         Ok(Memory {
-            tensors: tensors.into_iter().map(tensor).collect::<Result<_>>()?,
-            numbers: numbers.into_iter().map(|a| rounding(param.dtype())(a.fill)).collect(),
+            tensors: accumulators.iter().filter(|a| !a.kind.is_number()).map(tensor).collect::<Result<_>>()?,
+            numbers,
             master: (multi_precision && param.dtype() != dtype).then(|| param.detach().try_cast(dtype)).transpose()?,
         })
     }
@@ -279,7 +282,8 @@ impl Optimizer {
                 param.shape()
             );
             ensure!(param.is_contiguous(), "the parameter {} is a view with gaps; replace it by a copy", name());
-            let grad = grad.detach().try_cast(param.dtype())?.contiguous();
+            let ready = grad.dtype() == param.dtype() && grad.is_contiguous();
+            let grad = if ready { grad } else { grad.detach().try_cast(param.dtype())?.contiguous() };
             match &mut slot.memory {
                 Some(memory) => memory.follow(&param)?,
                 none => {
@@ -320,7 +324,7 @@ impl Optimizer {
                 Some(Regularizer::L2(coeff)) => prepare.l2 = coeff,
                 None => {}
             }
-            let mut numbers = memory.numbers.clone();
+            let mut numbers = memory.numbers;
             let mut step = Step {
                 parameter: &slot.parameter,
                 lr: lr * group.factor.unwrap_or(work.settings.learning_rate),
@@ -373,6 +377,13 @@ impl Optimizer {
             self.slots[work.slot].memory.as_mut().expect("made by collect").numbers = numbers;
         }
         Ok(())
+    }
+}
+
+impl std::fmt::Debug for Optimizer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (name, n) = (self.groups[0].rule.name(), self.slots.len());
+        write!(f, "{name} of {n} parameters after {} steps, learning rate {:?}", self.steps, self.lr)
     }
 }
 

@@ -68,7 +68,7 @@ impl Rule for NAdam {
     fn formula(&self, step: &mut Step) -> Result<Formula> {
         let NAdam { beta1, beta2, epsilon, momentum_decay } = *self;
         let round = step.round;
-        let [decay_pow, beta2_pow, mu_product] = step.numbers else { unreachable!("three numbers are kept") };
+        let [decay_pow, beta2_pow, mu_product] = step.numbers;
         *decay_pow = round(*decay_pow * round(DECAY_BASE));
         *beta2_pow = round(*beta2_pow * round(beta2));
         let decayed = decay_pow.powf(momentum_decay);
@@ -142,7 +142,7 @@ impl Rule for RAdam {
         let RAdam { beta1, beta2, epsilon } = *self;
         let round = step.round;
         let (b1, b2) = (round(beta1), round(beta2));
-        let [beta1_pow, beta2_pow, rho] = step.numbers else { unreachable!("three numbers are kept") };
+        let [beta1_pow, beta2_pow, rho] = step.numbers;
         *beta1_pow = round(*beta1_pow * b1);
         *beta2_pow = round(*beta2_pow * b2);
         // `rho` is t * beta2ᵗ / (1 - beta2ᵗ), carried from step to step as Paddle saves it.

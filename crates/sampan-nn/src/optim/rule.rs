@@ -4,6 +4,9 @@ use crate::Parameter;
 use sampan_core::{Error, Result, Value};
 use sampan_kernels::optim::{Formula, Prepare};
 
+/// The most numbers that are remembered about a parameter.
+pub(crate) const NUMBERS: usize = 3;
+
 /// Something an optimizer remembers about each parameter, under Paddle's name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Accumulator {
@@ -54,7 +57,7 @@ pub(crate) struct Step<'a> {
     /// What happens to the gradient first.
     pub prepare: Prepare,
     /// The accumulators that are numbers, in order.
-    pub numbers: &'a mut [f64],
+    pub numbers: &'a mut [f64; NUMBERS],
     /// Which row of accumulators with rows is used.
     pub row: usize,
     /// Is the step scaled by norms, where the rule does that?

@@ -101,7 +101,7 @@ impl Rule for Momentum {
         vec![Accumulator::elements("velocity")]
     }
     fn formula(&self, step: &mut Step) -> Result<Formula> {
-        // As in Paddle: an L1 penalty is rescaled along with the gradient, an L2 penalty is not.
+        // As Paddle's GPU kernel does: an L1 penalty is rescaled along with the gradient, an L2 penalty is not.
         step.prepare.scale *= self.rescale_grad;
         step.prepare.l1 *= self.rescale_grad;
         Ok(Formula::Momentum { mu: self.momentum, nesterov: self.use_nesterov })

@@ -1,6 +1,6 @@
 //! What an optimizer keeps, under Paddle's names, so that a `.pdopt` file goes either way.
 
-use super::rule::{Accumulator, Kind};
+use super::rule::{Accumulator, Kind, NUMBERS};
 use super::{Memory, Optimizer, rounding, wide};
 use crate::lr::LearningRate;
 use sampan_core::error::Kind as ErrorKind;
@@ -183,7 +183,8 @@ impl Optimizer {
         let param = slot.parameter.tensor();
         let dtype = wide(param.dtype());
         let own = |t: &Tensor| t.detach().try_cast(dtype)?.try_clone_data();
-        let mut memory = Memory { tensors: Vec::new(), numbers: Vec::new(), master: None };
+        let mut memory = Memory { tensors: Vec::new(), numbers: [0.0; NUMBERS], master: None };
+        let mut numbers = 0;
         for (a, (key, value)) in self.groups[slot.group].accumulators.iter().zip(found) {
             let number = a.kind.is_number();
             let want = a.shape(param.shape());
@@ -195,7 +196,8 @@ impl Optimizer {
             match number {
                 true => {
                     let first = value.to_f64_vec().first().copied().unwrap_or(a.fill);
-                    memory.numbers.push(rounding(param.dtype())(first));
+                    memory.numbers[numbers] = rounding(param.dtype())(first);
+                    numbers += 1;
                 }
                 false => memory.tensors.push(own(value)?),
             }

@@ -1,13 +1,18 @@
-//! One binary for all integration tests of the layers.
+//! One binary for all integration tests of layers, optimizers, schedules and metrics.
 
 // A clone is a handle, and `&[x.clone()]` reads better than `std::slice::from_ref(&x)`.
 #![allow(clippy::cloned_ref_to_slice_refs)]
 
 mod behaviour;
+mod clip;
 mod containers;
 mod golden;
 mod init;
 mod loss;
+mod lr;
+mod metric;
+mod optim;
+mod peer;
 mod registry;
 mod rnn;
 mod table;

@@ -3,7 +3,8 @@
 use super::image_set::stored;
 use super::{ImageFn, Remote, Split, mat, tar};
 use crate::dataset::{Dataset, Sample, check_index};
-use crate::vision::codec::{file_error, load_image, read_file};
+use crate::files::{file_error, read_file};
+use crate::vision::image;
 use sampan_core::{Error, Result, Tensor};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -122,7 +123,7 @@ impl Dataset for Flowers {
     fn get(&self, index: usize) -> Result<Sample> {
         check_index(self.name(), index, self.len())?;
         let number = self.indexes[index];
-        let mut image = load_image(self.folder.join(format!("jpg/image_{number:05}.jpg")))?;
+        let mut image = image::load(self.folder.join(format!("jpg/image_{number:05}.jpg")))?;
         if let Some(f) = &self.transform {
             image = f(&image)?;
         }

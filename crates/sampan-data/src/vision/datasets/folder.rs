@@ -2,7 +2,8 @@
 
 use super::ImageFn;
 use crate::dataset::{Dataset, Sample, check_index};
-use crate::vision::codec::{file_error, load_image};
+use crate::files::file_error;
+use crate::vision::image;
 use sampan_core::error::Kind;
 use sampan_core::{Error, Result, Tensor};
 use std::collections::BTreeMap;
@@ -43,7 +44,7 @@ impl FolderBuilder {
         FolderBuilder { root: root.into(), loader: None, extensions: None, transform: None, is_valid_file: None }
     }
 
-    /// Reads a file, instead of [`load_image`].
+    /// Reads a file, instead of [`image::load`].
     pub fn loader(mut self, load: impl Fn(&Path) -> Result<Tensor> + Send + Sync + 'static) -> Self {
         self.loader = Some(Arc::new(load));
         self
@@ -163,7 +164,7 @@ impl Files {
     fn load(&self, path: &Path) -> Result<Tensor> {
         let read = match &self.loader {
             Some(load) => load(path).map_err(|e| e.in_layer(path.display().to_string()))?,
-            None => load_image(path)?,
+            None => image::load(path)?,
         };
         match &self.transform {
             Some(f) => f(&read),

@@ -2,7 +2,7 @@
 
 use super::image_set::image_set;
 use super::{ImageSet, Remote, Split, no_valid_part};
-use crate::vision::codec::read_file;
+use crate::files::read_file;
 use flate2::read::GzDecoder;
 use sampan_core::{Error, Result};
 use std::io::Read;

@@ -1,6 +1,6 @@
 //! Entries of tar archives, compressed with gzip or not.
 
-use crate::vision::codec::file_error;
+use crate::files::file_error;
 use flate2::read::GzDecoder;
 use sampan_core::{Error, Result};
 use std::fs::File;

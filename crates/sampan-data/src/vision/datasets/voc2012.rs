@@ -3,7 +3,7 @@
 use super::image_set::stored;
 use super::{ImageFn, Remote, Split, tar};
 use crate::dataset::{Dataset, Sample, check_index};
-use crate::vision::codec::{decode_image, decode_labels};
+use crate::vision::image::{decode, decode_labels};
 use sampan_core::error::Kind;
 use sampan_core::{Error, Result, Tensor};
 use std::collections::HashMap;
@@ -84,7 +84,7 @@ impl Dataset for Voc2012 {
     fn get(&self, index: usize) -> Result<Sample> {
         check_index(self.name(), index, self.len())?;
         let [image, labels] = self.samples[index].map(|(start, size)| tar::read_at(&self.archive, start, size));
-        let mut image = decode_image(&image?)?;
+        let mut image = decode(&image?)?;
         if let Some(f) = &self.transform {
             image = f(&image)?;
         }
