@@ -191,7 +191,8 @@ fn mistakes_are_sentences() {
     let error = wrong.fit(rings(4)).verbose(0).run().unwrap_err().to_string();
     assert!(error.contains("Linear") && error.contains("[3, 2]"), "{error}");
     let failing = FnDataset::new(4, |i| if i == 2 { sampan::bail!("the disk is gone") } else { Ok(vec![Tensor::new([i as f32])]) });
-    let error = wrong.predict(failing.named("numbers"), 2, 0).unwrap_err().to_string();
+    let mut fits = Model::new(Linear::new(1, 1));
+    let error = fits.predict(failing.named("numbers"), 2, 0).unwrap_err().to_string();
     assert!(error.contains("numbers") && error.contains('2') && error.contains("the disk is gone"), "{error}");
 }
 
