@@ -134,20 +134,30 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// `len` bytes whose values are unspecified (but initialised).
+    /// `len` bytes whose values are unspecified (but initialised). Unwinds with [`OutOfMemory`] where they cannot be had.
     pub fn uninit(len: usize) -> Buffer {
+        Self::try_uninit(len).unwrap_or_else(|full| std::panic::panic_any(full))
+    }
+
+    /// `len` zero bytes. Unwinds with [`OutOfMemory`] where they cannot be had.
+    pub fn zeroed(len: usize) -> Buffer {
+        Self::try_zeroed(len).unwrap_or_else(|full| std::panic::panic_any(full))
+    }
+
+    /// Like [`uninit`](Self::uninit), returning the error.
+    pub fn try_uninit(len: usize) -> Result<Buffer, OutOfMemory> {
         Self::take(len, false)
     }
 
-    /// `len` zero bytes.
-    pub fn zeroed(len: usize) -> Buffer {
+    /// Like [`zeroed`](Self::zeroed), returning the error.
+    pub fn try_zeroed(len: usize) -> Result<Buffer, OutOfMemory> {
         Self::take(len, true)
     }
 
-    fn take(len: usize, zero: bool) -> Buffer {
-        let full = || -> ! { std::panic::panic_any(OutOfMemory { bytes: len }) };
+    fn take(len: usize, zero: bool) -> Result<Buffer, OutOfMemory> {
+        let full = OutOfMemory { bytes: len };
         if len > class_size(CLASSES - 1) {
-            full();
+            return Err(full);
         }
         let class = class_of(len);
         let size = class_size(class);
@@ -161,18 +171,21 @@ impl Buffer {
                 }
                 block.0
             }
-            None => fresh(class).unwrap_or_else(|| {
-                // Recycled memory of other sizes may be what is missing.
-                release_cache();
-                fresh(class).unwrap_or_else(|| full())
-            }),
+            None => match fresh(class) {
+                Some(ptr) => ptr,
+                None => {
+                    // Recycled memory of other sizes may be what is missing.
+                    release_cache();
+                    fresh(class).ok_or(full)?
+                }
+            },
         };
         let now = IN_USE.fetch_add(size, Ordering::Relaxed) + size;
         // A read is cheaper than a write that changes nothing.
         if now > PEAK.load(Ordering::Relaxed) {
             PEAK.fetch_max(now, Ordering::Relaxed);
         }
-        Buffer { ptr, len, class }
+        Ok(Buffer { ptr, len, class })
     }
 
     /// A copy of a slice.
@@ -242,10 +255,9 @@ mod tests {
     }
 
     #[test]
-    fn impossible_sizes_unwind_with_their_size() {
+    fn impossible_sizes_are_refused() {
         for bytes in [usize::MAX, isize::MAX as usize, 1 << 54, 1 << 47] {
-            let payload = std::panic::catch_unwind(|| drop(Buffer::uninit(bytes))).unwrap_err();
-            assert_eq!(payload.downcast_ref::<OutOfMemory>().expect("its own payload").bytes, bytes);
+            assert_eq!(Buffer::try_uninit(bytes).map(|_| ()).unwrap_err().bytes, bytes);
         }
     }
 

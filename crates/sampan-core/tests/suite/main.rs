@@ -10,6 +10,7 @@ mod broadcast;
 mod display;
 mod elementwise;
 mod errors;
+mod fuzz;
 mod golden;
 mod images;
 mod indexing;
