@@ -91,6 +91,7 @@ fn contracted_axes(x: &Tensor, y: &Tensor, axes: &Value) -> Result<(Vec<usize>, 
     let resolve = |axes: &[i64], t: &Tensor, name: &str| -> Result<Vec<usize>> {
         let mut out = Vec::new();
         for &a in axes {
+            ensure!(t.ndim() > 0, "{name} has no axes, {axes:?} were named");
             let a = resolve_axis(a, t.ndim())?;
             ensure!(!out.contains(&a), "axis {a} of {name} is named twice in {axes:?}");
             out.push(a);

@@ -118,11 +118,7 @@ fn crop(
         let n = x.shape()[i] as i64;
         let rest = n.saturating_sub(at[i]);
         let len = if lens[i] == -1 { rest } else { lens[i] };
-        ensure!(
-            at[i] >= 0 && (0..=rest).contains(&len),
-            "{len} elements from {} leave axis {i} of extent {n}",
-            at[i]
-        );
+        ensure!(at[i] >= 0 && (0..=rest).contains(&len), "{len} elements from {} leave axis {i} of extent {n}", at[i]);
         out.push(len);
     }
     x.try_view_slice(at, out, vec![1i64; rank])

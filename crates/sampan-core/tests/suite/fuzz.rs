@@ -70,12 +70,73 @@ impl Dice {
 
     fn word(&mut self) -> &'static str {
         const WORDS: &[&str] = &[
-            "", "é", "mean", "sum", "none", "constant", "reflect", "replicate", "circular", "bilinear", "nearest",
-            "bicubic", "linear", "area", "trilinear", "NCHW", "NHWC", "NCL", "NLC", "NCDHW", "NDHWC", "SAME", "VALID",
-            "fro", "nuc", "left", "right", "ij", "xy", "raise", "wrap", "clip", "ij,jk->ik", "ii->i", "...i,i->...",
-            "i->", "ij->ji,", "->", "zeros", "border", "reflection", "tanh", "relu", "floor", "trunc", "add", "mul",
-            "assign", "amin", "amax", "multiply", "complete", "reduced", "r", "upscale_in_train", "downscale_in_infer",
-            "higher", "lower", "midpoint", "min", "max", "L", "U", "hann", "float32", "int64", "minlength",
+            "",
+            "é",
+            "mean",
+            "sum",
+            "none",
+            "constant",
+            "reflect",
+            "replicate",
+            "circular",
+            "bilinear",
+            "nearest",
+            "bicubic",
+            "linear",
+            "area",
+            "trilinear",
+            "NCHW",
+            "NHWC",
+            "NCL",
+            "NLC",
+            "NCDHW",
+            "NDHWC",
+            "SAME",
+            "VALID",
+            "fro",
+            "nuc",
+            "left",
+            "right",
+            "ij",
+            "xy",
+            "raise",
+            "wrap",
+            "clip",
+            "ij,jk->ik",
+            "ii->i",
+            "...i,i->...",
+            "i->",
+            "ij->ji,",
+            "->",
+            "zeros",
+            "border",
+            "reflection",
+            "tanh",
+            "relu",
+            "floor",
+            "trunc",
+            "add",
+            "mul",
+            "assign",
+            "amin",
+            "amax",
+            "multiply",
+            "complete",
+            "reduced",
+            "r",
+            "upscale_in_train",
+            "downscale_in_infer",
+            "higher",
+            "lower",
+            "midpoint",
+            "min",
+            "max",
+            "L",
+            "U",
+            "hann",
+            "float32",
+            "int64",
+            "minlength",
         ];
         self.pick(WORDS)
     }
@@ -149,7 +210,13 @@ impl Dice {
                 2 => Value::List(self.list(3, |d| Value::List(d.list(3, |d| Value::Int(d.int()))))),
                 k => {
                     let kinds = [
-                        Kind::Tensor, Kind::Tensors, Kind::Int, Kind::Float, Kind::Bool, Kind::Str, Kind::DType,
+                        Kind::Tensor,
+                        Kind::Tensors,
+                        Kind::Int,
+                        Kind::Float,
+                        Kind::Bool,
+                        Kind::Str,
+                        Kind::DType,
                         Kind::Ints,
                     ];
                     self.value(kinds[k - 3])
@@ -166,7 +233,13 @@ fn invented(op: &OpDef, dice: &mut Dice) -> Vec<Value> {
         Some(default) if dice.one_in(2) => default(),
         _ => dice.value(p.kind),
     };
-    op.params.iter().map(|p| one(p, dice)).collect()
+    let mut args: Vec<Value> = op.params.iter().map(|p| one(p, dice)).collect();
+    match dice.below(30) {
+        0 => drop(args.pop()),
+        1 => args.push(dice.value(Kind::Any)),
+        _ => {}
+    }
+    args
 }
 
 /// The arguments of a sample with one or two of them changed: another dtype, nasty elements, another value.
@@ -195,7 +268,9 @@ fn describe(op: &OpDef, args: &[Value]) -> String {
                 format!("{:?} {} {:?}", t.shape(), t.dtype(), t.to_f64_vec())
             }
             Value::Tensor(t) => format!("{:?} {} {}", t.shape(), t.dtype(), t.device()),
-            Value::Tensors(list) => format!("({})", list.iter().map(|t| word(&t.into())).collect::<Vec<_>>().join("; ")),
+            Value::Tensors(list) => {
+                format!("({})", list.iter().map(|t| word(&t.into())).collect::<Vec<_>>().join("; "))
+            }
             Value::List(list) => format!("[{}]", list.iter().map(word).collect::<Vec<_>>().join("; ")),
             other => format!("{other:?}"),
         }

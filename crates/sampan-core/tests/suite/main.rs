@@ -8,6 +8,7 @@ mod arrange;
 mod autograd;
 mod broadcast;
 mod display;
+mod documents;
 mod elementwise;
 mod errors;
 mod fuzz;
