@@ -245,7 +245,7 @@ fn maxout(x: &Tensor, groups: i64, #[default(1)] axis: i64) -> Result<Tensor> {
     let axis = resolve_axis(axis, x.ndim())?;
     let channels = x.shape()[axis];
     ensure!(
-        groups > 0 && channels % groups as usize == 0,
+        groups > 0 && channels.is_multiple_of(groups as usize),
         "axis {axis} of extent {channels} has no {groups} equal groups"
     );
     let mut shape = x.shape_vec();
