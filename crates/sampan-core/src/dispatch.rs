@@ -101,7 +101,7 @@ pub(crate) fn outermost<R>(f: impl FnOnce() -> Result<R>) -> Result<R> {
     result.unwrap_or_else(|payload| match payload.downcast::<Error>() {
         Ok(error) => Err(*error),
         Err(other) => match other.downcast::<sampan_kernels::buffer::OutOfMemory>() {
-            Ok(full) => Err(Error::new(crate::error::Kind::Unavailable, full.to_string())),
+            Ok(full) => Err((*full).into()),
             Err(other) => std::panic::resume_unwind(other),
         },
     })

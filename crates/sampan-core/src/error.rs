@@ -181,6 +181,12 @@ pub fn unwrap<T>(result: Result<T>) -> T {
     }
 }
 
+impl From<sampan_kernels::buffer::OutOfMemory> for Error {
+    fn from(full: sampan_kernels::buffer::OutOfMemory) -> Error {
+        Error::new(Kind::Unavailable, full.to_string())
+    }
+}
+
 /// Shorthand for a wrong argument: `bail!("x has {} columns", n)`.
 #[macro_export]
 macro_rules! bail {

@@ -1,6 +1,7 @@
 //! Shapes, strides and broadcasting.
 
 use crate::{Error, Result};
+use sampan_kernels::buffer;
 use smallvec::SmallVec;
 
 /// Extents of the axes of a tensor.
@@ -130,9 +131,18 @@ pub fn axis(axis: i64, rank: usize) -> Result<usize> {
 
 /// The product of extents, or an error where it overflows.
 pub fn checked_numel(shape: &[usize]) -> Result<usize> {
+    // Strides are products of extents, where an extent of zero counts as one: these must not overflow either.
     shape
         .iter()
-        .try_fold(1usize, |n, &d| n.checked_mul(d))
+        .try_fold(1usize, |n, &d| n.checked_mul(d.max(1)))
         .filter(|&n| n <= 1 << 48)
-        .ok_or_else(|| Error::invalid(format!("a tensor of shape {shape:?} is too large for this machine")))
+        .ok_or_else(|| Error::invalid(format!("a tensor of shape {shape:?} is too large for this machine")))?;
+    Ok(shape.iter().product())
+}
+
+/// Is there memory for a list of so many int64? An op that builds one asks before it begins.
+pub(crate) fn check_room(count: usize) -> Result<()> {
+    let bytes = count.saturating_mul(8);
+    let free = buffer::memory_limit().saturating_sub(buffer::bytes_in_use());
+    if bytes > free { Err(buffer::OutOfMemory { bytes }.into()) } else { Ok(()) }
 }

@@ -1,8 +1,9 @@
 //! Memory shared by a tensor and its views.
 
-use crate::{DType, Device};
+use crate::{DType, Device, Error};
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use sampan_kernels::Buffer;
+use sampan_kernels::buffer::OutOfMemory;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,11 +24,16 @@ enum Memory {
     Meta,
 }
 
+/// The memory, or the error of a full one.
+fn granted(buffer: Result<Buffer, OutOfMemory>) -> Buffer {
+    crate::error::unwrap(buffer.map_err(Error::from))
+}
+
 impl Storage {
     /// Memory for `numel` elements, values unspecified.
     pub fn uninit(device: Device, dtype: DType, numel: usize) -> Storage {
         Self::with(match device {
-            Device::Cpu => Memory::Cpu(RwLock::new(Buffer::uninit(numel * dtype.size()))),
+            Device::Cpu => Memory::Cpu(RwLock::new(granted(Buffer::try_uninit(numel.saturating_mul(dtype.size()))))),
             Device::Meta => Memory::Meta,
         })
     }
@@ -35,7 +41,7 @@ impl Storage {
     /// Zeroed memory for `numel` elements.
     pub fn zeros(device: Device, dtype: DType, numel: usize) -> Storage {
         Self::with(match device {
-            Device::Cpu => Memory::Cpu(RwLock::new(Buffer::zeroed(numel * dtype.size()))),
+            Device::Cpu => Memory::Cpu(RwLock::new(granted(Buffer::try_zeroed(numel.saturating_mul(dtype.size()))))),
             Device::Meta => Memory::Meta,
         })
     }

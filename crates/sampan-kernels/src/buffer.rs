@@ -17,6 +17,8 @@ static FREE: [Mutex<Vec<Block>>; CLASSES] = [const { Mutex::new(Vec::new()) }; C
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
+/// The most bytes that may be held, zero before anybody asked.
+static LIMIT: AtomicUsize = AtomicUsize::new(0);
 
 struct Block(NonNull<u8>);
 // SAFETY: a Block is the sole owner of its memory.
@@ -35,6 +37,34 @@ pub fn peak_bytes() -> usize {
 /// Starts the peak anew from what is in use now.
 pub fn reset_peak() {
     PEAK.store(bytes_in_use(), Ordering::Relaxed);
+}
+
+/// The most bytes that buffers, live and recycled, may hold at once: the machine's memory, unless
+/// [`set_memory_limit`] was called. What goes beyond is an error at once, where the system would promise the memory and
+/// end the process when it is written.
+pub fn memory_limit() -> usize {
+    match LIMIT.load(Ordering::Relaxed) {
+        0 => {
+            set_memory_limit(physical_memory().unwrap_or(usize::MAX));
+            memory_limit()
+        }
+        limit => limit,
+    }
+}
+
+/// Sets the [`memory_limit`].
+pub fn set_memory_limit(bytes: usize) {
+    LIMIT.store(bytes.clamp(1, class_size(CLASSES - 1)), Ordering::Relaxed);
+}
+
+/// Bytes of memory and swap of this machine, where it says so.
+fn physical_memory() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let bytes = |name: &str| -> Option<usize> {
+        let line = text.lines().find_map(|l| l.strip_prefix(name))?;
+        line.trim().strip_suffix(" kB")?.parse::<usize>().ok()?.checked_mul(1024)
+    };
+    bytes("MemTotal:")?.checked_add(bytes("SwapTotal:").unwrap_or(0))
 }
 
 /// Gives recycled memory back to the system.
@@ -66,6 +96,16 @@ fn layout(class: usize) -> Layout {
     Layout::from_size_align(class_size(class), ALIGN).expect("a size class is a valid layout")
 }
 
+/// New zero memory of a class, unless that goes beyond the limit or the system refuses.
+fn fresh(class: usize) -> Option<NonNull<u8>> {
+    let held = bytes_in_use().saturating_add(KEPT.load(Ordering::Relaxed));
+    if class_size(class) > memory_limit().saturating_sub(held) {
+        return None;
+    }
+    // SAFETY: the layout has a non-zero size.
+    NonNull::new(unsafe { alloc_zeroed(layout(class)) })
+}
+
 /// What a failed allocation unwinds with; the tensor library turns it into an error.
 #[derive(Clone, Copy, Debug)]
 pub struct OutOfMemory {
@@ -94,17 +134,31 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// `len` bytes whose values are unspecified (but initialised).
+    /// `len` bytes whose values are unspecified (but initialised). Unwinds with [`OutOfMemory`] where they cannot be had.
     pub fn uninit(len: usize) -> Buffer {
+        Self::try_uninit(len).unwrap_or_else(|full| std::panic::panic_any(full))
+    }
+
+    /// `len` zero bytes. Unwinds with [`OutOfMemory`] where they cannot be had.
+    pub fn zeroed(len: usize) -> Buffer {
+        Self::try_zeroed(len).unwrap_or_else(|full| std::panic::panic_any(full))
+    }
+
+    /// Like [`uninit`](Self::uninit), returning the error.
+    pub fn try_uninit(len: usize) -> Result<Buffer, OutOfMemory> {
         Self::take(len, false)
     }
 
-    /// `len` zero bytes.
-    pub fn zeroed(len: usize) -> Buffer {
+    /// Like [`zeroed`](Self::zeroed), returning the error.
+    pub fn try_zeroed(len: usize) -> Result<Buffer, OutOfMemory> {
         Self::take(len, true)
     }
 
-    fn take(len: usize, zero: bool) -> Buffer {
+    fn take(len: usize, zero: bool) -> Result<Buffer, OutOfMemory> {
+        let full = OutOfMemory { bytes: len };
+        if len > class_size(CLASSES - 1) {
+            return Err(full);
+        }
         let class = class_of(len);
         let size = class_size(class);
         let recycled = FREE[class].lock().pop();
@@ -117,19 +171,21 @@ impl Buffer {
                 }
                 block.0
             }
-            None => {
-                let layout = layout(class);
-                // SAFETY: the layout has a non-zero size.
-                NonNull::new(unsafe { alloc_zeroed(layout) })
-                    .unwrap_or_else(|| std::panic::panic_any(OutOfMemory { bytes: len }))
-            }
+            None => match fresh(class) {
+                Some(ptr) => ptr,
+                None => {
+                    // Recycled memory of other sizes may be what is missing.
+                    release_cache();
+                    fresh(class).ok_or(full)?
+                }
+            },
         };
         let now = IN_USE.fetch_add(size, Ordering::Relaxed) + size;
         // A read is cheaper than a write that changes nothing.
         if now > PEAK.load(Ordering::Relaxed) {
             PEAK.fetch_max(now, Ordering::Relaxed);
         }
-        Buffer { ptr, len, class }
+        Ok(Buffer { ptr, len, class })
     }
 
     /// A copy of a slice.
@@ -195,6 +251,13 @@ mod tests {
         for bytes in (0..5000).chain([1 << 20, (1 << 20) + 1, 123_456_789]) {
             let size = class_size(class_of(bytes));
             assert!(size >= bytes && size <= bytes.max(ALIGN) * 5 / 4 + ALIGN, "{bytes} -> {size}");
+        }
+    }
+
+    #[test]
+    fn impossible_sizes_are_refused() {
+        for bytes in [usize::MAX, isize::MAX as usize, 1 << 54, 1 << 47] {
+            assert_eq!(Buffer::try_uninit(bytes).map(|_| ()).unwrap_err().bytes, bytes);
         }
     }
 

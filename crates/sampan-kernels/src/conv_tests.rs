@@ -134,6 +134,17 @@ fn impossible_shapes() {
 }
 
 #[test]
+fn an_infinite_input_reaches_only_the_weights_it_meets() {
+    // One infinite corner: in the gradient by the weights only the last kernel element meets it.
+    let s = shape2([1, 1, 1, 1], [8, 8], [3, 3], [1, 1, 0, 0]);
+    let (mut x, dy) = (vec![1.0f32; s.x_len()], vec![1.0f32; s.y_len()]);
+    x[63] = f32::INFINITY;
+    let mut dw = vec![0.0; 9];
+    conv_backward_weight(&s, &x, &dy, &mut dw);
+    assert_eq!(dw, [[36.0; 8].as_slice(), &[f32::INFINITY]].concat());
+}
+
+#[test]
 fn threads_do_not_change_bits() {
     let noise = |len: usize| (0..len).map(|i| ((i * 7919 % 1013) as f32).sin()).collect::<Vec<_>>();
     for s in [

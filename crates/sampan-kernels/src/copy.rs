@@ -166,7 +166,8 @@ pub fn fill_strided<T: Element>(value: T, dst: &mut [T], shape: &[usize], stride
     for_each_strided(dst, shape, strides, offset, |_, d| *d = value);
 }
 
-/// Converts to another type: floats to integers truncate towards zero, integers wrap, and what is not zero is true.
+/// Converts to another type. Floats to integers truncate towards zero, saturate at the bounds of the type and make NaN
+/// zero, on every machine alike; integers wrap, and what is not zero is true.
 pub fn cast<A: Element, B: Element>(src: View<'_, A>, dst: &mut [B]) {
     drive1(src, dst, &cast_slice);
 }
@@ -222,17 +223,24 @@ pub fn convert<A: Element, B: Element>(x: A) -> B {
     } else if A::DTYPE.is_float() && B::DTYPE.is_float() {
         B::from_f64(x.to_f64())
     } else if A::DTYPE == DType::Float32 && B::DTYPE != DType::Int64 {
-        // The detour through f64 folds away. Bounded by hand, for Rust's saturating cast does not vectorise.
-        const TOP: f32 = 2_147_483_520.0; // the largest f32 below 2³¹
-        const BOTTOM: f32 = -2_147_483_648.0;
+        // Bounded by hand, for Rust's saturating cast does not vectorise. The detour through f64 folds away.
+        const BEYOND: f32 = 2_147_483_648.0; // 2³¹, the first number that i32 cannot hold
+        const TOP: f32 = 2_147_483_520.0; // the largest f32 below it
+        let (low, high) = match B::DTYPE {
+            DType::UInt8 => (0.0, 255.0),
+            DType::Int8 => (-128.0, 127.0),
+            DType::Int16 => (-32768.0, 32767.0),
+            _ => (-BEYOND, TOP),
+        };
         let v = x.to_f64() as f32;
-        let v = if v > TOP { TOP } else { v };
-        let v = if v < BOTTOM { BOTTOM } else { v };
-        let v = if v.is_nan() { 0.0 } else { v };
+        let bounded = if v > high { high } else { v };
+        let bounded = if bounded < low { low } else { bounded };
+        let bounded = if bounded.is_nan() { 0.0 } else { bounded };
         // SAFETY: a number between −2³¹ and 2³¹.
-        B::from_i64(unsafe { v.to_int_unchecked::<i32>() } as i64)
-    } else if A::DTYPE.is_float() && B::DTYPE != DType::Int64 {
-        B::from_i64(x.to_f64() as i32 as i64)
+        let i = unsafe { bounded.to_int_unchecked::<i32>() };
+        B::from_i64(if B::DTYPE == DType::Int32 && v >= BEYOND { i32::MAX } else { i } as i64)
+    } else if A::DTYPE.is_float() {
+        B::from_f64(x.to_f64())
     } else {
         B::from_i64(x.to_i64())
     }
@@ -298,7 +306,7 @@ mod tests {
             y
         }
         assert_eq!(to::<i32>(v), [1, -1, 300, 0, 0, 0]);
-        assert_eq!(to::<u8>(v), [1, 255, 44, 0, 0, 0]);
+        assert_eq!(to::<u8>(v), [1, 0, 255, 0, 0, 0]);
         assert_eq!(to::<i64>(v), [1, -1, 300, 0, 0, 0]);
         assert_eq!(
             to::<crate::Bool>(v).iter().map(|b| b.get()).collect::<Vec<_>>(),
@@ -311,6 +319,21 @@ mod tests {
         let mut y = [0i16; 6];
         cast(View::contiguous(&h, &shape, &strides), &mut y);
         assert_eq!(y, [1, -1, 300, 0, 0, 0]);
+        let edges = [f32::INFINITY, f32::NEG_INFINITY, 3e9, -3e9, 2_147_483_520.0, -129.0];
+        let v = View::contiguous(&edges, &shape, &strides);
+        assert_eq!(to::<i32>(v), [i32::MAX, i32::MIN, i32::MAX, i32::MIN, 2_147_483_520, -129]);
+        assert_eq!(to::<i64>(v), [i64::MAX, i64::MIN, 3_000_000_000, -3_000_000_000, 2_147_483_520, -129]);
+        assert_eq!(to::<i16>(v), [i16::MAX, i16::MIN, i16::MAX, i16::MIN, i16::MAX, -129]);
+        assert_eq!(to::<i8>(v), [127, -128, 127, -128, 127, -128]);
+        assert_eq!(to::<u8>(v), [255, 0, 255, 0, 255, 0]);
+        // The longer way of float64 and the half types has the same rule.
+        let wide = edges.map(|v| v as f64);
+        let mut y = [0i8; 6];
+        cast(View::contiguous(&wide, &shape, &strides), &mut y);
+        assert_eq!(y, [127, -128, 127, -128, 127, -128]);
+        let mut y = [0i32; 6];
+        cast(View::contiguous(&wide, &shape, &strides), &mut y);
+        assert_eq!(y, [i32::MAX, i32::MIN, i32::MAX, i32::MIN, 2_147_483_520, -129]);
         let big = [i64::MAX, 257, -1, 0, 5, 1 << 40];
         let mut y = [0u8; 6];
         cast(View::contiguous(&big, &shape, &strides), &mut y);

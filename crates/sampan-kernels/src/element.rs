@@ -144,7 +144,7 @@ pub trait Element: Pod + Send + Sync + PartialEq + PartialOrd + fmt::Debug + Def
     const DTYPE: DType;
     /// To the widest float.
     fn to_f64(self) -> f64;
-    /// From the widest float: truncates towards zero and saturates for integers.
+    /// From the widest float: for integers it truncates towards zero, saturates, and makes NaN zero.
     fn from_f64(v: f64) -> Self;
     /// To the widest integer, truncating.
     fn to_i64(self) -> i64;
@@ -164,7 +164,7 @@ macro_rules! int_element {
             #[inline(always)]
             fn to_f64(self) -> f64 { self as f64 }
             #[inline(always)]
-            fn from_f64(v: f64) -> Self { v as i64 as $t }
+            fn from_f64(v: f64) -> Self { v as $t }
             #[inline(always)]
             fn to_i64(self) -> i64 { self as i64 }
             #[inline(always)]

@@ -189,6 +189,9 @@ simd_fn! {
     /// The same column by column over rows as long as `shift`.
     fn column_sums[T: Real](x: &'a [T], g: Option<&'a [T]>, shift: &'a [T], s0: &'a mut [T], s1: &'a mut [T]) {
         let n = shift.len();
+        if n == 0 {
+            return;
+        }
         let (s0, s1) = (&mut s0[..n], &mut s1[..n]);
         for (r, x) in x.chunks_exact(n).enumerate() {
             match g {

@@ -6,40 +6,52 @@
 use parking_lot::RwLock;
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock};
 
 /// Below this many elementary operations work stays on the calling thread: waking another one costs more.
 pub const SERIAL_BELOW: usize = 1 << 15;
 
-static POOL: LazyLock<RwLock<Arc<rayon::ThreadPool>>> = LazyLock::new(|| {
-    let threads = std::env::var("SAMPAN_NUM_THREADS").ok().and_then(|v| v.parse().ok());
-    RwLock::new(build(threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()))))
-});
-/// The pool's size, zero before it is made: asked at every call, so not behind the lock.
+/// Started when it is first needed: a program whose work is small, or which asks for one thread, has none.
+static POOL: RwLock<Option<Arc<rayon::ThreadPool>>> = RwLock::new(None);
+/// The pool's size, zero before anybody asked: asked at every call, so not behind the lock.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
-fn build(threads: usize) -> Arc<rayon::ThreadPool> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.max(1))
-        .thread_name(|i| format!("sampan-{i}"))
-        .build()
-        .expect("the operating system refused to start a thread");
-    THREADS.store(pool.current_num_threads(), Ordering::Relaxed);
-    Arc::new(pool)
+fn pool() -> Arc<rayon::ThreadPool> {
+    if let Some(pool) = &*POOL.read() {
+        return pool.clone();
+    }
+    let mut slot = POOL.write();
+    let start = || {
+        let builder = rayon::ThreadPoolBuilder::new().num_threads(num_threads());
+        let pool = builder.thread_name(|i| format!("sampan-{i}")).build();
+        Arc::new(pool.expect("the operating system refused to start a thread"))
+    };
+    slot.get_or_insert_with(start).clone()
 }
 
 /// Threads that kernels may use. The environment variable `SAMPAN_NUM_THREADS` sets it at start.
 pub fn num_threads() -> usize {
     match THREADS.load(Ordering::Relaxed) {
-        0 => POOL.read().current_num_threads(),
+        0 => {
+            let wanted = std::env::var("SAMPAN_NUM_THREADS").ok().and_then(|v| v.parse().ok());
+            let all = || std::thread::available_parallelism().map_or(1, |n| n.get());
+            let threads = wanted.unwrap_or_else(all).max(1);
+            // Unless another thread has set it meanwhile.
+            match THREADS.compare_exchange(0, threads, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => threads,
+                Err(set) => set,
+            }
+        }
         n => n,
     }
 }
 
 /// Sets the number of threads that kernels may use. Results do not depend on it.
 pub fn set_num_threads(threads: usize) {
-    *POOL.write() = build(threads);
+    let mut slot = POOL.write();
+    THREADS.store(threads.max(1), Ordering::Relaxed);
+    *slot = None;
 }
 
 /// Runs `f` inside the shared pool, so that rayon's own constructs use it.
@@ -50,8 +62,7 @@ pub fn install<R: Send>(f: impl FnOnce() -> R + Send) -> R {
 }
 
 fn install_dyn(f: &mut (dyn FnMut() + Send)) {
-    let pool = POOL.read().clone();
-    pool.install(f);
+    pool().install(f);
 }
 
 /// Calls `f` with every number below `count`, on all threads.

@@ -110,7 +110,8 @@ impl PoolShape {
     /// About how many elements a window holds.
     fn cost(&self) -> usize {
         match self.windows {
-            Windows::Sliding { kernel, .. } => kernel.iter().product::<usize>() + 2,
+            // A window may reach far beyond the input.
+            Windows::Sliding { kernel, .. } => (0..3).map(|a| kernel[a].min(self.input[a])).product::<usize>() + 2,
             _ => self.x_plane() / self.y_plane().max(1) + 3,
         }
     }

@@ -180,18 +180,20 @@ fn remainder(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 
 /// Integers cannot be divided by zero.
 fn check_divisor(x: &Tensor, y: &Operand) -> Result<()> {
-    if promote_operand(x, y).is_float() {
+    let dtype = promote_operand(x, y);
+    if dtype.is_float() {
         return Ok(());
     }
     let zero = match y {
-        Operand::Scalar(s) => s.to_i64() == 0,
+        // A number too large for the dtype may be zero in it.
+        Operand::Scalar(s) => match_dtype!(dtype, T => s.to::<T>().to_i64() == 0),
         Operand::Tensor(y) if y.device() == Device::Cpu => {
             let y = y.contiguous();
             match_dtype!(y.dtype(), T => y.data::<T>().slice().iter().any(|&v| v.to_i64() == 0))
         }
         Operand::Tensor(_) => false,
     };
-    ensure!(!zero, "division of integers by zero");
+    ensure!(!zero, "division of integers by zero in {dtype}");
     Ok(())
 }
 
@@ -203,8 +205,9 @@ fn floor_div<T: Real>(x: T, y: T) -> T {
     if q.is_finite() { q.round() } else { (x / y).floor() }
 }
 
-/// `x` to the power `y`, element by element, with broadcasting. Integers stay integers under an integer exponent, which
-/// must not be negative.
+/// `x` to the power `y`, element by element, with broadcasting. Integers stay integers under an integer exponent: a
+/// negative number as the exponent is refused, negative ones in a tensor give the fraction cut to an integer (zero, or a
+/// power of ±1), as in PaddlePaddle.
 ///
 /// ```
 /// # use sampan_core::Tensor;

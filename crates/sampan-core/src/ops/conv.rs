@@ -38,8 +38,8 @@ impl Geometry {
         ensure!(fits, "input {x:?}, weight {w:?} and output {y:?} with {groups} groups do not belong together");
         ensure!(w[2..].iter().all(|&k| k > 0), "the kernel has no elements: {w:?}");
         for a in 0..rank - 2 {
-            let reach = (y[a + 2] as i64 - 1) * self.stride[a];
-            ensure!(reach < (x[a + 2] as i64 + (1 << 32)), "the output {y:?} is too large for the input {x:?}");
+            let reach = (y[a + 2] as i128 - 1) * self.stride[a] as i128;
+            ensure!(reach < x[a + 2] as i128 + (1 << 32), "the output {y:?} is too large for the input {x:?}");
         }
         let lift = |s: &[usize]| conv::lift(&s[2..], 1);
         Ok(ConvShape {

@@ -2,6 +2,7 @@
 
 use super::prelude::*;
 use sampan_kernels::{arrange, copy};
+use std::ops::Range;
 
 /// The lower triangles of the last two axes, zeros above; `diagonal` moves the border to the right.
 ///
@@ -267,7 +268,10 @@ fn tril_indices(
     #[default(0)] offset: i64,
     #[opt(DType::Int64)] dtype: DType,
 ) -> Result<Tensor> {
-    triangle_indices(row, col, dtype, |r, c| c - r <= offset)
+    let col = col.unwrap_or(row);
+    // Rows before −offset have no element, all others have their first.
+    let first = if col > 0 { offset.saturating_neg().max(0) } else { row };
+    triangle_indices(row, col, first..row, |r| 0..r.saturating_add(offset).saturating_add(1).min(col), dtype)
 }
 
 /// Rows and columns of the elements of an upper triangle, as a tensor of two rows.
@@ -283,18 +287,29 @@ fn triu_indices(
     #[default(0)] offset: i64,
     #[opt(DType::Int64)] dtype: DType,
 ) -> Result<Tensor> {
-    triangle_indices(row, col, dtype, |r, c| c - r >= offset)
+    let col = col.unwrap_or(row);
+    // Rows from col − offset on have no element, all others have their last.
+    triangle_indices(row, col, 0..row.min(col.saturating_sub(offset)), |r| r.saturating_add(offset).max(0)..col, dtype)
 }
 
-fn triangle_indices(row: i64, col: Option<i64>, dtype: DType, inside: impl Fn(i64, i64) -> bool) -> Result<Tensor> {
-    let col = col.unwrap_or(row);
+/// The cells of a matrix that lie in `rows` and, in each of these, in `columns(row)`, which is never empty.
+fn triangle_indices(
+    row: i64,
+    col: i64,
+    rows: Range<i64>,
+    columns: impl Fn(i64) -> Range<i64>,
+    dtype: DType,
+) -> Result<Tensor> {
     ensure!(row >= 0 && col >= 0, "row and col cannot be negative, got {row} and {col}");
-    let cells_in_all = crate::shape::checked_numel(&[row as usize, col as usize])?;
-    ensure!(cells_in_all <= 1 << 32, "a triangle of {row} by {col} has too many cells to list");
-    let cells = (0..row).flat_map(|r| (0..col).map(move |c| (r, c))).filter(|&(r, c)| inside(r, c));
+    // As many rows as there are cells at least: the count does not take longer than the list would.
+    let at_least = rows.end.saturating_sub(rows.start).max(0) as usize;
+    crate::shape::check_room(at_least.saturating_mul(4))?;
+    let lens = rows.clone().map(|r| columns(r).end.saturating_sub(columns(r).start).max(0) as usize);
+    let count = lens.fold(0, usize::saturating_add);
+    crate::shape::check_room(count.saturating_mul(4))?;
+    let cells = rows.flat_map(|r| columns(r).map(move |c| (r, c)));
     let (rows, cols): (Vec<i64>, Vec<i64>) = cells.unzip();
-    let n = rows.len();
-    Tensor::from_vec([rows, cols].concat(), [2, n]).try_cast(dtype)
+    Tensor::from_vec([rows, cols].concat(), [2, count]).try_cast(dtype)
 }
 
 fn triangle_samples() -> Vec<Sample> {

@@ -145,7 +145,7 @@ fn frequency(ids: &Tensor, rows: usize) -> Result<Tensor> {
 fn unembed(cx: &Cx, x: &Tensor, ids: &Tensor, n: i64, padding: i64) -> Result<Tensor> {
     let idx = as_indices(ids, "ids")?;
     let width = *x.shape().last().ok_or_else(|| Error::invalid("x must have a last axis, the row"))?;
-    ensure!(n >= 0 && x.ndim() == ids.ndim() + 1, "x must have one row for each id");
+    ensure!(n >= 0 && x.shape()[..x.ndim() - 1] == *ids.shape(), "x must have one row for each id");
     let out = cx.zeros([n as usize, width], x.dtype())?;
     cx.cpu(|| {
         if width == 0 {
@@ -175,7 +175,7 @@ fn one_hot(cx: &Cx, x: &Tensor, #[default(-1)] num_classes: i64) -> Result<Tenso
     let classes = if num_classes == -1 {
         cx.needs_values()?;
         let largest = idx.data::<i64>().slice().iter().max().copied();
-        largest.map_or(0, |m| m.max(-1) + 1)
+        largest.map_or(0, |m| m.max(-1).saturating_add(1))
     } else {
         num_classes
     };

@@ -102,8 +102,8 @@ fn split_at(cx: &Cx, x: &Tensor, sizes: &[i64], #[default(0)] axis: i64) -> Resu
     ensure!(x.ndim() > 0, "a 0-d tensor has no axis to split");
     let n = x.shape()[axis];
     ensure!(sizes.iter().all(|&s| s >= 0), "sizes cannot be negative, got {sizes:?}");
-    let total: i64 = sizes.iter().sum();
-    ensure!(total == n as i64, "sizes {sizes:?} add up to {total}, axis {axis} has extent {n}");
+    let total: i128 = sizes.iter().map(|&s| s as i128).sum();
+    ensure!(total == n as i128, "sizes {sizes:?} add up to {total}, axis {axis} has extent {n}");
     let mut start = 0;
     let parts = sizes
         .iter()
@@ -151,9 +151,9 @@ fn split(x: &Tensor, num_or_sections: &Value, #[default(0)] axis: i64) -> Result
         Value::Ints(sections) => {
             let free = sections.iter().filter(|&&s| s == -1).count();
             ensure!(free <= 1, "only one section may be -1, got {sections:?}");
-            let known: i64 = sections.iter().filter(|&&s| s != -1).sum();
-            ensure!(free == 0 || known <= n, "sections {sections:?} exceed extent {n}");
-            sections.iter().map(|&s| if s == -1 { n - known } else { s }).collect()
+            let known: i128 = sections.iter().filter(|&&s| s != -1).map(|&s| s as i128).sum();
+            ensure!(free == 0 || (0..=n as i128).contains(&known), "sections {sections:?} do not fit extent {n}");
+            sections.iter().map(|&s| if s == -1 { n - known as i64 } else { s }).collect()
         }
         other => bail!("num_or_sections must be an int or a list of ints, got {}", other.type_name()),
     };
@@ -378,6 +378,12 @@ fn combinations(x: &Tensor, #[default(2)] r: i64, #[opt(false)] with_replacement
         return Ok(Tensor::zeros([0], x.dtype()));
     }
     let (n, r) = (x.numel() as i64, r as usize);
+    let choices = if with_replacement { (x.numel() + r).saturating_sub(1) } else { x.numel() };
+    let count = binomial(choices, r);
+    if count == 0 {
+        return x.try_index_select(&Tensor::zeros([0], DType::Int64), 0)?.try_reshape_to([0, r]);
+    }
+    crate::shape::check_room(count.saturating_mul(r))?;
     let mut rows: Vec<i64> = Vec::new();
     let mut pick: Vec<i64> = (0..r as i64).map(|i| if with_replacement { 0 } else { i }).collect();
     // The largest value of each position, and the next choice in lexicographic order.
@@ -398,6 +404,19 @@ fn combinations(x: &Tensor, #[default(2)] r: i64, #[opt(false)] with_replacement
     }
     let count = rows.len() / r;
     x.try_index_select(&Tensor::from_vec(rows, [count * r]), 0)?.try_reshape_to([count, r])
+}
+
+/// The number of ways to choose `r` of `n`; `usize::MAX` where it is larger.
+fn binomial(n: usize, r: usize) -> usize {
+    let Some(rest) = n.checked_sub(r) else { return 0 };
+    let (mut ways, r) = (1u128, r.min(rest));
+    for i in 1..=r {
+        ways = ways * (n - r + i) as u128 / i as u128;
+        if ways > usize::MAX as u128 {
+            return usize::MAX;
+        }
+    }
+    ways as usize
 }
 
 fn pair(a: Tensor, b: Tensor) -> Vec<Tensor> {

@@ -242,6 +242,7 @@ fn nan_to_num(
 }
 
 /// `scale * x + bias`, or `scale * (x + bias)` if not `bias_after_scale`; then the activation named by `act`, if any.
+/// Integers keep their dtype: they are exact where `scale` and `bias` are whole numbers, and cut towards zero else.
 ///
 /// ```
 /// # use sampan_core::Tensor;
@@ -261,17 +262,26 @@ fn scale(
     if let Operand::Tensor(scale) = &scale {
         ensure!(scale.numel() == 1, "scale must be a number or a tensor of one element, got shape {:?}", scale.shape());
     }
+    let scale = match scale {
+        Operand::Scalar(s) => whole(x, s.to_f64()).map_or(s, Scalar::Int).into(),
+        tensor => tensor,
+    };
+    let with_bias = |x: &Tensor| x.try_add(whole(x, bias).map_or(Scalar::Float(bias), Scalar::Int));
     let out = match (bias == 0.0, bias_after_scale) {
         (true, _) => x.try_multiply(scale)?,
-        (false, true) => x.try_multiply(scale)?.try_add(bias)?,
-        (false, false) => x.try_add(bias)?.try_multiply(scale)?,
+        (false, true) => with_bias(&x.try_multiply(scale)?)?,
+        (false, false) => with_bias(x)?.try_multiply(scale)?,
     };
-    // Integers keep their dtype.
     let out = out.try_cast(x.dtype())?;
     let Some(act) = act else { return Ok(out) };
     let op = crate::op::find(act).ok_or_else(|| Error::invalid(format!("act `{act}` is no op")))?;
     let mut outputs = crate::dispatch::dispatch(op, op.bind(vec![out.into()], vec![])?)?;
     Ok(outputs.remove(0))
+}
+
+/// A whole number as an integer, if `x` holds integers: then it need not go through a float.
+fn whole(x: &Tensor, v: f64) -> Option<i64> {
+    (x.dtype().is_int() && v.fract() == 0.0 && v.abs() < 2f64.powi(63)).then_some(v as i64)
 }
 
 /// Adds `value` to the one element of `x`, in place, and gives `x` back. Use it to count steps.
@@ -286,7 +296,7 @@ fn scale(
 fn increment(x: &Tensor, #[default(1.0)] value: f64) -> Result<Tensor> {
     ensure!(x.numel() == 1, "x must have one element, got shape {:?}", x.shape());
     let mut target = x.clone();
-    let sum = x.try_add(value)?.try_cast(x.dtype())?;
+    let sum = x.try_add(whole(x, value).map_or(Scalar::Float(value), Scalar::Int))?.try_cast(x.dtype())?;
     target.take_inplace(sum, "increment")?;
     Ok(target)
 }

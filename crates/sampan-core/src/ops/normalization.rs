@@ -111,7 +111,7 @@ fn group_norm(
     );
     let (w, b) = (flat("weight", weight, channels)?, flat("bias", bias, channels)?);
     let inner: usize = first.shape()[2..].iter().product();
-    let (rows, n) = (batch * num_groups as usize, channels / num_groups as usize * inner);
+    let (rows, n) = (batch.saturating_mul(num_groups as usize), channels / num_groups as usize * inner);
     let (y, _, _) = first.reshape_to([rows, n]).try_row_norm(None, None, epsilon, false)?;
     let mut y = y.reshape_to([batch, channels, inner]);
     let column = |t: Tensor| t.cast(x.dtype()).reshape_to([1, channels, 1]);

@@ -245,10 +245,11 @@ fn rrelu(
 /// ```
 #[op(module = "nn.functional", samples = maxout_samples)]
 fn maxout(x: &Tensor, groups: i64, #[default(1)] axis: i64) -> Result<Tensor> {
+    ensure!(x.ndim() > 0, "a 0-d tensor has no channels");
     let axis = resolve_axis(axis, x.ndim())?;
-    let channels = x.shape().get(axis).copied().unwrap_or(1);
+    let channels = x.shape()[axis];
     ensure!(
-        groups > 0 && channels % groups as usize == 0,
+        groups > 0 && channels.is_multiple_of(groups as usize),
         "axis {axis} of extent {channels} has no {groups} equal groups"
     );
     let mut shape = x.shape_vec();

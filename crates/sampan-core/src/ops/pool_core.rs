@@ -66,6 +66,8 @@ pub(super) fn resized(x: &Tensor, extents: &[i64]) -> Result<Shape> {
     ensure!(x.ndim() == extents.len() + 2, "{} spatial extents for x of rank {}", extents.len(), x.ndim());
     let mut shape = Shape::from_slice(&x.shape()[..2]);
     shape.extend(super::shape::checked_shape(extents)?);
+    // Windows are listed axis by axis, three numbers each, also where there is no plane to pool.
+    crate::shape::check_room(shape[2..].iter().sum::<usize>().saturating_mul(3))?;
     Ok(shape)
 }
 

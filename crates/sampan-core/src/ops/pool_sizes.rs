@@ -244,7 +244,7 @@ fn unpool(
     for a in 0..dims {
         let usual = (x.shape()[a + 2] as i64 - 1) * stride[a] - pads[a][0] - pads[a][1] + kernel[a];
         let size = wanted.map_or(usual, |w| w[a]);
-        let near = (size - usual).abs() < stride[a].max(1);
+        let near = size.abs_diff(usual) < stride[a].max(1) as u64;
         ensure!(
             size > 0 && (wanted.is_none() || near),
             "output_size {size} of spatial axis {a} must lie within {} of {usual}",

@@ -63,7 +63,7 @@ fn contracted_axes(x: &Tensor, y: &Tensor, axes: &Value) -> Result<(Vec<usize>, 
         match v {
             Value::Ints(v) => Ok(v.to_vec()),
             Value::Int(i) => Ok(vec![*i]),
-            Value::Tensor(t) if t.dtype().is_int() => Ok(t.to_f64_vec().into_iter().map(|v| v as i64).collect()),
+            Value::Tensor(t) if t.dtype().is_int() => t.try_to_ints(),
             Value::List(v) if v.is_empty() => Ok(Vec::new()),
             other => Err(Error::dtype(format!("axes must be ints or lists of ints, got {}", other.type_name()))),
         }
@@ -75,9 +75,10 @@ fn contracted_axes(x: &Tensor, y: &Tensor, axes: &Value) -> Result<(Vec<usize>, 
             ((x.ndim() - n..x.ndim()).map(|i| i as i64).collect(), (0..n as i64).collect())
         }
         Value::Tensor(t) if t.ndim() == 2 => {
-            let rows = t.to_f64_vec().into_iter().map(|v| v as i64).collect::<Vec<_>>();
+            ensure!((1..=2).contains(&t.dim(0)), "axes must have one or two rows, got shape {:?}", t.shape());
+            let rows = list(axes)?;
             let (a, b) = rows.split_at(t.dim(1));
-            (a.to_vec(), b[..t.dim(1).min(b.len())].to_vec())
+            (a.to_vec(), b.to_vec())
         }
         Value::List(lists) if !lists.is_empty() => {
             (list(&lists[0])?, lists.get(1).map(list).transpose()?.unwrap_or_default())
@@ -90,6 +91,7 @@ fn contracted_axes(x: &Tensor, y: &Tensor, axes: &Value) -> Result<(Vec<usize>, 
     let resolve = |axes: &[i64], t: &Tensor, name: &str| -> Result<Vec<usize>> {
         let mut out = Vec::new();
         for &a in axes {
+            ensure!(t.ndim() > 0, "{name} has no axes, {axes:?} were named");
             let a = resolve_axis(a, t.ndim())?;
             ensure!(!out.contains(&a), "axis {a} of {name} is named twice in {axes:?}");
             out.push(a);
@@ -183,7 +185,8 @@ fn cross(x: &Tensor, y: &Tensor, #[default(9)] axis: i64) -> Result<Tensor> {
     } else {
         resolve_axis(axis, shape.len())?
     };
-    ensure!(shape[axis] == 3, "axis {axis} has extent {}, it must be 3", shape[axis]);
+    let extent = shape.get(axis).copied().unwrap_or(1);
+    ensure!(extent == 3, "axis {axis} has extent {extent}, it must be 3");
     let (x, y) = (x.expand(&shape), y.expand(&shape));
     let part = |t: &Tensor, i: usize| crate::error::unwrap(t.try_narrow(axis as i64, i % 3, 1));
     let minor = |i: usize| part(&x, i + 1) * part(&y, i + 2) - part(&x, i + 2) * part(&y, i + 1);

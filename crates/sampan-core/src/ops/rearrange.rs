@@ -78,7 +78,7 @@ fn repeat_interleave(
             let mut shape: Vec<i64> = x.shape().iter().map(|&n| n as i64).collect();
             let mut out = shape.clone();
             shape.insert(axis + 1, *r);
-            out[axis] = n as i64 * r;
+            out[axis] = r.saturating_mul(n as i64);
             x.try_unsqueeze(axis as i64 + 1)?.try_expand(shape)?.try_reshape_to(out)?
         }
         Value::Tensor(_) | Value::Ints(_) => {
@@ -94,6 +94,7 @@ fn repeat_interleave(
             );
             ensure!(times.iter().all(|&r| r >= 0), "repeats cannot be negative, got {times:?}");
             let times = |i: usize| times[if times.len() == 1 { 0 } else { i }] as usize;
+            crate::shape::check_room((0..n).fold(0, |sum: usize, i| sum.saturating_add(times(i))))?;
             let index: Vec<i64> = (0..n).flat_map(|i| std::iter::repeat_n(i as i64, times(i))).collect();
             let len = index.len();
             x.try_index_select(&Tensor::from_vec(index, [len]), axis as i64)?
@@ -167,14 +168,10 @@ fn vander(x: &Tensor, #[default(None)] n: Option<i64>, #[opt(false)] increasing:
     if n == 0 {
         return Ok(Tensor::zeros([x.numel(), 0], x.dtype()));
     }
-    let mut columns = vec![x.ones_like()];
-    for _ in 1..n {
-        columns.push(columns.last().map_or_else(|| x.clone(), |last| last * x));
-    }
-    if !increasing {
-        columns.reverse();
-    }
-    super::joining::try_stack(&columns, -1)
+    let column = x.try_unsqueeze(-1)?;
+    let factors = [column.ones_like(), column.try_expand([x.numel() as i64, n - 1])?];
+    let powers = super::joining::try_concat(&factors, -1)?.try_cumprod(-1)?.try_cast(x.dtype())?;
+    if increasing { Ok(powers) } else { powers.try_flip(-1) }
 }
 
 /// Ids of a table cut into `nshards` equal parts, seen from part `shard_id`: the position inside it, or `ignore_value`
@@ -205,7 +202,7 @@ fn shard_index(
         }
         Ok(())
     })?;
-    let size = (index_num + nshards - 1) / nshards;
+    let size = (index_num - 1) / nshards + 1;
     let local = move |v: i64| if v / size == shard_id { v % size } else { ignore_value };
     cx.unary_number(input, real_fn!(|x| x), local)
 }

@@ -116,12 +116,9 @@ fn crop(
     let mut out = Vec::with_capacity(rank);
     for i in 0..rank {
         let n = x.shape()[i] as i64;
-        let len = if lens[i] == -1 { n - at[i] } else { lens[i] };
-        ensure!(
-            at[i] >= 0 && len >= 0 && len <= n - at[i],
-            "{len} elements from {} leave axis {i} of extent {n}",
-            at[i]
-        );
+        let rest = n.saturating_sub(at[i]);
+        let len = if lens[i] == -1 { rest } else { lens[i] };
+        ensure!(at[i] >= 0 && (0..=rest).contains(&len), "{len} elements from {} leave axis {i} of extent {n}", at[i]);
         out.push(len);
     }
     x.try_view_slice(at, out, vec![1i64; rank])
@@ -230,6 +227,8 @@ fn sliding_window(cx: &Cx, x: &Tensor, axis: i64, size: i64, step: i64) -> Resul
     let n = x.shape()[axis] as i64;
     ensure!(step > 0, "step must be positive, got {step}");
     ensure!((0..=n).contains(&size), "a window of {size} does not fit axis {axis} of extent {n}");
+    // A longer step leaves one window too.
+    let step = step.min(n.max(1));
     let windows = |layout: &Layout| {
         let mut out = layout.clone();
         out.shape[axis] = ((n - size) / step + 1) as usize;

@@ -54,7 +54,10 @@ fn resample_axes(
     let dims = input.len();
     let (how, place) = (method_of(method)?, corners_of(corners)?);
     ensure!(output.len() == dims && (scale.is_empty() || scale.len() == dims), "as many sizes as axes are needed");
-    ensure!(first >= 0 && first as usize + dims <= x.ndim(), "x has no axes {first} to {}", first as usize + dims);
+    ensure!(
+        first >= 0 && first as usize <= x.ndim() && first as usize + dims <= x.ndim(),
+        "x has no {dims} axes from axis {first} on"
+    );
     need_float(x)?;
     let (from, to) = if transposed { (output, input) } else { (input, output) };
     let axes = first as usize..first as usize + dims;

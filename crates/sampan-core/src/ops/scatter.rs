@@ -278,6 +278,7 @@ fn nd_extents(index: &Tensor, updates: &Tensor, shape: &[usize]) -> Result<[usiz
     let depth = super::gather::nd_depth(index, shape)?;
     let expected = [&index.shape()[..index.ndim() - 1], &shape[depth..]].concat();
     ensure!(updates.shape() == expected, "updates must have shape {expected:?}, got {:?}", updates.shape());
+    crate::shape::checked_numel(shape)?;
     Ok([shape[..depth].iter().product(), shape[depth..].iter().product()])
 }
 

@@ -4,17 +4,20 @@ use super::prelude::*;
 
 /// A shape without negative extents, or an error.
 pub(crate) fn checked_shape(shape: &[i64]) -> Result<Shape> {
-    shape
-        .iter()
-        .map(|&n| usize::try_from(n).map_err(|_| Error::invalid(format!("a shape cannot hold {n}: {shape:?}"))))
-        .collect()
+    let one = |&n| usize::try_from(n).map_err(|_| Error::invalid(format!("a shape cannot hold {n}: {shape:?}")));
+    let shape: Shape = shape.iter().map(one).collect::<Result<_>>()?;
+    crate::shape::checked_numel(&shape)?;
+    Ok(shape)
 }
 
-/// The values in another dtype. Floats become integers by dropping the fraction; a nonzero number is true.
+/// The values in another dtype. Floats become integers by dropping the fraction; those beyond the bounds of the dtype
+/// become its bounds, and NaN zero, on every machine alike (PaddlePaddle leaves these cases to the processor). Integers
+/// wrap around. A nonzero number is true.
 ///
 /// ```
 /// # use sampan_core::{DType, Tensor};
 /// assert_eq!(Tensor::new([1.7f32, -1.7]).cast(DType::Int64).to_vec::<i64>(), [1, -1]);
+/// assert_eq!(Tensor::new([f32::INFINITY, -1e30]).cast(DType::Int32).to_vec::<i32>(), [i32::MAX, i32::MIN]);
 /// ```
 #[op(inplace, samples = cast_samples, onnx = "Cast", also("Tensor.astype"))]
 fn cast(cx: &Cx, x: &Tensor, dtype: DType) -> Result<Tensor> {
@@ -95,7 +98,7 @@ pub(crate) fn reshape_target(from: &[usize], to: &[i64]) -> Result<Shape> {
             n => n as usize,
         });
     }
-    let known: usize = shape.iter().product();
+    let known = crate::shape::checked_numel(&shape)?;
     if let Some(i) = free {
         ensure!(known > 0 && numel.is_multiple_of(known), "{numel} elements cannot be arranged as {to:?}");
         shape[i] = numel / known;

@@ -45,7 +45,8 @@ fn unfold(
     need_float(x)?;
     let (n, c, image) = (x.shape()[0], x.shape()[1], [x.shape()[2], x.shape()[3]]);
     let s = blocks(image, kernel_sizes, strides, paddings, dilations)?;
-    let out = cx.out([n, c * s.kernel[0] * s.kernel[1], s.count[0] * s.count[1]], x.dtype())?;
+    let (taps, count) = (s.kernel[0].saturating_mul(s.kernel[1]), s.count[0].saturating_mul(s.count[1]));
+    let out = cx.out([n, c.saturating_mul(taps), count], x.dtype())?;
     cx.cpu(|| {
         let x = x.try_contiguous()?;
         match_dtype!(x.dtype(), T in float => {
@@ -80,7 +81,7 @@ fn fold(
     let size = per_axis("output_sizes", output_sizes, 2, 0)?;
     let image = [size[0] as usize, size[1] as usize];
     let s = blocks(image, kernel_sizes, strides, paddings, dilations)?;
-    let (taps, count) = (s.kernel[0] * s.kernel[1], s.count[0] * s.count[1]);
+    let (taps, count) = (s.kernel[0].saturating_mul(s.kernel[1]), s.count[0].saturating_mul(s.count[1]));
     let (n, rows) = (x.shape()[0], x.shape()[1]);
     ensure!(rows.is_multiple_of(taps), "x has {rows} rows, which blocks of {taps} elements do not divide");
     ensure!(x.shape()[2] == count, "x has {} blocks, an image of {image:?} has {count}", x.shape()[2]);

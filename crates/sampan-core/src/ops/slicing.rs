@@ -11,14 +11,16 @@ pub(crate) fn region(layout: &Layout, starts: &[i64], lens: &[i64], steps: &[i64
     let mut offset = layout.offset as isize;
     for i in 0..rank {
         let (n, len) = (layout.shape[i] as i64, lens[i]);
-        let last = starts[i] + (len - 1) * steps[i];
         ensure!(len >= 0, "a slice cannot have {len} elements");
         if len > 0 {
-            ensure!((0..n).contains(&starts[i]) && (0..n).contains(&last), "the slice leaves axis {i} of extent {n}");
+            let last = starts[i] as i128 + (len - 1) as i128 * steps[i] as i128;
+            let inside = (0..n).contains(&starts[i]) && (0..n as i128).contains(&last);
+            ensure!(inside, "the slice leaves axis {i} of extent {n}");
             offset += starts[i] as isize * layout.strides[i];
         }
         out.shape[i] = len as usize;
-        out.strides[i] = layout.strides[i] * steps[i] as isize;
+        // Without a second element the step, which may be any number, means nothing.
+        out.strides[i] = if len > 1 { layout.strides[i] * steps[i] as isize } else { layout.strides[i] };
     }
     out.offset = if out.numel() == 0 { layout.offset } else { offset as usize };
     Ok(out)

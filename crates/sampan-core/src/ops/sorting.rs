@@ -353,10 +353,11 @@ fn groups(x: &Tensor, axis: Option<i64>, consecutive: bool, wanted: [bool; 3], d
     if !matches!(dtype, DType::Int32 | DType::Int64) {
         return Err(Error::dtype(format!("positions and counts are int32 or int64, not {dtype}")));
     }
+    let axis = axis.map(|a| resolve_axis(a, x.ndim())).transpose()?.filter(|_| x.ndim() > 0);
     // Slices along the axis become the rows of a matrix.
     let turned = match axis {
         None => x.try_reshape_to([x.numel(), 1])?,
-        Some(a) => x.try_moveaxis(resolve_axis(a, x.ndim())? as i64, 0)?,
+        Some(a) => x.try_moveaxis(a as i64, 0)?,
     };
     let width = turned.shape()[1..].iter().product::<usize>();
     let rows = turned.try_reshape_to([turned.shape()[0], width])?;
@@ -364,7 +365,7 @@ fn groups(x: &Tensor, axis: Option<i64>, consecutive: bool, wanted: [bool; 3], d
     let values = turned.try_index_select(&first, 0)?;
     let values = match axis {
         None => values.try_reshape_to([first.numel()])?,
-        Some(a) => values.try_moveaxis(0, resolve_axis(a, x.ndim())? as i64)?,
+        Some(a) => values.try_moveaxis(0, a as i64)?,
     };
     let mut out = vec![values];
     for (part, wanted) in [first, inverse, counts].into_iter().zip(wanted) {

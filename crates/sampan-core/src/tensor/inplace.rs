@@ -63,8 +63,15 @@ impl Tensor {
 
     /// The in-place form of `reshape` and its like: nothing is written, the handle sees its memory under another shape.
     fn take_shape(&mut self, out: Tensor, op: &str) -> Result<()> {
-        if grad_enabled() && self.requires_grad() && self.is_leaf() {
-            return self.check_inplace(true, op);
+        if self.requires_grad() && self.is_leaf() {
+            // Also inside no_grad: an optimizer's handle would keep the old shape and never see the new one's gradient.
+            return Err(Error::new(
+                Kind::PreconditionNotMet,
+                "the shape of a leaf that requires a gradient cannot change in place: its other handles would not know",
+            )
+            .hint("use the out-of-place form, or make a new leaf: x.detach().reshape(…).requires_grad_()")
+            .received(self.describe())
+            .in_op(op));
         }
         if self.history().is_some() && out.history().is_none() {
             return Err(Error::new(

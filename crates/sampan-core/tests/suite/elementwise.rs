@@ -163,3 +163,22 @@ fn wrong_arguments_are_refused() {
     let error = grad(&[out], &[order], &[], GradOptions::default()).unwrap_err().to_string();
     assert!(error.contains("has no gradient along x"), "{error}");
 }
+
+#[test]
+fn integers_stay_exact() {
+    use sampan_core::ops::math::ScaleOpts;
+    let odd = (1i64 << 53) + 1;
+    let x = Tensor::new([odd, -odd]);
+    assert_eq!(x.scale(1.0).to_vec::<i64>(), [odd, -odd]);
+    let (after, before) = (ScaleOpts::new().bias(2.0), ScaleOpts::new().bias(2.0).bias_after_scale(false));
+    assert_eq!(x.scale_with(3.0, after).to_vec::<i64>(), [3 * odd + 2, 2 - 3 * odd]);
+    assert_eq!(x.scale_with(3.0, before).to_vec::<i64>(), [3 * odd + 6, 6 - 3 * odd]);
+    assert_eq!(Tensor::new([3i64, -3]).scale(0.5).to_vec::<i64>(), [1, -1]);
+    let counter = Tensor::new([odd]);
+    counter.increment(1.0);
+    assert_eq!(counter.to_vec::<i64>(), [odd + 1]);
+    // Powers: what PaddlePaddle answers for a tensor of exponents; it never returns from a negative number.
+    let (base, exponent) = (Tensor::new([2i64, 0, 1, -1, -1, 5]), Tensor::new([-1i64, -1, -3, -3, -2, -2]));
+    assert_eq!(base.pow(&exponent).to_vec::<i64>(), [0, 0, 1, -1, 1, 0]);
+    assert!(base.try_pow(-1).unwrap_err().message().contains("negative power"));
+}

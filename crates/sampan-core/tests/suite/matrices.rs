@@ -113,3 +113,18 @@ fn wrong_attention_is_refused() {
     let hidden = Tensor::new([[false; 5]; 3]);
     assert_eq!(q.scaled_dot_product_attention(&k, &k, Some(&hidden)).to_vec::<f32>(), [0.0; 24]);
 }
+
+#[test]
+fn a_nan_is_never_lost_in_a_decomposition() {
+    for bad in [[[f64::NAN, 1.0], [1.0, 2.0]], [[1.0, f64::NAN], [0.0, 1.0]], [[0.0, 1.0], [f64::NAN, 2.0]]] {
+        let x = Tensor::new(bad);
+        assert!(x.det().to_f64().is_nan(), "{bad:?}");
+        assert!(x.slogdet().to_f64_vec().iter().all(|v| v.is_nan()), "{bad:?}");
+        // Q may be known where R is not.
+        let r = &x.qr("reduced").0[1];
+        assert!(r.to_f64_vec().iter().any(|v| v.is_nan()), "{bad:?}");
+        // What is one whole is refused by name.
+        refused(x.try_inverse(), "NaN");
+        refused(x.try_svd(), "NaN");
+    }
+}

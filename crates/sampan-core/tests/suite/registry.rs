@@ -11,14 +11,17 @@ use sampan_core::sample::{Sample, cast_floats};
 use sampan_core::value::Args;
 use sampan_core::{DType, Error, GradOptions, Result, Tensor, Value, grad, random};
 
-/// The ops under test with their samples.
-fn cases() -> Vec<(&'static OpDef, usize, Sample)> {
+/// The ops under test.
+pub fn chosen_ops() -> impl Iterator<Item = &'static OpDef> {
     let listed = |name: &str, word: &str| {
         std::env::var(word).map(|list| list.split(',').any(|w| w.trim() == name)).unwrap_or(true)
     };
-    op::all()
-        .into_iter()
-        .filter(|op| listed(op.name, "OPS") && listed(op.family(), "FAMILY"))
+    op::all().into_iter().filter(move |op| listed(op.name, "OPS") && listed(op.family(), "FAMILY"))
+}
+
+/// The ops under test with their samples.
+fn cases() -> Vec<(&'static OpDef, usize, Sample)> {
+    chosen_ops()
         .flat_map(|op| {
             let samples = op.samples.map(|f| f()).unwrap_or_default();
             samples.into_iter().enumerate().map(move |(i, s)| (op, i, s))
@@ -122,7 +125,7 @@ fn inferred_shape_and_dtype_are_the_actual_ones() {
 }
 
 /// The same values with gaps between them in memory.
-fn strided(t: &Tensor) -> Result<Tensor> {
+pub fn strided(t: &Tensor) -> Result<Tensor> {
     let twice = t.detach().unsqueeze(-1).expand([t.shape(), &[2]].concat()).contiguous();
     twice.try_select(-1, 0)
 }

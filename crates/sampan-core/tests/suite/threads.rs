@@ -30,6 +30,11 @@ fn same_bits() {
         let y = (&x * 3.0 + 1.0).tanh();
         vec![y.sum(()), y.sum(0), y.sum(1), y.mean(()), y.max(0), y.cumsum(1), y.softmax(-1)]
     });
+    bits("denormals", || {
+        let y = rand([300, 1000]) * 1e-20 * 1e-20;
+        assert!(y.max(()).to_f64() > 0.0, "kept on every thread");
+        vec![y.sum(1), y]
+    });
     bits("sort", || {
         let (values, indices) = randn([40, 5000]).topk(7);
         vec![values, indices]

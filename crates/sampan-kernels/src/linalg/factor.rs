@@ -183,8 +183,11 @@ impl Lu {
         triangular(&self.lu, Triangle { upper: true, transpose: false, unit: false }, b)
     }
 
+    /// The pivots. A NaN anywhere is one of them: an elimination step that has nothing to do would drop it, and no
+    /// determinant with a NaN is known.
     fn diagonal(&self) -> impl Iterator<Item = f64> + '_ {
-        (0..self.pivots.len()).map(|i| self.lu.row(i)[i])
+        let unknown = self.lu.data.iter().copied().find(|v| v.is_nan());
+        (0..self.pivots.len()).map(|i| self.lu.row(i)[i]).chain(unknown)
     }
 }
 
@@ -351,7 +354,10 @@ mod tests {
         let (mut s, mut l) = ([0f32; 2], [0f32; 2]);
         slogdet(&[0f32, 2.0, 3.0, 4.0, 0.0, 0.0, 0.0, 0.0], 2, &mut s, &mut l);
         assert_eq!((s, l[0], l[1]), ([-1.0, 0.0], 6f32.ln(), f32::NEG_INFINITY));
-        det(&[f32::NAN; 4], 2, &mut d);
-        assert!(d[0].is_nan());
+        for a in [[f32::NAN; 4], [0.0, f32::NAN, 0.0, 1.0], [1.0, f32::NAN, 0.0, 1.0]] {
+            det(&a, 2, &mut d[..1]);
+            slogdet(&a, 2, &mut s[..1], &mut l[..1]);
+            assert!(d[0].is_nan() && s[0].is_nan() && l[0].is_nan(), "{a:?}: {d:?} {s:?} {l:?}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use crate::Element;
 pub(super) fn reflector(x: &mut [f64]) -> (f64, f64) {
     // Scaling first keeps squares from overflowing or vanishing.
     let scale = x.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
-    if scale == 0.0 || x[1..].iter().all(|&v| v == 0.0) {
+    if x[1..].iter().all(|&v| v == 0.0) {
         return (0.0, x[0]);
     }
     x.iter_mut().for_each(|v| *v /= scale);
@@ -119,5 +119,7 @@ mod tests {
         assert_eq!((q, r), ([1.0, 0.0, 0.0, 1.0], [0.0; 4]));
         qr(&[f32::NAN, 1.0, 2.0, f32::INFINITY], 2, 2, false, &mut q, &mut r).unwrap();
         assert!(r[0].is_nan());
+        qr(&[0.0, 1.0, f32::NAN, 2.0], 2, 2, false, &mut q, &mut r).unwrap();
+        assert!(r[0].is_nan() && q[0].is_nan(), "a NaN below zeros counts too");
     }
 }

@@ -121,18 +121,19 @@ impl Stream {
         if n < 1.0 || p == 0.0 {
             return 0.0;
         }
+        if n == f64::INFINITY || p == 1.0 {
+            return n;
+        }
         if p > 0.5 {
             return n - self.binomial(n, 1.0 - p);
-        }
-        if n == f64::INFINITY {
-            return n;
         }
         let odds = p / (1.0 - p);
         if n * p < 10.0 {
             let mut k = 0.0;
             let mut f = libm::exp(n * libm::log1p(-p));
             let mut u = self.unit();
-            while u >= f && k < n {
+            // Rounding may leave a rest of u that no probability is left for.
+            while u >= f && f > 0.0 && k < n {
                 u -= f;
                 k += 1.0;
                 f *= odds * (n - k + 1.0) / k;
@@ -230,6 +231,9 @@ pub fn binomial<T: Element, D: Element>(seed: u64, ctr: u64, count: &[T], prob: 
 
 /// Normal kept inside [lo, hi] (absolute bounds, not in units of `std`).
 pub fn truncated_normal<T: Element>(seed: u64, ctr: u64, dst: &mut [T], mean: f64, std: f64, lo: f64, hi: f64) {
+    if std == 0.0 {
+        return dst.fill(T::from_f64(mean.clamp(lo.min(hi), hi.max(lo))));
+    }
     let (a, b) = ((lo - mean) / std, (hi - mean) / std);
     // Rounding to T may step over a bound by one unit in the last place; the clamp takes that back where T allows.
     each(seed, ctr, dst, |_, s| (mean + std * s.truncated(a, b)).clamp(lo.min(hi), hi.max(lo)));
@@ -366,6 +370,8 @@ mod tests {
         truncated_normal(4, 0, &mut x, 1.0, 2.0, -3.0, 5.0);
         let (m, v) = mean_var(&x);
         assert!((m - 1.0).abs() < 0.05 && (v.sqrt() - 2.0 * 0.8796).abs() < 0.03, "{m} {v}");
+        truncated_normal(4, 0, &mut x[..4], 0.5, 0.0, 0.0, 2.0);
+        assert_eq!(x[..4], [0.5; 4], "no spread leaves the mean");
         truncated_normal(4, 0, &mut x, 0.0, 1.0, 6.0, 100.0);
         assert!(x.iter().all(|&v| (6.0..8.5).contains(&v)) && (mean_var(&x).0 - 6.158).abs() < 0.01);
         cauchy(5, 0, &mut x, 3.0, 1.0);
