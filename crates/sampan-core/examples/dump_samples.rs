@@ -42,7 +42,7 @@ fn to_json(v: &Value, tensors: &mut Vec<Tensor>) -> Json {
         Value::Tensor(t) => tensor(t),
         Value::Tensors(ts) => ts.iter().map(tensor).collect(),
         Value::List(vs) => vs.iter().map(|v| to_json(v, tensors)).collect(),
-        Value::Object(o) => panic!("a sample holds a {}", o.type_name()),
+        other => panic!("a sample holds a {}", other.type_name()),
     }
 }
 
