@@ -1,7 +1,7 @@
 //! Weights in other forms, gradients cut, parameters as a vector.
 
 use sampan_core::{DType, Result, Tensor};
-use sampan_nn::{Conv2D, Layer, Linear, Members, Optimizer, ParamAttr, Parameter, Sgd, utils};
+use sampan_nn::{Conv2D, Layer, Linear, Members, ParamAttr, Parameter, SGD, utils};
 
 fn close(a: &Tensor, b: &Tensor) -> bool {
     a.shape() == b.shape() && (a - b).abs().max(()).to_f64() < 1e-5
@@ -34,7 +34,7 @@ fn lengths_and_directions_are_trained_apart() {
     let (fc, x) = (Linear::new(3, 4), Tensor::randn([2, 3]));
     utils::weight_norm(&fc, "weight", Some(1)).unwrap();
     let before = fc.state_dict().into_iter().map(|(name, t)| (name, t.to_vec::<f32>())).collect::<Vec<_>>();
-    let mut sgd = Sgd::new(0.1, fc.parameters());
+    let mut sgd = SGD::new(0.1, fc.parameters());
     fc.call(&x).unwrap().square().sum(()).backward();
     sgd.step().unwrap();
     let after = fc.state_dict();
