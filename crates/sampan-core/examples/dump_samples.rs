@@ -37,6 +37,9 @@ fn to_json(v: &Value, tensors: &mut Vec<Tensor>) -> Json {
         Value::Tensor(t) => tensor(t),
         Value::Tensors(ts) => ts.iter().map(tensor).collect(),
         Value::List(vs) => vs.iter().map(|v| to_json(v, tensors)).collect(),
+        Value::Dict(d) => {
+            d.iter().map(|(k, v)| (k.to_string(), to_json(v, tensors))).collect::<serde_json::Map<_, _>>().into()
+        }
         Value::Object(o) => panic!("a sample holds a {}", o.type_name()),
     }
 }
