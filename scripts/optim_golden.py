@@ -17,7 +17,7 @@ import numpy as np
 warnings.filterwarnings("ignore")
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "crates/sampan-nn/tests/optim_golden.json"
-STEPS = 5
+STEPS = 7  # as many as RAdam needs to trust its second moment
 SHAPES = {"w": [2, 3], "b": [3], "c": [2]}
 
 

@@ -1,5 +1,6 @@
 //! The graph, the walk over it, and what hangs on both.
 
+use crate::alone::alone;
 use sampan_core::autograd::functional::{self, hessian, jacobian, jvp};
 use sampan_core::autograd::{Function, FunctionContext, GradCheck, apply, gradcheck, gradgradcheck, recompute};
 use sampan_core::error::Kind;
@@ -438,25 +439,28 @@ fn recompute_gives_the_same_gradients() {
 
 #[test]
 fn recompute_repeats_random_numbers_and_precision() {
-    let x = Tensor::new([1.0f32; 8]).requires_grad_();
-    let y = recompute(|x| Ok(vec![(&x[0] * sampan_core::ops::random::rand([8])).tanh()]), &[x.clone()]).unwrap();
-    let drawn = y[0].to_vec::<f32>();
-    let state = random::state();
-    y[0].backward();
-    assert_eq!(random::state(), state, "the stream goes on where it was");
-    for (g, t) in x.grad().unwrap().to_vec::<f32>().iter().zip(drawn) {
-        let r = t.atanh();
-        assert!((g - (1.0 - t * t) * r).abs() < 1e-4, "{g} {t}");
-    }
-    let m = Tensor::new([[0.5f32, 1.0], [1.5, 2.0]]).requires_grad_();
-    let body = |x: &[Tensor]| Ok(vec![x[0].matmul(&x[0].t()).tanh()]);
-    let y = amp::auto_cast(DType::BFloat16, || recompute(body, &[m.clone()])).unwrap();
-    assert_eq!(y[0].dtype(), DType::BFloat16);
-    y[0].sum(()).backward();
-    let half = grad_of(&m);
-    m.clear_grad();
-    amp::auto_cast(DType::BFloat16, || body(&[m.clone()])).unwrap()[0].sum(()).backward();
-    assert_eq!(half, grad_of(&m));
+    // Another test's numbers must not come in between.
+    alone("autograd::recompute_repeats_random_numbers_and_precision", || {
+        let x = Tensor::new([1.0f32; 8]).requires_grad_();
+        let y = recompute(|x| Ok(vec![(&x[0] * sampan_core::ops::random::rand([8])).tanh()]), &[x.clone()]).unwrap();
+        let drawn = y[0].to_vec::<f32>();
+        let state = random::state();
+        y[0].backward();
+        assert_eq!(random::state(), state, "the stream goes on where it was");
+        for (g, t) in x.grad().unwrap().to_vec::<f32>().iter().zip(drawn) {
+            let r = t.atanh();
+            assert!((g - (1.0 - t * t) * r).abs() < 1e-4, "{g} {t}");
+        }
+        let m = Tensor::new([[0.5f32, 1.0], [1.5, 2.0]]).requires_grad_();
+        let body = |x: &[Tensor]| Ok(vec![x[0].matmul(&x[0].t()).tanh()]);
+        let y = amp::auto_cast(DType::BFloat16, || recompute(body, &[m.clone()])).unwrap();
+        assert_eq!(y[0].dtype(), DType::BFloat16);
+        y[0].sum(()).backward();
+        let half = grad_of(&m);
+        m.clear_grad();
+        amp::auto_cast(DType::BFloat16, || body(&[m.clone()])).unwrap()[0].sum(()).backward();
+        assert_eq!(half, grad_of(&m));
+    });
 }
 
 #[test]

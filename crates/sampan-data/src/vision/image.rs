@@ -26,7 +26,8 @@ pub fn load(path: impl AsRef<Path>) -> Result<Tensor> {
 /// The picture in the bytes of a file, as in [`load`].
 pub fn decode(bytes: &[u8]) -> Result<Tensor> {
     let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format()?;
-    reader.decode().map_err(broken).and_then(rgb).map_err(|e| e.in_op("decode"))
+    let picture = reader.decode().map_err(|e| broken(format!("not a picture that can be read: {e}")));
+    picture.and_then(rgb).map_err(|e| e.in_op("decode"))
 }
 
 fn rgb(picture: DynamicImage) -> Result<Tensor> {

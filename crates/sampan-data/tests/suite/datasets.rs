@@ -138,7 +138,7 @@ fn images_of_every_format() {
     }
     let jpeg = decode(&picture(ImageFormat::Jpeg, 8, 8, [10, 100, 200])).unwrap().to_vec::<u8>();
     assert!(jpeg.iter().zip([10, 100, 200].iter().cycle()).all(|(a, b): (&u8, &u8)| a.abs_diff(*b) < 4));
-    assert!(decode(b"no image").err().unwrap().to_string().contains("not an image"));
+    assert!(decode(b"no image").err().unwrap().to_string().contains("not a picture"));
 }
 
 #[test]

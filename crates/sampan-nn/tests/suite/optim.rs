@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use std::sync::{Arc, Mutex};
 
 const SHAPES: [(&str, &[usize]); 3] = [("w", &[2, 3]), ("b", &[3]), ("c", &[2])];
-const STEPS: usize = 5;
+const STEPS: usize = 7;
 
 /// The numbers that the script uses.
 fn values(name: &str, seed: usize, dtype: DType) -> Tensor {

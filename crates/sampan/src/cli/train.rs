@@ -31,7 +31,7 @@ pub struct Train {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     batch_size: Option<u32>,
     /// First learning rate of Adam; it falls to zero along half a cosine [default: 0.002]
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     lr: Option<f64>,
     /// Seed of everything random: the same seed gives the same bits, with any number of threads [default: 0]
     #[arg(long, value_name = "N")]

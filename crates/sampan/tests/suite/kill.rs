@@ -9,8 +9,8 @@ const KILLS: usize = 50;
 
 fn start(folder: &Path, resume: bool) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sampan"));
-    command.args(["train", "--quiet", "--epochs", "4", "--batch-size", "32", "--limit", "800", "--seed", "3"]);
-    command.args(["--checkpoint-every", "4", "--out"]).arg(folder);
+    command.args(["train", "--quiet", "--epochs", "4", "--batch-size", "32", "--limit", "256", "--seed", "3"]);
+    command.args(["--checkpoint-every", "3", "--out"]).arg(folder);
     if resume {
         command.arg("--resume");
     }
