@@ -25,7 +25,9 @@ pub use dataset::{
     Batch, ChainDataset, ComposeDataset, ConcatDataset, Dataset, FnDataset, FnIterable, IterableDataset, Lengths,
     Sample, Subset, TensorDataset, random_split,
 };
-pub use loader::{BatchSource, DataLoader, LoaderBuilder, LoaderIter, LoaderState, WorkerInfo, default_collate, get_worker_info};
+pub use loader::{
+    BatchSource, DataLoader, LoaderBuilder, LoaderIter, LoaderState, WorkerInfo, default_collate, get_worker_info,
+};
 pub use sampler::{
     BatchSampler, DistributedBatchSampler, IndexBatches, RandomSampler, Sampler, SequenceSampler, SubsetRandomSampler,
     WeightedRandomSampler,

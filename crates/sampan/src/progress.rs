@@ -138,7 +138,8 @@ mod tests {
     fn the_line_reads_like_the_usual_one() {
         let figures = [("loss".to_string(), 0.0344), ("acc".to_string(), 0.991), ("small".to_string(), 1e-5)];
         let line = Progress::new(Some(938)).text(94, &figures, true);
-        let start = "step  94/938 [==>...........................] - loss: 0.0344 - acc: 0.9910 - small: 1.0000e-5 - ETA: ";
+        let start =
+            "step  94/938 [==>...........................] - loss: 0.0344 - acc: 0.9910 - small: 1.0000e-5 - ETA: ";
         assert!(line.starts_with(start), "{line}");
         assert!(line.ends_with("/step"));
         assert!(Progress::new(None).text(7, &[], false).starts_with("step   7 - "));

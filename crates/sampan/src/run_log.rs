@@ -92,8 +92,15 @@ impl Callback for RunLog {
     fn on_eval_end(&mut self, model: &mut Model, logs: &Logs) -> Result<()> {
         let values = logs.values.iter().cloned().collect();
         let (lr, cost) = (None, None);
-        let row =
-            Row { step: model.global_step(), mode: "eval".into(), values, lr, reader_cost: cost, batch_cost: cost, ips: cost };
+        let row = Row {
+            step: model.global_step(),
+            mode: "eval".into(),
+            values,
+            lr,
+            reader_cost: cost,
+            batch_cost: cost,
+            ips: cost,
+        };
         self.add(row)?;
         self.file.flush().map_err(|e| failed(&self.path, e))
     }

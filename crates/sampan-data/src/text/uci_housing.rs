@@ -1,8 +1,8 @@
 //! Prices of houses.
 
 use crate::dataset::{Batch, Dataset, Sample, TensorDataset};
-use crate::source::{Remote, Split, no_valid_part};
 use crate::files::read_file;
+use crate::source::{Remote, Split, no_valid_part};
 use sampan_core::{Error, Result, Tensor};
 use std::path::Path;
 

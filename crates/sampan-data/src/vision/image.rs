@@ -1,7 +1,7 @@
 //! Picture files: PNG, JPEG, BMP, GIF, WebP, TIFF and PNM.
 
-use ::image::{DynamicImage, ImageFormat, ImageReader};
 use crate::files::read_file;
+use ::image::{DynamicImage, ImageFormat, ImageReader};
 use parking_lot::RwLock;
 use sampan_core::error::Kind;
 use sampan_core::{Element, Error, Result, Tensor, ensure};

@@ -1,8 +1,8 @@
 use crate::archives::{Folder, cifar_pixels, gzip, mat, palette_png, pickles, picture, tar};
 use image::ImageFormat;
 use sampan_core::{DType, Tensor};
-use sampan_data::vision::image::{decode, decode_labels};
 use sampan_data::vision::datasets::FolderBuilder;
+use sampan_data::vision::image::{decode, decode_labels};
 use sampan_data::{
     Cifar10, Cifar100, Dataset, DatasetFolder, FashionMnist, Flowers, ImageFolder, Mnist, Split, UciHousing, Voc2012,
 };

@@ -5,11 +5,11 @@ mod dataset;
 mod datasets;
 #[cfg(feature = "download")]
 mod download;
+mod image;
 mod loader;
+mod random_transforms;
 mod sampler;
 mod server;
-mod image;
-mod random_transforms;
 mod transforms;
 mod vision_ops;
 

@@ -32,8 +32,6 @@ enum Command {
     Predict(predict::Predict),
     /// Say what a file of tensors holds: checkpoints, .pdparams, .pdopt, .safetensors, .npy, .npz, .pth.
     Info(info::Info),
-
-
 }
 
 /// Does what the command line says.
@@ -47,6 +45,5 @@ pub fn run() -> Result<ExitCode> {
         Command::Eval(c) => c.run(),
         Command::Predict(c) => c.run(),
         Command::Info(c) => c.run(),
-
     }
 }

@@ -27,7 +27,8 @@ pub struct Contents {
 }
 
 fn broken(path: &Path, why: impl std::fmt::Display) -> Error {
-    Error::new(Kind::InvalidArgument, format!("{} is no checkpoint of a run: {why}", path.display())).in_op("checkpoint")
+    Error::new(Kind::InvalidArgument, format!("{} is no checkpoint of a run: {why}", path.display()))
+        .in_op("checkpoint")
 }
 
 /// A float in JSON, to the bit: JSON has no word for infinity.

@@ -86,7 +86,8 @@ fn accumulated_batches_are_one_large_batch() {
         random::seed(1);
         let mut model = Model::new(Linear::new(2, 1));
         // A sum, so that parts add up to the whole.
-        let loss = loss_fn(|outputs, labels| (&outputs[0] - labels[0].cast(sampan::DType::Float32)).square().try_sum(()));
+        let loss =
+            loss_fn(|outputs, labels| (&outputs[0] - labels[0].cast(sampan::DType::Float32)).square().try_sum(()));
         model.prepare(SGD::new(0.001, model.parameters()), loss, Vec::<Accuracy>::new());
         let fit = model.fit(rings(24)).batch_size(batch).shuffle(false).accumulate_grad_batches(accumulate);
         fit.verbose(0).run().unwrap();
@@ -190,7 +191,11 @@ fn mistakes_are_sentences() {
     wrong.prepare(SGD::new(0.1, wrong.parameters()), MSELoss::new(), Vec::<Accuracy>::new());
     let error = wrong.fit(rings(4)).verbose(0).run().unwrap_err().to_string();
     assert!(error.contains("Linear") && error.contains("[3, 2]"), "{error}");
-    let failing = FnDataset::new(4, |i| if i == 2 { sampan::bail!("the disk is gone") } else { Ok(vec![Tensor::new([i as f32])]) });
+    let failing =
+        FnDataset::new(
+            4,
+            |i| if i == 2 { sampan::bail!("the disk is gone") } else { Ok(vec![Tensor::new([i as f32])]) },
+        );
     let mut fits = Model::new(Linear::new(1, 1));
     let error = fits.predict(failing.named("numbers"), 2, 0).unwrap_err().to_string();
     assert!(error.contains("numbers") && error.contains('2') && error.contains("the disk is gone"), "{error}");
