@@ -13,6 +13,27 @@ pub type Batch = Vec<Tensor>;
 /// Samples one after the other.
 pub type Samples = Box<dyn Iterator<Item = Result<Sample>> + Send>;
 
+/// The fields of a sample or a batch by name, as many as the pattern has.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// # use sampan_data::{DataLoader, TensorDataset, fields};
+/// let data = TensorDataset::new(vec![Tensor::new([[1.0f32], [2.0]]), Tensor::new([0i64, 1])])?;
+/// for batch in &DataLoader::new(data, 2, false)? {
+///     let [points, labels] = fields(batch?)?;
+///     assert_eq!((points.shape(), labels.shape()), (&[2, 1][..], &[2][..]));
+/// }
+/// # Ok::<(), sampan_core::Error>(())
+/// ```
+pub fn fields<const N: usize>(batch: Vec<Tensor>) -> Result<[Tensor; N]> {
+    batch.try_into().map_err(|batch: Vec<Tensor>| {
+        let shapes: Vec<&[usize]> = batch.iter().map(Tensor::shape).collect();
+        Error::invalid(format!("{N} fields are wanted, there are {}", batch.len()))
+            .received(format!("shapes {shapes:?}"))
+            .in_op("fields")
+    })
+}
+
 /// Samples that can be asked for by index, from many threads at once.
 ///
 /// ```

@@ -2,12 +2,12 @@
 //!
 //! ```
 //! use sampan_core::Tensor;
-//! use sampan_data::{DataLoader, Dataset, FnDataset};
+//! use sampan_data::{DataLoader, FnDataset, fields};
 //! let squares = FnDataset::new(10, |i| Ok(vec![Tensor::new(i as f32), Tensor::new((i * i) as f32)]));
 //! let loader = DataLoader::builder(squares).batch_size(4).build()?;
-//! for batch in loader.iter() {
-//!     let [x, y] = &batch?[..] else { unreachable!() };
-//!     assert_eq!((x * x).to_vec::<f32>(), y.to_vec::<f32>());
+//! for batch in &loader {
+//!     let [x, y] = fields(batch?)?;
+//!     assert_eq!((&x * &x).to_vec::<f32>(), y.to_vec::<f32>());
 //! }
 //! # Ok::<(), sampan_core::Error>(())
 //! ```
@@ -23,7 +23,7 @@ pub mod vision;
 
 pub use dataset::{
     Batch, ChainDataset, ComposeDataset, ConcatDataset, Dataset, FnDataset, FnIterable, IterableDataset, Lengths,
-    Sample, Subset, TensorDataset, random_split,
+    Sample, Subset, TensorDataset, fields, random_split,
 };
 pub use loader::{
     BatchSource, DataLoader, LoaderBuilder, LoaderIter, LoaderState, WorkerInfo, default_collate, get_worker_info,

@@ -1,18 +1,19 @@
 //! sampan: dynamic-graph deep learning with a Rust core.
 //!
 //! This crate gathers the others: [`Tensor`] and its ops, [`nn`] layers and optimizers, [`data`] sets and loaders, and
-//! the `sampan` command.
+//! the `sampan` command. Programs begin with [`use sampan::prelude::*`](prelude).
 
 pub mod hapi;
 pub mod lenet;
 pub mod main_job;
 pub mod plot;
+pub mod prelude;
 pub mod progress;
 pub mod run_log;
 
 pub use sampan_core::{self as core, *};
 pub use sampan_data as data;
-pub use sampan_io as io;
+pub use sampan_io::{self as io, load, save};
 pub use sampan_nn as nn;
 
 /// The README's own examples, run as doc tests.

@@ -34,7 +34,7 @@ fn idx_files_plain_and_compressed() {
     let folder = Folder::new();
     let images = folder.write("images.gz", &gzip(&idx(&[2, 1, 2], &[1, 2, 3, 4])));
     let labels = folder.write("labels", &idx(&[2], &[7, 8]));
-    let data = FashionMnist::open(&images, &labels).unwrap().with_transform(|x| x.try_cast(DType::Float32));
+    let data = FashionMnist::open(&images, &labels).unwrap().with_transform(|x: &Tensor| x.try_cast(DType::Float32));
     let sample = data.get(1).unwrap();
     assert_eq!((sample[0].to_vec::<f32>(), sample[1].to_vec::<i64>()), (vec![3.0, 4.0], vec![8]));
     assert!(data.batch(&[0]).is_none(), "a transform runs on each sample");
@@ -169,7 +169,7 @@ fn voc_reads_from_its_archive() {
     assert_eq!(data.len(), 2);
     let sample = data.get(0).unwrap();
     assert_eq!((sample[0].shape(), sample[1].to_vec::<u8>()), (&[1, 2, 3][..], vec![1, 3]));
-    let valid = Voc2012::open(&path, Split::Valid).unwrap().with_transform(|x| x.try_cast(DType::Float32));
+    let valid = Voc2012::open(&path, Split::Valid).unwrap().with_transform(|x: &Tensor| x.try_cast(DType::Float32));
     assert_eq!(valid.get(0).unwrap()[0].dtype(), DType::Float32);
     assert!(Voc2012::open(&path, Split::Test).err().unwrap().to_string().contains("missing.jpg"));
     let packed = folder.write("voc.tar.gz", &gzip(&tar(&files)));
@@ -227,7 +227,7 @@ fn folders_are_classes() {
     let notes = FolderBuilder::new(folder.path())
         .loader(|path| Ok(Tensor::new(std::fs::read(path).unwrap().len() as i64)))
         .is_valid_file(|path| path.extension().is_some_and(|e| e == "txt"))
-        .transform(|x| Ok(x * 2))
+        .transform(|x: &Tensor| Ok(x * 2))
         .dataset_folder()
         .unwrap();
     assert_eq!((notes.len(), notes.get(0).unwrap()[0].to_f64()), (1, 10.0));

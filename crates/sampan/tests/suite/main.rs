@@ -1,6 +1,7 @@
-//! Tests of the umbrella: the high-level API, the main job and the command.
+//! Tests of the umbrella: the high-level API, the main job, the command and the course in `examples/`.
 
 mod cli;
+mod examples;
 mod hapi;
 mod kill;
 mod main_job;

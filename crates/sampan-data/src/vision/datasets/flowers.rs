@@ -1,13 +1,14 @@
 //! Photographs of flowers.
 
-use super::image_set::stored;
 use super::{ImageFn, Remote, Split, mat, tar};
 use crate::dataset::{Dataset, Sample, check_index};
 use crate::files::{file_error, read_file};
 use crate::vision::image;
+use crate::vision::transforms::Transform;
 use sampan_core::{Error, Result, Tensor};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Photographs of 102 kinds of flowers in different sizes, with labels from 1 to 102 of shape `[1]`. As in Paddle, the
 /// larger part that the authors named the test part is the one to train with.
@@ -64,8 +65,8 @@ impl Flowers {
     }
 
     /// Changes every image by `f` when it is read.
-    pub fn with_transform(mut self, f: impl Fn(&Tensor) -> Result<Tensor> + Send + Sync + 'static) -> Flowers {
-        self.transform = Some(stored(f));
+    pub fn with_transform(mut self, transform: impl Transform + 'static) -> Flowers {
+        self.transform = Some(Arc::new(transform));
         self
     }
 }
@@ -125,7 +126,7 @@ impl Dataset for Flowers {
         let number = self.indexes[index];
         let mut image = image::load(self.folder.join(format!("jpg/image_{number:05}.jpg")))?;
         if let Some(f) = &self.transform {
-            image = f(&image)?;
+            image = f.apply(&image)?;
         }
         Ok(vec![image, Tensor::try_from_slice(&[self.labels[number - 1]], [1])?])
     }

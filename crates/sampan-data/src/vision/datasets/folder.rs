@@ -4,6 +4,7 @@ use super::ImageFn;
 use crate::dataset::{Dataset, Sample, check_index};
 use crate::files::file_error;
 use crate::vision::image;
+use crate::vision::transforms::Transform;
 use sampan_core::error::Kind;
 use sampan_core::{Error, Result, Tensor};
 use std::collections::BTreeMap;
@@ -19,11 +20,12 @@ type IsValidFn = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 /// The arguments of Paddle's `DatasetFolder` and `ImageFolder`.
 ///
 /// ```
+/// # use sampan_core::Tensor;
 /// # use sampan_data::{Dataset, vision::datasets::FolderBuilder};
 /// # let root = std::env::temp_dir().join(format!("sampan-folder-{}", std::process::id()));
 /// # std::fs::create_dir_all(root.join("red"))?;
 /// std::fs::write(root.join("red/1.ppm"), b"P6 1 1 255 \xff\x00\x00")?;
-/// let data = FolderBuilder::new(&root).extensions([".ppm"]).transform(|image| Ok(image / 255)).dataset_folder()?;
+/// let data = FolderBuilder::new(&root).extensions([".ppm"]).transform(|image: &Tensor| Ok(image / 255)).dataset_folder()?;
 /// assert_eq!(data.classes(), ["red"]);
 /// assert_eq!(data.get(0)?[0].to_f64_vec(), [1.0, 0.0, 0.0]);
 /// # std::fs::remove_dir_all(&root)?;
@@ -56,9 +58,9 @@ impl FolderBuilder {
         self
     }
 
-    /// Changes every sample when it is read.
-    pub fn transform(mut self, f: impl Fn(&Tensor) -> Result<Tensor> + Send + Sync + 'static) -> Self {
-        self.transform = Some(Arc::new(f));
+    /// Changes every picture when it is read: one of the [`transforms`](crate::vision::transforms), or a function.
+    pub fn transform(mut self, transform: impl Transform + 'static) -> Self {
+        self.transform = Some(Arc::new(transform));
         self
     }
 
@@ -167,7 +169,7 @@ impl Files {
             None => image::load(path)?,
         };
         match &self.transform {
-            Some(f) => f(&read),
+            Some(transform) => transform.apply(&read),
             None => Ok(read),
         }
     }

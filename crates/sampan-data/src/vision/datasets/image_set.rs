@@ -3,7 +3,6 @@
 use super::ImageFn;
 use crate::dataset::{Batch, Dataset, Sample, check_index};
 use sampan_core::{Error, Result, Tensor};
-use std::sync::Arc;
 
 /// What is done to an image when it is read.
 enum Transform {
@@ -128,7 +127,7 @@ impl Dataset for ImageSet {
         check_index(self.name, index, self.len())?;
         let mut sample = self.gather(&[index], &[])?;
         if let Transform::Custom(f) = &self.transform {
-            sample[0] = f(&sample[0])?;
+            sample[0] = f.apply(&sample[0])?;
         }
         Ok(sample)
     }
@@ -150,13 +149,13 @@ macro_rules! image_set {
                 $name(self.0.take(n))
             }
 
-            /// Changes every image by `f` when it is read. It is given uint8 values with the axes height, width and
-            /// channels.
+            /// Changes every image when it is read: by one of the [`transforms`](crate::vision::transforms), or by a
+            /// function `|image: &Tensor| …`. It is given uint8 values with the axes height, width and channels.
             pub fn with_transform(
                 self,
-                f: impl Fn(&sampan_core::Tensor) -> sampan_core::Result<sampan_core::Tensor> + Send + Sync + 'static,
+                transform: impl $crate::vision::transforms::Transform + 'static,
             ) -> Self {
-                $name(self.0.with_transform(std::sync::Arc::new(f)))
+                $name(self.0.with_transform(std::sync::Arc::new(transform)))
             }
 
             /// Gives images as float32 `(x - mean) / std` with channels first; `mean` and `std` hold one value, or one
@@ -183,8 +182,3 @@ macro_rules! image_set {
     };
 }
 pub(super) use image_set;
-
-/// A transform as it is stored.
-pub(super) fn stored(f: impl Fn(&Tensor) -> Result<Tensor> + Send + Sync + 'static) -> ImageFn {
-    Arc::new(f)
-}

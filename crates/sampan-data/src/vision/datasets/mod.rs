@@ -18,9 +18,9 @@ pub use voc2012::Voc2012;
 
 pub use crate::source::Split;
 use crate::source::{Remote, no_valid_part};
+use crate::vision::transforms::Transform;
 use image_set::ImageSet;
-use sampan_core::{Result, Tensor};
 use std::sync::Arc;
 
 /// Changes an image when it is read.
-pub type ImageFn = Arc<dyn Fn(&Tensor) -> Result<Tensor> + Send + Sync>;
+pub type ImageFn = Arc<dyn Transform>;

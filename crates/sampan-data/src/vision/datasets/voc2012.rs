@@ -1,13 +1,14 @@
 //! Photographs with a class for every pixel.
 
-use super::image_set::stored;
 use super::{ImageFn, Remote, Split, tar};
 use crate::dataset::{Dataset, Sample, check_index};
 use crate::vision::image::{decode, decode_labels};
+use crate::vision::transforms::Transform;
 use sampan_core::error::Kind;
-use sampan_core::{Error, Result, Tensor};
+use sampan_core::{Error, Result};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Pascal VOC 2012 segmentation: images in different sizes, and for each a uint8 tensor of height and width with the
 /// class of every pixel (255 at borders). Images are read from the archive one by one. As in Paddle, `Train` is the
@@ -71,8 +72,8 @@ impl Voc2012 {
     }
 
     /// Changes every image by `f` when it is read; the classes stay as they are.
-    pub fn with_transform(mut self, f: impl Fn(&Tensor) -> Result<Tensor> + Send + Sync + 'static) -> Voc2012 {
-        self.transform = Some(stored(f));
+    pub fn with_transform(mut self, transform: impl Transform + 'static) -> Voc2012 {
+        self.transform = Some(Arc::new(transform));
         self
     }
 }
@@ -86,7 +87,7 @@ impl Dataset for Voc2012 {
         let [image, labels] = self.samples[index].map(|(start, size)| tar::read_at(&self.archive, start, size));
         let mut image = decode(&image?)?;
         if let Some(f) = &self.transform {
-            image = f(&image)?;
+            image = f.apply(&image)?;
         }
         Ok(vec![image, decode_labels(&labels?)?])
     }
