@@ -21,8 +21,10 @@ deny: ## Licences and sources of the dependencies
 	command -v cargo-deny >/dev/null || cargo install --locked --quiet cargo-deny
 	cargo deny --log-level error check licenses bans sources
 
+# `cargo test --examples` would build the programs without their `main`, and a test runs them.
 rust-tests: ## Unit and integration tests
-	cargo test --tests --examples --all-features
+	cargo build --examples --all-features
+	cargo test --tests --all-features
 
 doc-tests: ## The examples in the documentation
 	cargo test --doc --all-features

@@ -49,7 +49,8 @@ impl Part {
 /// A picture made of letters.
 fn draw(image: &Tensor) {
     for row in image.get(0).iter().step_by(2) {
-        let line: String = row.to_vec::<f32>().iter().map(|&p| [' ', '.', 'o', '#'][((p + 1.0) * 1.9) as usize]).collect();
+        let line: String =
+            row.to_vec::<f32>().iter().map(|&p| [' ', '.', 'o', '#'][((p + 1.0) * 1.9) as usize]).collect();
         println!("  {line}");
     }
 }
@@ -60,7 +61,8 @@ fn main() -> Result<()> {
     // read here, tells the truth once at the end.
     let all: Vec<usize> = (0..common::digits(Split::Train)?.len()).collect();
     let (train, valid) = all.split_at(all.len() * 5 / 6);
-    let part = |indices: &[usize]| Ok::<_, Error>(Part { data: common::digits(Split::Train)?, indices: indices.to_vec() });
+    let part =
+        |indices: &[usize]| Ok::<_, Error>(Part { data: common::digits(Split::Train)?, indices: indices.to_vec() });
     let (train, valid) = (part(train)?, part(valid)?);
     println!("{} images to train on, {} to validate", train.indices.len(), valid.indices.len());
 
@@ -69,7 +71,13 @@ fn main() -> Result<()> {
     println!("checked by machine: every image and label is as it should be");
 
     let (images, labels) = train.batches(100, true).next().expect("there is a batch")?;
-    println!("checked by eye: images {:?} {}, labels {:?} {}", images.shape(), images.dtype(), labels.shape(), labels.dtype());
+    println!(
+        "checked by eye: images {:?} {}, labels {:?} {}",
+        images.shape(),
+        images.dtype(),
+        labels.shape(),
+        labels.dtype()
+    );
     println!("this should be a {}:", labels.get(0).item().to_i64());
     draw(&images.get(0));
 

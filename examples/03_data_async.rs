@@ -37,12 +37,20 @@ fn main() -> Result<()> {
     let mut sums = Vec::new();
     for workers in [0, 1, 2] {
         random::seed(7);
-        let net = Sequential::new().push(Flatten::new()).push(Linear::new(784, 100)).push(ReLU::new()).push(Linear::new(100, 10));
+        let net = Sequential::new()
+            .push(Flatten::new())
+            .push(Linear::new(784, 100))
+            .push(ReLU::new())
+            .push(Linear::new(100, 10));
         let mut opt = Adam::new(0.001, net.parameters());
         let data = loader(workers)?;
         let started = Instant::now();
         let loss = common::train_epoch(&net, &mut opt, &data, |scores, labels| scores.cross_entropy(labels))?;
-        println!("{workers} workers: {:.2} s for {:?} batches, loss {loss:.6}", started.elapsed().as_secs_f64(), data.len());
+        println!(
+            "{workers} workers: {:.2} s for {:?} batches, loss {loss:.6}",
+            started.elapsed().as_secs_f64(),
+            data.len()
+        );
         sums.push(loss);
     }
     assert!(sums.iter().all(|s| s.to_bits() == sums[0].to_bits()), "the same data whoever reads it: {sums:?}");

@@ -40,7 +40,8 @@ fn main() -> Result<()> {
     for bend in [false, true] {
         random::seed(0);
         let net = Mlp::new(bend);
-        let mut opt = SGD::new(0.001, net.parameters());
+        // An optimizer that finds the right size of a step by itself; chapter 07 compares it with others.
+        let mut opt = Adam::new(0.001, net.parameters());
         println!("{} hidden layers:", if bend { "bent" } else { "straight" });
         for epoch in 0..common::full_or_quick(5, 1) {
             let loss = common::train_epoch(&net, &mut opt, &train, |answers, labels| {

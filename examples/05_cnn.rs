@@ -42,7 +42,8 @@ fn main() -> Result<()> {
     let (train, test) = (common::batches(Split::Train, 64)?, common::batches(Split::Test, 256)?);
     let net = Cnn::new();
     println!("{}", summary(&net, &[InputSpec::new([1, 1, 28, 28])])?);
-    let mut opt = SGD::new(0.001, net.parameters());
+    // An optimizer that finds the right size of a step by itself; chapter 07 compares it with others.
+    let mut opt = Adam::new(0.001, net.parameters());
     for epoch in 0..common::full_or_quick(3, 1) {
         let loss = common::train_epoch(&net, &mut opt, &train, |answers, labels| {
             answers.square_error_cost(&labels.cast(DType::Float32)).mean(())

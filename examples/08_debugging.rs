@@ -38,7 +38,12 @@ fn main() -> Result<()> {
     println!("the parameters and their gradients:");
     for (name, p) in net.named_parameters() {
         let grad = p.grad().expect("all of them were used");
-        println!("  {name:<18} {:<14} |w| {:.4}  |g| {:.6}", format!("{:?}", p.shape()), norm(&p.tensor()), norm(&grad));
+        println!(
+            "  {name:<18} {:<14} |w| {:.4}  |g| {:.6}",
+            format!("{:?}", p.shape()),
+            norm(&p.tensor()),
+            norm(&grad)
+        );
     }
     println!("the first filter: {}", net.parameters()[0].tensor().get((0, 0)));
 

@@ -7,7 +7,7 @@
 mod common;
 use sampan::prelude::*;
 
-/// Convolutions and a hidden layer: 64 numbers that describe a picture.
+/// Convolutions, which find strokes: 400 numbers that describe a picture.
 fn body() -> Sequential {
     Sequential::new()
         .push(Conv2D::with(1, 8, 5, |o| o.padding(2)))
@@ -17,8 +17,6 @@ fn body() -> Sequential {
         .push(ReLU::new())
         .push(MaxPool2D::new(2))
         .push(Flatten::new())
-        .push(Linear::new(16 * 5 * 5, 64))
-        .push(ReLU::new())
 }
 
 /// The digits from `first` to `first + 4`, numbered from zero; at most `most` of them.
@@ -51,22 +49,22 @@ fn train(name: &str, net: &Sequential, first: i64, images: usize, epochs: usize)
 
 fn main() -> Result<()> {
     random::seed(0);
-    let few = 60;
+    let few = 30;
     let epochs = common::full_or_quick(30, 5);
 
-    let first = body().push_named("head", Linear::new(64, 5));
+    let first = body().push_named("head", Linear::new(400, 5));
     train("0 to 4 from many images", &first, 0, usize::MAX, common::full_or_quick(3, 1))?;
 
     // Everything but the head, shared with the first network, and a head that knows nothing yet.
     let trained = first.slice(..first.len() - 1);
     trained.freeze();
     let before = trained.parameters()[0].tensor().to_vec::<f32>();
-    let tuned = trained.push_named("head", Linear::new(64, 5));
+    let tuned = trained.push_named("head", Linear::new(400, 5));
     let free = tuned.parameters().iter().filter(|p| p.trainable()).count();
     println!("{free} of {} parameters are trained", tuned.parameters().len());
     train(&format!("5 to 9 from {few} images, frozen body"), &tuned, 5, few, epochs)?;
     assert_eq!(before, tuned.parameters()[0].tensor().to_vec::<f32>(), "frozen is frozen");
 
-    let scratch = body().push_named("head", Linear::new(64, 5));
+    let scratch = body().push_named("head", Linear::new(400, 5));
     train(&format!("5 to 9 from {few} images, from scratch"), &scratch, 5, few, epochs)
 }

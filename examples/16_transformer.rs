@@ -78,7 +78,8 @@ fn main() -> Result<()> {
     let net = Writer::new(alphabet.len());
     let mut opt = AdamW::new(0.003, net.parameters());
     for epoch in 0..common::full_or_quick(30, 2) {
-        let loss = common::train_epoch(&net, &mut opt, &data, |scores, next| scores.cross_entropy(&next.unsqueeze(-1)))?;
+        let loss =
+            common::train_epoch(&net, &mut opt, &data, |scores, next| scores.cross_entropy(&next.unsqueeze(-1)))?;
         if epoch % 5 == 0 {
             println!("epoch {epoch}: loss {loss:.4}");
         }

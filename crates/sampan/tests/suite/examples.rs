@@ -17,7 +17,7 @@ const COURSE: [(&str, &str); 18] = [
     ("07_optimizers", "learning rate 0.000020"),
     ("08_debugging", "a NaN: (NotFinite) log"),
     ("09_evaluation", "right digit down, answer across"),
-    ("10_regularisation", "L2 decay and dropout"),
+    ("10_regularisation", "against overfitting: L2 decay and dropout"),
     ("11_loss_curve", "events: "),
     ("12_resume", "weights are the same to the bit"),
     ("13_fine_tuning", "from scratch: test accuracy"),
@@ -74,7 +74,8 @@ fn every_program_of_the_course_runs() {
 fn run(name: &str, words: &str, folder: &Path) -> Result<(), String> {
     let program = programs().join(name).with_extension(std::env::consts::EXE_EXTENSION);
     let run = Command::new(&program).current_dir(folder).env("SAMPAN_EXAMPLE_LIMIT", LIMIT).output();
-    let run = run.map_err(|e| format!("{}: {e}; build it with: cargo build -p sampan --examples", program.display()))?;
+    let run =
+        run.map_err(|e| format!("{}: {e}; build it with: cargo build -p sampan --examples", program.display()))?;
     let (printed, said) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
     if run.status.success() && printed.contains(words) {
         return Ok(());

@@ -151,10 +151,7 @@ macro_rules! image_set {
 
             /// Changes every image when it is read: by one of the [`transforms`](crate::vision::transforms), or by a
             /// function `|image: &Tensor| …`. It is given uint8 values with the axes height, width and channels.
-            pub fn with_transform(
-                self,
-                transform: impl $crate::vision::transforms::Transform + 'static,
-            ) -> Self {
+            pub fn with_transform(self, transform: impl $crate::vision::transforms::Transform + 'static) -> Self {
                 $name(self.0.with_transform(std::sync::Arc::new(transform)))
             }
 
