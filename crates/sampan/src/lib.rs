@@ -20,3 +20,8 @@ pub use sampan_nn as nn;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The tutorial's programs, run as doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/tutorial.md")]
+struct Tutorial;

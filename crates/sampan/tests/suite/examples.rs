@@ -50,6 +50,18 @@ fn the_course_is_complete() {
     }
 }
 
+/// The tutorial is run as doc tests; its translation must not fall behind.
+#[test]
+fn the_translated_tutorial_has_the_same_programs() {
+    let code = |file: &str| -> Vec<String> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(file);
+        let text = std::fs::read_to_string(path).expect("the tutorial lies in docs/");
+        text.split("```").skip(1).step_by(2).map(String::from).collect()
+    };
+    assert_eq!(code("tutorial.md"), code("tutorial.zh-CN.md"));
+    assert!(code("tutorial.md").len() > 3);
+}
+
 /// Two at a time, each in the same folder for what it leaves behind.
 #[test]
 fn every_program_of_the_course_runs() {
