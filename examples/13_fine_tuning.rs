@@ -22,13 +22,8 @@ fn body() -> Sequential {
 /// The digits from `first` to `first + 4`, numbered from zero; at most `most` of them.
 fn five_digits(split: Split, first: i64, most: usize) -> Result<impl Dataset> {
     let digits = common::digits(split)?.take(12_000);
-    let mut chosen = Vec::new();
-    for i in 0..digits.len() {
-        let [_, label] = fields(digits.get(i)?)?;
-        if chosen.len() < most && (first..first + 5).contains(&label.item().to_i64()) {
-            chosen.push(i);
-        }
-    }
+    let labels = digits.labels().into_iter().enumerate();
+    let chosen = labels.filter(|(_, label)| (first..first + 5).contains(label)).map(|(i, _)| i).take(most).collect();
     Ok(Subset::new(digits, chosen)?.map(move |sample| {
         let [image, label] = fields(sample)?;
         Ok(vec![image, label - first])

@@ -51,6 +51,10 @@ impl ImageSet {
         self
     }
 
+    pub(super) fn labels(&self) -> Vec<i64> {
+        self.labels.iter().map(|&label| label.into()).collect()
+    }
+
     pub(super) fn with_transform(mut self, f: ImageFn) -> ImageSet {
         self.transform = Transform::Custom(f);
         self
@@ -147,6 +151,11 @@ macro_rules! image_set {
             /// The first `n` images only.
             pub fn take(self, n: usize) -> Self {
                 $name(self.0.take(n))
+            }
+
+            /// The classes of all images, without reading the images.
+            pub fn labels(&self) -> Vec<i64> {
+                self.0.labels()
             }
 
             /// Changes every image when it is read: by one of the [`transforms`](crate::vision::transforms), or by a

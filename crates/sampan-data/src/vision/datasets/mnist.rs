@@ -20,6 +20,7 @@ const TEST_LABELS: &[u8] = include_bytes!("../../../../../data/mnist/t10k-labels
 /// let digits = Mnist::new(Split::Test)?;
 /// assert_eq!(digits.len(), 10_000);
 /// assert_eq!(digits.get(0)?[0].shape(), [28, 28, 1]);
+/// assert_eq!(digits.labels()[..3], [7, 2, 1]);
 /// let digits = digits.normalized(&[127.5], &[127.5])?;
 /// assert_eq!(digits.batch(&[0, 1]).unwrap()?[0].shape(), [2, 1, 28, 28]);
 /// # Ok::<(), sampan_core::Error>(())
