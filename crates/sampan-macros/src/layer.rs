@@ -13,6 +13,7 @@ pub fn derive(input: DeriveInput) -> Result<TokenStream> {
     let Fields::Named(fields) = &data.fields else {
         return Err(Error::new_spanned(&input.ident, "a layer's fields need names: they become the keys of its state"));
     };
+    let root = root();
     let mut visits = Vec::new();
     for f in &fields.named {
         let name = f.ident.as_ref().expect("a named field");
@@ -30,7 +31,7 @@ pub fn derive(input: DeriveInput) -> Result<TokenStream> {
             })?;
         }
         if let Some(key) = key {
-            visits.push(quote!(::sampan_nn::Members::visit(&self.#name, &path.join(#key), visitor);));
+            visits.push(quote!(#root::Members::visit(&self.#name, &path.join(#key), visitor);));
         }
     }
     let base = fields
@@ -39,18 +40,28 @@ pub fn derive(input: DeriveInput) -> Result<TokenStream> {
         .find(|f| matches!(&f.ty, syn::Type::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == "Base")));
     let base = base.map(|f| {
         let field = &f.ident;
-        quote!(fn base(&self) -> Option<&::sampan_nn::Base> { Some(&self.#field) })
+        quote!(fn base(&self) -> Option<&#root::Base> { Some(&self.#field) })
     });
     let name = &input.ident;
     let text = name.to_string();
     let (generics, types, clause) = input.generics.split_for_impl();
     Ok(quote! {
-        impl #generics ::sampan_nn::Members for #name #types #clause {
-            fn visit(&self, path: &::sampan_nn::Path, visitor: &mut dyn ::sampan_nn::Visitor) {
-                visitor.layer(path, ::sampan_nn::LayerRef { type_name: #text, layer: self });
+        impl #generics #root::Members for #name #types #clause {
+            fn visit(&self, path: &#root::Path, visitor: &mut dyn #root::Visitor) {
+                visitor.layer(path, #root::LayerRef { type_name: #text, layer: self });
                 #(#visits)*
             }
             #base
         }
     })
+}
+
+/// The path to `sampan_nn` in the crate that is being compiled: its own dependency, or what the umbrella gives on.
+fn root() -> TokenStream {
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
+        .and_then(|folder| std::fs::read_to_string(std::path::Path::new(&folder).join("Cargo.toml")).ok());
+    match manifest {
+        Some(text) if !text.contains("sampan-nn") => quote!(::sampan::nn),
+        _ => quote!(::sampan_nn),
+    }
 }
