@@ -2,6 +2,7 @@
 
 mod loader;
 pub mod mnist;
+pub mod vision;
 
 pub use loader::{Batch, DataLoader};
 pub use mnist::Mnist;

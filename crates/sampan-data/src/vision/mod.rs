@@ -1,0 +1,3 @@
+//! Pictures: models that look at them.
+
+pub mod models;

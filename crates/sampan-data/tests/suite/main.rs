@@ -1,0 +1,4 @@
+//! One binary for all integration tests of the data crate.
+
+mod formula;
+mod models;
