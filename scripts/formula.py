@@ -33,17 +33,18 @@ def integers(name, shape, below):
     return (bits(name, int(np.prod(shape))) % np.uint64(below)).astype("int64").reshape(shape)
 
 
-def state(name, shape):
-    """A parameter or buffer: activations keep their size, and variances are positive."""
+def state(name, shape, gain=6.0):
+    """A parameter or buffer: a gain of 6 keeps the size of activations; variances are positive."""
     u, last = uniform(name, shape), name.rsplit(".", 1)[-1]
     if last == "_variance":
         return 1.0 + 0.5 * u
     if len(shape) > 1:
         fan_in = shape[0] if len(shape) == 2 else int(np.prod(shape[1:]))
-        return u * (6.0 / fan_in) ** 0.5
+        return u * (gain / fan_in) ** 0.5
     return 1.0 + 0.2 * u if last.startswith("weight") else 0.1 * u
 
 
-def fill(layer):
-    for name, value in layer.state_dict().items():
-        value.set_value(state(name, list(value.shape)).astype("float32"))
+def fill(layer, gain=6.0):
+    """Fills the whole state; a tensor with two names takes the values of the first in the alphabet."""
+    for name, value in sorted(layer.state_dict().items(), reverse=True):
+        value.set_value(state(name, list(value.shape), gain).astype(value.numpy().dtype))

@@ -34,13 +34,13 @@ pub fn integers(name: &str, shape: &[usize], below: u64) -> Tensor {
     Tensor::from_vec(bits(name, n).map(|b| (b % below) as i64).collect::<Vec<_>>(), shape)
 }
 
-/// A parameter or buffer: activations keep their size, and variances are positive.
-fn state(name: &str, shape: &[usize]) -> Tensor {
+/// A parameter or buffer: a gain of 6 keeps the size of activations; variances are positive.
+fn state(name: &str, shape: &[usize], gain: f64) -> Tensor {
     let last = name.rsplit('.').next().unwrap_or(name);
     let (start, scale) = match shape {
         _ if last == "_variance" => (1.0, 0.5),
-        [fan_in, _] => (0.0, (6.0 / *fan_in as f64).sqrt()),
-        [_, fan_in @ ..] if !fan_in.is_empty() => (0.0, (6.0 / fan_in.iter().product::<usize>() as f64).sqrt()),
+        [fan_in, _] => (0.0, (gain / *fan_in as f64).sqrt()),
+        [_, fan_in @ ..] if !fan_in.is_empty() => (0.0, (gain / fan_in.iter().product::<usize>() as f64).sqrt()),
         _ if last.starts_with("weight") => (1.0, 0.2),
         _ => (0.0, 0.1),
     };
@@ -48,10 +48,10 @@ fn state(name: &str, shape: &[usize]) -> Tensor {
     Tensor::from_vec(values.collect::<Vec<_>>(), shape)
 }
 
-/// Fills the whole state of a layer.
-pub fn fill(layer: &(impl Members + ?Sized)) {
-    for (name, t) in layer.state_dict() {
-        t.set_value(&state(&name, t.shape()));
+/// Fills the whole state of a layer; a tensor with two names takes the values of the first in the alphabet.
+pub fn fill(layer: &(impl Members + ?Sized), gain: f64) {
+    for (name, t) in layer.state_dict().iter().rev() {
+        t.set_value(&state(name, t.shape(), gain));
     }
 }
 
@@ -68,7 +68,7 @@ impl Initializer for Cheap {
         if let Cheap::Meta = self {
             return Ok(Tensor::meta(shape, dtype));
         }
-        let row: Vec<f32> = state("weight", &[shape.iter().skip(1).product(), 1]).to_vec();
+        let row: Vec<f32> = state("weight", &[shape.iter().skip(1).product(), 1], 6.0).to_vec();
         let values = row.repeat(shape.first().copied().unwrap_or(1));
         Tensor::from_vec(values, shape).try_cast(dtype)
     }

@@ -2,3 +2,4 @@
 
 mod formula;
 mod models;
+mod parity;
