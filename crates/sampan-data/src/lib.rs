@@ -19,6 +19,8 @@ pub mod loader;
 pub mod sampler;
 mod source;
 pub mod text;
+mod loader;
+pub mod mnist;
 pub mod vision;
 
 pub use dataset::{
