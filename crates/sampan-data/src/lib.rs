@@ -19,8 +19,6 @@ pub mod loader;
 pub mod sampler;
 mod source;
 pub mod text;
-mod loader;
-pub mod mnist;
 pub mod vision;
 
 pub use dataset::{

@@ -4,7 +4,6 @@ mod eval;
 mod info;
 mod predict;
 mod summary;
-
 mod train;
 mod weights;
 
