@@ -152,7 +152,6 @@ fn transformer() {
 }
 
 #[test]
-#[ignore = "the further optimizers of the large networks take a minute"]
 fn the_other_cases() {
     replays(|case| case["quick"] == false);
 }
