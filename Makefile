@@ -3,7 +3,7 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 
-.PHONY: help train test lint deny rust-tests doc-tests golden golden-check io-fixtures io-check bench clean
+.PHONY: help train test lint deny rust-tests doc-tests peers golden golden-check bench clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -29,3 +29,21 @@ rust-tests: ## Unit and integration tests
 doc-tests: ## The examples in the documentation
 	cargo test --doc --all-features
 
+peers: ## The real libraries, in a virtual environment
+	python3 -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet paddlepaddle torch numpy scipy safetensors tensorboard pillow setuptools
+
+golden: peers ## Record the peers' answers anew
+	for script in golden layers_golden init_golden optim_golden transforms_golden vision_ops_golden models_golden parity io_fixtures; do \
+		$(PY) scripts/$$script.py || exit 1; done
+
+golden-check: peers ## Compare the recorded answers with the live peers
+	for script in golden layers_golden optim_golden models_golden parity io_fixtures; do \
+		$(PY) scripts/$$script.py --check || exit 1; done
+
+bench: ## Microbenchmarks of the core
+	cargo bench -p sampan-bench
+
+clean: ## Forget what was built
+	cargo clean
+	rm -rf $(VENV)

@@ -81,7 +81,7 @@ fn main() -> Result<()> {
     println!("this should be a {}:", labels.get(0).item().to_i64());
     draw(&images.get(0));
 
-    let net = Sequential::new().push(Flatten::new()).push(Linear::new(784, 1));
+    let net = sequential![Flatten::new(), Linear::new(784, 1)];
     let mut opt = SGD::new(0.001, net.parameters());
     let loss_of = |images: &Tensor, labels: &Tensor| -> Result<Tensor> {
         Ok(net.call(images)?.square_error_cost(&labels.cast(DType::Float32)).mean(()))

@@ -37,11 +37,7 @@ fn main() -> Result<()> {
     let mut sums = Vec::new();
     for workers in [0, 1, 2] {
         random::seed(7);
-        let net = Sequential::new()
-            .push(Flatten::new())
-            .push(Linear::new(784, 100))
-            .push(ReLU::new())
-            .push(Linear::new(100, 10));
+        let net = sequential![Flatten::new(), Linear::new(784, 100), ReLU::new(), Linear::new(100, 10)];
         let mut opt = Adam::new(0.001, net.parameters());
         let data = loader(workers)?;
         let started = Instant::now();

@@ -9,14 +9,15 @@ use sampan::prelude::*;
 
 /// Convolutions, which find strokes: 400 numbers that describe a picture.
 fn body() -> Sequential {
-    Sequential::new()
-        .push(Conv2D::with(1, 8, 5, |o| o.padding(2)))
-        .push(ReLU::new())
-        .push(MaxPool2D::new(2))
-        .push(Conv2D::new(8, 16, 5))
-        .push(ReLU::new())
-        .push(MaxPool2D::new(2))
-        .push(Flatten::new())
+    sequential![
+        Conv2D::with(1, 8, 5, |o| o.padding(2)),
+        ReLU::new(),
+        MaxPool2D::new(2),
+        Conv2D::new(8, 16, 5),
+        ReLU::new(),
+        MaxPool2D::new(2),
+        Flatten::new(),
+    ]
 }
 
 /// The digits from `first` to `first + 4`, numbered from zero; at most `most` of them.

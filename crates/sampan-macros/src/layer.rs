@@ -4,17 +4,6 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Data, DeriveInput, Error, Fields, Result};
 
-/// Where a crate finds the layers: it depends on `sampan-nn` itself, or on the umbrella alone.
-fn home(manifest: &str) -> TokenStream {
-    if manifest.contains("sampan-nn") { quote!(::sampan_nn) } else { quote!(::sampan::nn) }
-}
-
-/// The manifest of the crate that is being compiled; empty where there is none, as outside of Cargo.
-fn manifest() -> String {
-    let folder = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
-    std::fs::read_to_string(std::path::Path::new(&folder).join("Cargo.toml")).unwrap_or_default()
-}
-
 /// Implements `Members` for a struct: every field is visited under its name; `#[layer(skip)]` leaves one out, and
 /// `#[layer(name = "_mean")]` visits it under another name.
 pub fn derive(input: DeriveInput) -> Result<TokenStream> {
@@ -24,7 +13,7 @@ pub fn derive(input: DeriveInput) -> Result<TokenStream> {
     let Fields::Named(fields) = &data.fields else {
         return Err(Error::new_spanned(&input.ident, "a layer's fields need names: they become the keys of its state"));
     };
-    let nn = home(&manifest());
+    let root = root();
     let mut visits = Vec::new();
     for f in &fields.named {
         let name = f.ident.as_ref().expect("a named field");
@@ -42,7 +31,7 @@ pub fn derive(input: DeriveInput) -> Result<TokenStream> {
             })?;
         }
         if let Some(key) = key {
-            visits.push(quote!(#nn::Members::visit(&self.#name, &path.join(#key), visitor);));
+            visits.push(quote!(#root::Members::visit(&self.#name, &path.join(#key), visitor);));
         }
     }
     let base = fields
@@ -51,15 +40,15 @@ pub fn derive(input: DeriveInput) -> Result<TokenStream> {
         .find(|f| matches!(&f.ty, syn::Type::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == "Base")));
     let base = base.map(|f| {
         let field = &f.ident;
-        quote!(fn base(&self) -> Option<&#nn::Base> { Some(&self.#field) })
+        quote!(fn base(&self) -> Option<&#root::Base> { Some(&self.#field) })
     });
     let name = &input.ident;
     let text = name.to_string();
     let (generics, types, clause) = input.generics.split_for_impl();
     Ok(quote! {
-        impl #generics #nn::Members for #name #types #clause {
-            fn visit(&self, path: &#nn::Path, visitor: &mut dyn #nn::Visitor) {
-                visitor.layer(path, #nn::LayerRef { type_name: #text, layer: self });
+        impl #generics #root::Members for #name #types #clause {
+            fn visit(&self, path: &#root::Path, visitor: &mut dyn #root::Visitor) {
+                visitor.layer(path, #root::LayerRef { type_name: #text, layer: self });
                 #(#visits)*
             }
             #base
@@ -67,13 +56,12 @@ pub fn derive(input: DeriveInput) -> Result<TokenStream> {
     })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::home;
-
-    #[test]
-    fn the_umbrella_alone_is_enough() {
-        assert_eq!(home("[dependencies]\nsampan = \"0.1\"").to_string(), ":: sampan :: nn");
-        assert_eq!(home("[dependencies]\nsampan-nn.workspace = true").to_string(), ":: sampan_nn");
+/// The path to `sampan_nn` in the crate that is being compiled: its own dependency, or what the umbrella gives on.
+fn root() -> TokenStream {
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
+        .and_then(|folder| std::fs::read_to_string(std::path::Path::new(&folder).join("Cargo.toml")).ok());
+    match manifest {
+        Some(text) if !text.contains("sampan-nn") => quote!(::sampan::nn),
+        _ => quote!(::sampan_nn),
     }
 }

@@ -108,14 +108,8 @@ fn within<L: Layer + ?Sized, R>(layer: &L, name: &'static str, f: impl FnOnce() 
         }
         FAILED.set(None);
         let path = path_to(layer, inner).unwrap_or_default();
-        e.in_layer(format!("{} ({inner_name})", Path::default().join(name).join_path(&path).as_str()))
+        e.in_layer(format!("{} ({inner_name})", Path::default().join(name).join(path.as_str()).as_str()))
     })
-}
-
-impl Path {
-    fn join_path(&self, further: &Path) -> Path {
-        if further.as_str().is_empty() { self.clone() } else { self.join(further.as_str()) }
-    }
 }
 
 /// The way from a layer to one inside it.

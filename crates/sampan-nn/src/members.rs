@@ -12,9 +12,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub struct Path(String);
 
 impl Path {
-    /// One step further in.
+    /// One step further in; an empty name stays, so that a field `#[layer(name = "")]` lends its members to its owner.
     pub fn join(&self, name: &str) -> Path {
-        Path(if self.0.is_empty() { name.into() } else { format!("{}.{name}", self.0) })
+        match (self.0.is_empty(), name.is_empty()) {
+            (true, _) => Path(name.into()),
+            (_, true) => self.clone(),
+            _ => Path(format!("{}.{name}", self.0)),
+        }
     }
 
     /// The same place under a longer name: `weight` becomes `weight_g`.

@@ -1,5 +1,8 @@
 //! Curves as a PNG picture.
 
+use plotters::coord::ranged1d::{Ranged, ValueFormatter};
+use plotters::coord::types::RangedCoordf64;
+use plotters::drawing::DrawingAreaErrorKind;
 use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
 use sampan_core::error::Kind;
@@ -77,6 +80,13 @@ fn span(values: impl Iterator<Item = f64>, room: f64) -> Range<f64> {
     lo - room..hi + room
 }
 
+/// Values that fall a hundredfold would lie on the axis of an even scale.
+fn needs_log_scale(curves: &[Curve]) -> Option<Range<f64>> {
+    let values = || curves.iter().filter(|c| !c.faint).flat_map(|c| &c.points).map(|p| p.1).filter(|v| v.is_finite());
+    let (lo, hi) = values().fold((f64::INFINITY, 0.0f64), |(lo, hi), v| (lo.min(v), hi.max(v)));
+    (lo > 0.0 && hi / lo > 100.0).then_some(lo * 0.7..hi * 1.3)
+}
+
 fn draw(title: &str, x_label: &str, y_label: &str, curves: &[Curve]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     static FONTS: Once = Once::new();
     FONTS.call_once(|| {
@@ -88,51 +98,74 @@ fn draw(title: &str, x_label: &str, y_label: &str, curves: &[Curve]) -> Result<V
         let area = BitMapBackend::with_buffer(&mut pixels, SIZE).into_drawing_area();
         area.fill(&WHITE)?;
         let all = || curves.iter().flat_map(|c| &c.points);
-        let mut chart = ChartBuilder::on(&area)
-            .caption(title, ("sans-serif", 24))
-            .margin(16)
-            .x_label_area_size(48)
-            .y_label_area_size(72)
-            .build_cartesian_2d(span(all().map(|p| p.0), 0.0), span(all().map(|p| p.1), 0.04))?;
-        chart
-            .configure_mesh()
-            .x_desc(x_label)
-            .y_desc(y_label)
-            .label_style(("sans-serif", 16))
-            .axis_desc_style(("sans-serif", 18))
-            .x_label_formatter(&|v| format!("{v}"))
-            .max_light_lines(4)
-            .light_line_style(RGBColor(240, 240, 240))
-            .bold_line_style(RGBColor(220, 220, 220))
-            .draw()?;
-        // A pale curve has the colour of the one in front of it, which comes next.
-        let mut color = 0;
-        for curve in curves {
-            let style = if curve.faint {
-                ShapeStyle::from(COLORS[color % COLORS.len()].mix(0.3))
-            } else {
-                ShapeStyle::from(COLORS[color % COLORS.len()]).stroke_width(2)
-            };
-            let points = curve.points.iter().copied().filter(|(x, y)| x.is_finite() && y.is_finite());
-            let series = chart.draw_series(LineSeries::new(points, style))?;
-            if !curve.faint {
-                series.label(&curve.name).legend(move |(x, y)| PathElement::new([(x, y), (x + 24, y)], style));
-                color += 1;
+        let x = span(all().map(|p| p.0), 0.0);
+        let mut chart = ChartBuilder::on(&area);
+        chart.caption(title, ("sans-serif", 24)).margin(16).x_label_area_size(48).y_label_area_size(72);
+        match needs_log_scale(curves) {
+            Some(y) => {
+                let floor = y.start;
+                fill(chart.build_cartesian_2d(x, y.log_scale())?, x_label, y_label, curves, floor)?;
             }
-        }
-        if curves.iter().any(|c| !c.faint) {
-            chart
-                .configure_series_labels()
-                .position(SeriesLabelPosition::UpperRight)
-                .background_style(WHITE.mix(0.85))
-                .border_style(RGBColor(200, 200, 200))
-                .label_font(("sans-serif", 16))
-                .margin(12)
-                .draw()?;
+            None => {
+                let y = span(all().map(|p| p.1), 0.04);
+                fill(chart.build_cartesian_2d(x, y)?, x_label, y_label, curves, f64::NEG_INFINITY)?;
+            }
         }
         area.present()?;
     }
     Ok(pixels)
+}
+
+/// Axes, curves (no lower than `floor`) and legend.
+fn fill<'a, DB, Y>(
+    mut chart: ChartContext<'a, DB, Cartesian2d<RangedCoordf64, Y>>,
+    x_label: &str,
+    y_label: &str,
+    curves: &[Curve],
+    floor: f64,
+) -> Result<(), DrawingAreaErrorKind<DB::ErrorType>>
+where
+    DB: DrawingBackend + 'a,
+    Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
+    chart
+        .configure_mesh()
+        .x_desc(x_label)
+        .y_desc(y_label)
+        .label_style(("sans-serif", 16))
+        .axis_desc_style(("sans-serif", 18))
+        .x_label_formatter(&|v| format!("{v}"))
+        .y_label_formatter(&|v| format!("{v}"))
+        .max_light_lines(4)
+        .light_line_style(RGBColor(240, 240, 240))
+        .bold_line_style(RGBColor(220, 220, 220))
+        .draw()?;
+    // A pale curve has the colour of the one in front of it, which comes next.
+    let mut color = 0;
+    for curve in curves {
+        let style = if curve.faint {
+            ShapeStyle::from(COLORS[color % COLORS.len()].mix(0.3))
+        } else {
+            ShapeStyle::from(COLORS[color % COLORS.len()]).stroke_width(2)
+        };
+        let finite = curve.points.iter().copied().filter(|(x, y)| x.is_finite() && y.is_finite());
+        let series = chart.draw_series(LineSeries::new(finite.map(|(x, y)| (x, y.max(floor))), style))?;
+        if !curve.faint {
+            series.label(&curve.name).legend(move |(x, y)| PathElement::new([(x, y), (x + 24, y)], style));
+            color += 1;
+        }
+    }
+    if curves.iter().any(|c| !c.faint) {
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperRight)
+            .background_style(WHITE.mix(0.85))
+            .border_style(RGBColor(200, 200, 200))
+            .label_font(("sans-serif", 16))
+            .margin(12)
+            .draw()?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

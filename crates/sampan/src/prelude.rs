@@ -34,7 +34,7 @@ pub use crate::core::ops::creation::{arange, full, linspace, ones, zeros};
 pub use crate::core::ops::joining::{concat, stack};
 pub use crate::core::ops::random::{rand, randint, randn, randperm};
 pub use crate::core::{DType, Device, Error, Result, Tensor, autograd, enable_grad, no_grad, random};
-pub use crate::data::vision::{datasets, transforms};
+pub use crate::data::vision::{datasets, models, transforms};
 // The macro that makes a list of transforms; the module has the same name.
 pub use crate::data::transforms;
 pub use crate::data::{
@@ -48,6 +48,6 @@ pub use crate::nn::metric::{Accuracy, Metric};
 pub use crate::nn::regularizer::{L1Decay, L2Decay};
 pub use crate::nn::{
     Adadelta, Adagrad, Adam, AdamW, Adamax, Apply, Base, Buffer, ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue,
-    LBFGS, Lamb, Layer, Members, Momentum, Optimizer, ParamAttr, Parameter, RMSProp, SGD, init, lr, metric,
+    LBFGS, Lamb, Layer, Members, Momentum, Optimizer, ParamAttr, Parameter, RMSProp, SGD, init, lr, metric, sequential,
 };
 pub use crate::{load, save};

@@ -2,5 +2,6 @@
 
 pub mod datasets;
 pub mod image;
+pub mod models;
 pub mod ops;
 pub mod transforms;

@@ -1,12 +1,15 @@
-//! The tests of data sets, samplers, the loader and downloads.
+//! One binary for all integration tests of the data crate.
 
 mod archives;
 mod dataset;
 mod datasets;
 #[cfg(feature = "download")]
 mod download;
+mod formula;
 mod image;
 mod loader;
+mod models;
+mod parity;
 mod random_transforms;
 mod sampler;
 mod server;

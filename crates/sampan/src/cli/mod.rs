@@ -3,7 +3,7 @@
 mod eval;
 mod info;
 mod predict;
-
+mod summary;
 mod train;
 mod weights;
 
@@ -32,6 +32,8 @@ enum Command {
     Predict(predict::Predict),
     /// Say what a file of tensors holds: checkpoints, .pdparams, .pdopt, .safetensors, .npy, .npz, .pth.
     Info(info::Info),
+    /// Show the layers of a network with shapes and parameters.
+    Summary(summary::Summary),
 }
 
 /// Does what the command line says.
@@ -45,5 +47,6 @@ pub fn run() -> Result<ExitCode> {
         Command::Eval(c) => c.run(),
         Command::Predict(c) => c.run(),
         Command::Info(c) => c.run(),
+        Command::Summary(c) => c.run(),
     }
 }

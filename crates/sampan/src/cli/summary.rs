@@ -2,8 +2,8 @@
 
 use clap::Args;
 use sampan::hapi::{InputSpec, flops, summary};
-use sampan_data::vision::models;
 use sampan_core::{Error, Result};
+use sampan_data::vision::models;
 use std::process::ExitCode;
 
 #[derive(Args)]
