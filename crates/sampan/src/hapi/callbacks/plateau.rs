@@ -113,7 +113,7 @@ impl Callback for ReduceLROnPlateau {
         vec![self.best, self.waited as f64, self.cooling as f64]
     }
 
-    fn set_state(&mut self, state: &[f64]) {
+    fn set_state(&mut self, _: &mut Model, state: &[f64]) {
         if let &[best, waited, cooling] = state {
             (self.best, self.waited, self.cooling) = (best, waited as usize, cooling as usize);
         }
