@@ -39,11 +39,18 @@ use sampan_core::{Error, Result, Tensor};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-pub(crate) fn read_file(path: &Path) -> Parse<Vec<u8>> {
-    // A device or a pipe might never end.
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(Fault::damaged("there is no regular file at this path"));
+/// A device or a pipe might never end.
+fn check_regular(path: &Path) -> Parse<()> {
+    let found = std::fs::metadata(path)?;
+    if found.is_file() {
+        return Ok(());
     }
+    let what = if found.is_dir() { "a folder" } else { "no regular file" };
+    Err(Fault::damaged(format!("there is {what} at this path")))
+}
+
+pub(crate) fn read_file(path: &Path) -> Parse<Vec<u8>> {
+    check_regular(path)?;
     Ok(std::fs::read(path)?)
 }
 

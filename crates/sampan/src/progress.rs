@@ -5,6 +5,19 @@ use std::time::{Duration, Instant};
 
 const WIDTH: usize = 30;
 
+/// Writes a line to standard output. Whoever reads it may have left, as in `| head -1`: that is no error.
+pub fn say(line: impl std::fmt::Display) -> std::io::Result<()> {
+    match writeln!(std::io::stdout(), "{line}") {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(e),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a line about how training goes, which goes on even if nobody can be told.
+pub fn mention(line: impl std::fmt::Display) {
+    let _ = say(line);
+}
+
 /// A progress line: `step  40/938 [>............] - loss: 0.0325 - acc: 0.9938 - ETA: 35s - 38ms/step`.
 pub struct Progress {
     total: Option<usize>,
@@ -59,7 +72,7 @@ impl Progress {
         let line = self.text(done, figures, bar);
         self.show(done, &line, self.live && bar);
         if self.live && bar {
-            println!();
+            mention("");
         }
     }
 
@@ -67,7 +80,7 @@ impl Progress {
         self.shown = Some(Instant::now());
         self.last = done;
         let mut out = std::io::stdout().lock();
-        // A closed pipe is no reason to stop training.
+        // As for `mention`.
         let _ = if over { write!(out, "\r{line}\x1b[K") } else { writeln!(out, "{line}") };
         let _ = out.flush();
     }

@@ -3,12 +3,12 @@
 mod eval;
 mod info;
 mod predict;
-
 mod train;
 mod weights;
 
 use clap::{Parser, Subcommand};
-use sampan_core::Result;
+use sampan_core::error::Kind;
+use sampan_core::{Error, Result};
 use std::process::ExitCode;
 
 /// Dynamic-graph deep learning with a Rust core.
@@ -32,6 +32,12 @@ enum Command {
     Predict(predict::Predict),
     /// Say what a file of tensors holds: checkpoints, .pdparams, .pdopt, .safetensors, .npy, .npz, .pth.
     Info(info::Info),
+}
+
+/// Writes a line of the answer to standard output.
+fn say(line: impl std::fmt::Display) -> Result<()> {
+    sampan::progress::say(line)
+        .map_err(|e| Error::new(Kind::External, format!("cannot write to standard output: {e}")).in_op("sampan"))
 }
 
 /// Does what the command line says.

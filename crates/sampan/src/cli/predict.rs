@@ -1,6 +1,6 @@
 //! `sampan predict`.
 
-use super::weights;
+use super::{say, weights};
 use clap::Args;
 use sampan_core::{Error, Result, Tensor};
 use sampan_data::vision::image;
@@ -43,7 +43,7 @@ impl Predict {
                 Ok(format!("{first} ({:.1} %), else {second} ({:.1} %)", percent(first), percent(second)))
             });
             match answer {
-                Ok(text) => println!("{}: {text}", path.display()),
+                Ok(text) => say(format!("{}: {text}", path.display()))?,
                 Err(e) => {
                     failed = true;
                     eprintln!("error: {}: {e}", path.display());

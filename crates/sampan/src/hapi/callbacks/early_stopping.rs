@@ -2,6 +2,7 @@
 
 use super::super::{Callback, Logs, Model};
 use super::{Better, watched};
+use crate::progress::mention;
 use sampan_core::Result;
 use std::path::PathBuf;
 
@@ -95,7 +96,7 @@ impl Callback for EarlyStopping {
         if self.is_over() {
             model.stop_training = true;
             if self.verbose {
-                println!("Epoch {}: early stopping, {} was best at {:.4}", self.evaluations, self.monitor, self.best);
+                mention(format!("Epoch {}: early stopping, {} was best at {:.4}", self.evaluations, self.monitor, self.best));
             }
         }
         Ok(())
