@@ -92,6 +92,9 @@ impl Fit<'_> {
     /// Trains.
     pub fn run(self) -> Result<Outcome> {
         let Fit { model, train, eval, mut callbacks, .. } = self;
+        if train.is_empty() {
+            return Err(no_batches("train on").in_op("fit"));
+        }
         let train = train.into_loader(self.batch_size, self.shuffle, self.drop_last, self.num_workers)?;
         let eval = eval.map(|e| e.into_loader(self.batch_size, false, false, self.num_workers)).transpose()?;
         if train.is_empty() || eval.as_ref().is_some_and(DataLoader::is_empty) {
