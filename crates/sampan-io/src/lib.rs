@@ -102,6 +102,9 @@ pub fn load(path: impl AsRef<Path>) -> Result<Object> {
 
 fn open(path: &Path) -> Result<(Format, Object)> {
     let bytes = read_file(path).map_err(|e| e.into_error("load", "cannot read", Some(path)))?;
+    if bytes.is_empty() {
+        return Err(Fault::damaged("the file is empty").into_error("load", "cannot read", Some(path)));
+    }
     let Some(format) = Format::from_bytes(&bytes).or_else(|| Format::from_path(path)) else {
         let fault = Fault::unsupported("neither its contents nor its name tell what it is").hint(formats_hint());
         return Err(fault.into_error("load", "unknown format", Some(path)));
