@@ -112,3 +112,26 @@ impl Callback for RunLog {
         self.add(Row { step: model.global_step(), mode: "eval".into(), values: values(logs), ..Row::default() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_are_not_finite_or_cut_off() {
+        let path = std::env::temp_dir().join(format!("sampan-run-log-{}.jsonl", std::process::id()));
+        let row = |step, loss| Row {
+            step,
+            mode: "train".into(),
+            values: values(&Logs { values: vec![("loss".into(), loss)], ..Logs::default() }),
+            ..Row::default()
+        };
+        let mut log = RunLog::open(path.clone(), 0).unwrap();
+        [row(1, 0.5), row(2, f64::NAN), row(3, 0.25)].into_iter().for_each(|r| log.add(r).unwrap());
+        log.file.write_all(b"{\"step\": 4, \"mo").unwrap();
+        let again = RunLog::open(path.clone(), 2).unwrap();
+        let [first, second] = again.train("loss") else { panic!("{:?}", again.train("loss")) };
+        assert!(*first == (1.0, 0.5) && second.0 == 2.0 && second.1.is_nan());
+        std::fs::remove_file(path).unwrap();
+    }
+}

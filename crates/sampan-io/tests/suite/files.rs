@@ -45,6 +45,10 @@ fn a_failed_write_leaves_the_old_file_and_no_other() {
     assert!(message.contains("kept.npy") && message.contains("meta tensor"), "{message}");
     assert_eq!(std::fs::read(&path).unwrap(), before);
     assert_eq!(names(&folder.0), ["kept.npy"]);
+    // As a killed process would leave it.
+    std::fs::write(folder.0.join(".kept.npy.1.0.partial"), b"half").unwrap();
+    atomic::remove_leftovers(&folder.0);
+    assert_eq!(names(&folder.0), ["kept.npy"]);
 }
 
 #[test]

@@ -141,7 +141,8 @@ impl Optimizer {
     /// were frozen after their first step.
     fn find_by_order<'a>(&self, tensors: &Found<'a>) -> Result<Vec<Option<Found<'a>>>> {
         let kinds = self.groups.iter().flat_map(|g| &g.accumulators).map(|a| a.name);
-        let all = kinds.into_iter().all(|name| tensors.iter().filter(|(k, _)| is_of(k, name)).count() == self.slots.len());
+        let all =
+            kinds.into_iter().all(|name| tensors.iter().filter(|(k, _)| is_of(k, name)).count() == self.slots.len());
         let takes_part = |slot: &Slot| all || slot.parameter.trainable();
         let wanted = self.slots.iter().filter(|s| takes_part(s)).count();
         let fail = |what: String| {

@@ -123,10 +123,6 @@ impl Fit<'_> {
         }
         let mut last = Logs::default();
         while run.goes_on(model) {
-            // Also after an evaluation during which the flag was set.
-            if model.interrupted() {
-                return Ok(Outcome::Interrupted);
-            }
             let epoch = model.position.epoch;
             let interrupted;
             (last, interrupted) = run.epoch(model, &train)?;
@@ -142,6 +138,10 @@ impl Fit<'_> {
                 last.values.extend(logs.values.into_iter().map(|(n, v)| (format!("eval_{n}"), v)));
             }
             run.save(model)?;
+            // The flag may have been set during the evaluation.
+            if model.interrupted() && run.goes_on(model) {
+                return Ok(Outcome::Interrupted);
+            }
         }
         run.each(model, |c, m| c.on_train_end(m, &last))?;
         Ok(Outcome::Finished)
@@ -256,11 +256,7 @@ fn count(logs: &mut Logs, batch: &[Tensor], losses: Vec<f64>, metrics: Vec<(Stri
 }
 
 /// One pass over data to judge by. The loss is the mean over all samples.
-fn evaluate(
-    model: &mut Model,
-    loader: &DataLoader,
-    callbacks: &mut [Box<dyn Callback>],
-) -> Result<Logs> {
+fn evaluate(model: &mut Model, loader: &DataLoader, callbacks: &mut [Box<dyn Callback>]) -> Result<Logs> {
     let mut logs = Logs { steps: loader.len(), ..Logs::default() };
     callbacks.iter_mut().try_for_each(|c| c.on_eval_begin(model, &logs))?;
     model.metrics.iter_mut().for_each(|m| m.reset());

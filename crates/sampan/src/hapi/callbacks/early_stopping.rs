@@ -96,7 +96,10 @@ impl Callback for EarlyStopping {
         if self.is_over() {
             model.stop_training = true;
             if self.verbose {
-                mention(format!("Epoch {}: early stopping, {} was best at {:.4}", self.evaluations, self.monitor, self.best));
+                mention(format!(
+                    "Epoch {}: early stopping, {} was best at {:.4}",
+                    self.evaluations, self.monitor, self.best
+                ));
             }
         }
         Ok(())
