@@ -102,7 +102,7 @@ fn errors_name_the_file_and_the_cause() {
     let folder = Folder::new();
     let message = load(folder.0.join("absent.pdparams")).unwrap_err().to_string();
     assert!(message.contains("absent.pdparams") && message.contains("No such file"), "{message}");
-    assert!(load(&folder.0).unwrap_err().to_string().contains("no regular file"));
+    assert!(load(&folder.0).unwrap_err().to_string().contains("there is a folder"));
     let path = folder.0.join("strange.bin");
     std::fs::write(&path, b"strange").unwrap();
     let message = load(&path).unwrap_err().to_string();

@@ -118,6 +118,7 @@ pub fn save(path: &Path, model: &Model, callbacks: &[Box<dyn Callback>]) -> Resu
         "global_step": at.global_step,
         "loader": at.loader.as_ref().map(LoaderState::to_numbers),
         "random": [seed, offset],
+        "sampler": at.sampler,
         "metrics": at.metrics.iter().map(|m| floats(m)).collect::<Vec<_>>(),
         "callbacks": kept.map(|(name, state)| json!([name, floats(&state)])).collect::<Vec<_>>(),
     });
@@ -166,6 +167,7 @@ fn parse(path: &Path, file: safetensors::Contents) -> Result<(Contents, BTreeMap
                 step: count("step")?,
                 global_step: count("global_step")?,
                 loader,
+                sampler: numbers(state.get("sampler")?)?,
                 metrics: state.get("metrics")?.as_array()?.iter().map(floats).collect::<Option<_>>()?,
             },
             random: (*random.first()?, *random.get(1)?),

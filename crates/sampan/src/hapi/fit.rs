@@ -120,6 +120,9 @@ impl Fit<'_> {
         run.each(model, |c, m| c.on_train_begin(m, &Logs::default()))?;
         if let Some(path) = &self.resume {
             checkpoint::load(path, model, &mut run.callbacks)?;
+            if model.position.loader.is_none() {
+                train.set_sampler_state(&model.position.sampler)?;
+            }
         }
         let mut last = Logs::default();
         while run.goes_on(model) {
@@ -237,6 +240,7 @@ impl Run {
         if model.position.loader.is_none() {
             model.position.epoch += 1;
             model.position.step = 0;
+            model.position.sampler = loader.sampler_state();
         }
         Ok((logs, false))
     }

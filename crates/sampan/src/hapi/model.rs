@@ -52,6 +52,8 @@ pub struct Position {
     pub global_step: usize,
     /// Where the loader stands inside the epoch.
     pub loader: Option<LoaderState>,
+    /// Between epochs: what the loader's sampler will make the next order of.
+    pub sampler: Vec<u64>,
     /// What each metric has counted inside the epoch.
     pub metrics: Vec<Vec<f64>>,
 }

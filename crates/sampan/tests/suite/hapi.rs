@@ -1,7 +1,8 @@
 //! Training in one call.
 
 use crate::Folder;
-use sampan::data::{DataLoader, Dataset, FnDataset, TensorDataset};
+use sampan::data::sampler::RandomOptions;
+use sampan::data::{BatchSampler, DataLoader, Dataset, FnDataset, RandomSampler, TensorDataset};
 use sampan::hapi::callbacks::{Better, EarlyStopping, History, LRScheduler, ReduceLROnPlateau};
 use sampan::hapi::{Callback, Logs, Loss, Model, Outcome, loss_fn};
 use sampan::nn::lr::StepDecay;
@@ -108,6 +109,19 @@ impl Callback for Interrupt {
     }
 }
 
+const EVAL: usize = 1000;
+
+/// Interrupts in the evaluation after a number of steps, which is that plus `EVAL`.
+struct InterruptAfterEval(Arc<std::sync::atomic::AtomicBool>, usize);
+impl Callback for InterruptAfterEval {
+    fn on_eval_end(&mut self, model: &mut Model, _: &Logs) -> Result<()> {
+        if model.global_step() + EVAL == self.1 {
+            self.0.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
 #[test]
 fn a_run_resumes_to_the_bit_with_schedule_dropout_plateau_and_accumulation() {
     let folder = Folder::new("resume");
@@ -125,9 +139,14 @@ fn a_run_resumes_to_the_bit_with_schedule_dropout_plateau_and_accumulation() {
         let history = Arc::new(Mutex::new(History::default()));
         let flag = Arc::new(std::sync::atomic::AtomicBool::new(false));
         model.set_interrupt(flag.clone());
-        let fit = model.fit(shaken()).eval_data(rings(20)).batch_size(8).epochs(3).verbose(0);
+        // A sampler with a generator of its own.
+        let order = RandomOptions { generator: Some(4), ..RandomOptions::default() };
+        let order = BatchSampler::new(RandomSampler::with(60, order).unwrap(), 8, false).unwrap();
+        let loader = DataLoader::builder(shaken()).batch_sampler(order).build().unwrap();
+        let fit = model.fit(loader).eval_data(rings(20)).batch_size(8).epochs(3).verbose(0);
         let fit = fit.callback(EarlyStopping::new("loss").patience(5).verbose(false)).callback(history.clone());
-        let fit = fit.callback(Interrupt(flag, stop_at)).accumulate_grad_batches(3).checkpoint(&file);
+        let fit = fit.callback(Interrupt(flag.clone(), stop_at)).callback(InterruptAfterEval(flag, stop_at));
+        let fit = fit.accumulate_grad_batches(3).checkpoint(&file);
         // A callback more must not disturb the others' states.
         let fit = if resume { fit.callback(LRScheduler::by_step()).resume(&file) } else { fit };
         let outcome = fit.run().unwrap();
@@ -136,7 +155,8 @@ fn a_run_resumes_to_the_bit_with_schedule_dropout_plateau_and_accumulation() {
     let mut whole = build();
     let (outcome, figures) = run(&mut whole, false, usize::MAX);
     assert_eq!(outcome, Outcome::Finished);
-    for stop_at in [1, 7, 8, 11, 16, 23] {
+    // The last one between two epochs.
+    for stop_at in [1, 7, 8, 11, 16, 23, EVAL + 16] {
         let mut first = build();
         assert_eq!(run(&mut first, false, stop_at).0, Outcome::Interrupted);
         // A new process would have drawn other numbers by now.
@@ -146,7 +166,7 @@ fn a_run_resumes_to_the_bit_with_schedule_dropout_plateau_and_accumulation() {
         assert_eq!(outcome, Outcome::Finished);
         assert_eq!(weights(&whole), weights(&second), "stopped at {stop_at}");
         // Metrics too are those of the whole epoch.
-        assert_eq!(figures[stop_at..], rest, "stopped at {stop_at}");
+        assert_eq!(figures[stop_at % EVAL..], rest, "stopped at {stop_at}");
     }
 }
 
