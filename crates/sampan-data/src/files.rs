@@ -7,6 +7,10 @@ use std::path::Path;
 
 /// A whole file; errors name it.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>> {
+    // A device or a pipe might never end.
+    if !std::fs::metadata(path).map_err(|e| file_error(path, e))?.is_file() {
+        return Err(Error::invalid(format!("{}: there is no regular file at this path", path.display())));
+    }
     std::fs::read(path).map_err(|e| file_error(path, e))
 }
 

@@ -65,6 +65,17 @@ fn create_beside(target: &Path, folder: &Path) -> io::Result<(PathBuf, File)> {
     }
 }
 
+/// Removes what writers that were killed left in a folder. Nobody else may be writing there.
+pub fn remove_leftovers(folder: impl AsRef<Path>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with('.') && name.ends_with(".partial") {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 fn fill_and_rename(
     file: File,
     temporary: &Path,

@@ -57,6 +57,7 @@ pub fn describe(path: impl AsRef<Path>) -> Result<Description> {
 
 /// The formats whose header says everything: the tensors, which may be large, are not read.
 fn by_header(path: &Path) -> Parse<Option<Description>> {
+    crate::check_regular(path)?;
     let mut file = File::open(path)?;
     let file_len = file.metadata()?.len();
     let mut start = Vec::new();

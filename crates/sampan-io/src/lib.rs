@@ -39,11 +39,18 @@ use sampan_core::{Error, Result, Tensor};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-pub(crate) fn read_file(path: &Path) -> Parse<Vec<u8>> {
-    // A device or a pipe might never end.
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(Fault::damaged("there is no regular file at this path"));
+/// A device or a pipe might never end.
+fn check_regular(path: &Path) -> Parse<()> {
+    let found = std::fs::metadata(path)?;
+    if found.is_file() {
+        return Ok(());
     }
+    let what = if found.is_dir() { "a folder" } else { "no regular file" };
+    Err(Fault::damaged(format!("there is {what} at this path")))
+}
+
+pub(crate) fn read_file(path: &Path) -> Parse<Vec<u8>> {
+    check_regular(path)?;
     Ok(std::fs::read(path)?)
 }
 
@@ -95,6 +102,9 @@ pub fn load(path: impl AsRef<Path>) -> Result<Object> {
 
 fn open(path: &Path) -> Result<(Format, Object)> {
     let bytes = read_file(path).map_err(|e| e.into_error("load", "cannot read", Some(path)))?;
+    if bytes.is_empty() {
+        return Err(Fault::damaged("the file is empty").into_error("load", "cannot read", Some(path)));
+    }
     let Some(format) = Format::from_bytes(&bytes).or_else(|| Format::from_path(path)) else {
         let fault = Fault::unsupported("neither its contents nor its name tell what it is").hint(formats_hint());
         return Err(fault.into_error("load", "unknown format", Some(path)));

@@ -14,8 +14,24 @@ pub type PostHook = dyn Fn(&[Tensor], &[Tensor]) -> Result<Option<Vec<Tensor>>> 
 
 #[derive(Default)]
 struct Hooks {
+    /// How many there are, to pass by the lock where there are none.
+    count: AtomicUsize,
+    lists: RwLock<HookLists>,
+}
+
+#[derive(Default)]
+struct HookLists {
     pre: Vec<(u64, Arc<PreHook>)>,
     post: Vec<(u64, Arc<PostHook>)>,
+}
+
+impl Hooks {
+    /// Changes the lists and counts again.
+    fn change(&self, f: impl FnOnce(&mut HookLists)) {
+        let mut lists = self.lists.write().unwrap_or_else(PoisonError::into_inner);
+        f(&mut lists);
+        self.count.store(lists.pre.len() + lists.post.len(), Ordering::Release);
+    }
 }
 
 /// The name, mode and hooks of a layer.
@@ -24,9 +40,7 @@ pub struct Base {
     /// The type of the parameters, where it is not the default one.
     dtype: Option<DType>,
     training: AtomicBool,
-    /// Number of hooks, to pass by the lock where there are none.
-    count: AtomicUsize,
-    hooks: Arc<RwLock<Hooks>>,
+    hooks: Arc<Hooks>,
     weights: AtomicUsize,
     biases: AtomicUsize,
 }
@@ -38,7 +52,6 @@ impl Base {
             name: unique_name::generate(prefix),
             dtype: None,
             training: AtomicBool::new(true),
-            count: AtomicUsize::new(0),
             hooks: Arc::default(),
             weights: AtomicUsize::new(0),
             biases: AtomicUsize::new(0),
@@ -157,11 +170,10 @@ impl Base {
         self.register(|hooks, id| hooks.post.push((id, Arc::new(hook))))
     }
 
-    fn register(&self, add: impl FnOnce(&mut Hooks, u64)) -> LayerHook {
+    fn register(&self, add: impl FnOnce(&mut HookLists, u64)) -> LayerHook {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        add(&mut self.hooks.write().unwrap_or_else(PoisonError::into_inner), id);
-        self.count.fetch_add(1, Ordering::Release);
+        self.hooks.change(|lists| add(lists, id));
         LayerHook { id, hooks: Arc::downgrade(&self.hooks) }
     }
 
@@ -172,7 +184,7 @@ impl Base {
         forward: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
     ) -> Result<Vec<Tensor>> {
         let (pre, post) = {
-            let hooks = self.hooks.read().unwrap_or_else(PoisonError::into_inner);
+            let hooks = self.hooks.lists.read().unwrap_or_else(PoisonError::into_inner);
             (hooks.pre.clone(), hooks.post.clone())
         };
         let mut inputs = inputs.to_vec();
@@ -191,24 +203,27 @@ impl Base {
     }
 
     pub(crate) fn has_hooks(&self) -> bool {
-        self.count.load(Ordering::Acquire) > 0
+        self.hooks.count.load(Ordering::Acquire) > 0
     }
 }
 
 /// Removes a layer's hook when asked to.
 pub struct LayerHook {
     id: u64,
-    hooks: std::sync::Weak<RwLock<Hooks>>,
+    hooks: std::sync::Weak<Hooks>,
 }
 
 impl LayerHook {
     /// Takes the hook away; false if it was gone already.
     pub fn remove(&self) -> bool {
         let Some(hooks) = self.hooks.upgrade() else { return false };
-        let mut hooks = hooks.write().unwrap_or_else(PoisonError::into_inner);
-        let before = hooks.pre.len() + hooks.post.len();
-        hooks.pre.retain(|(id, _)| *id != self.id);
-        hooks.post.retain(|(id, _)| *id != self.id);
-        hooks.pre.len() + hooks.post.len() < before
+        let mut found = false;
+        hooks.change(|lists| {
+            let (pre, post) = (lists.pre.len(), lists.post.len());
+            lists.pre.retain(|(id, _)| *id != self.id);
+            lists.post.retain(|(id, _)| *id != self.id);
+            found = (lists.pre.len(), lists.post.len()) != (pre, post);
+        });
+        found
     }
 }

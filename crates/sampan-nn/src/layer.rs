@@ -28,7 +28,10 @@ pub trait Layer: Members + Any + Send + Sync {
     fn call(&self, x: &Tensor) -> Result<Tensor> {
         let base = self.base();
         if observed() || base.is_some_and(Base::has_hooks) {
-            return self.call_all(std::slice::from_ref(x)).map(|mut outputs| outputs.swap_remove(0));
+            let first = self.call_all(std::slice::from_ref(x))?.into_iter().next();
+            return first.ok_or_else(|| {
+                Error::invalid("gives no output; a hook may have replaced it by none").in_op(short_name::<Self>())
+            });
         }
         within(self, short_name::<Self>(), || self.forward(x))
     }

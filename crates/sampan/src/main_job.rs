@@ -11,6 +11,7 @@ use sampan_nn::lr::CosineAnnealingDecay;
 use sampan_nn::metric::Accuracy;
 use sampan_nn::{Adam, CrossEntropyLoss, Members};
 use serde::{Deserialize, Serialize};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -30,6 +31,23 @@ pub struct Settings {
     pub limit: Option<usize>,
     /// Steps between checkpoints inside an epoch.
     pub checkpoint_every: usize,
+}
+
+impl Settings {
+    fn check(&self) -> Result<()> {
+        let positive = |what: &str, n: usize| match n {
+            0 => Err(Error::invalid(format!("{what} must be positive, got 0")).in_op("train")),
+            _ => Ok(()),
+        };
+        positive("the batch size", self.batch_size)?;
+        positive("the limit", self.limit.unwrap_or(1))?;
+        positive("the number of steps between checkpoints", self.checkpoint_every)?;
+        if !(self.lr.is_finite() && self.lr > 0.0) {
+            let message = format!("the learning rate (--lr) must be a positive number, got {}", self.lr);
+            return Err(Error::invalid(message).in_op("train"));
+        }
+        Ok(())
+    }
 }
 
 impl Default for Settings {
@@ -66,6 +84,24 @@ impl RunFolder {
     /// A line every 50 steps, for people.
     pub fn log(&self) -> PathBuf {
         self.0.join("train.log")
+    }
+
+    /// Keeps other processes out until the file is dropped: two runs would write into each other's files.
+    fn lock(&self) -> Result<File> {
+        let path = self.0.join(".lock");
+        let failed = |e: std::io::Error| {
+            Error::new(Kind::External, format!("the folder {} cannot be used: {e}", self.0.display())).in_op("train")
+        };
+        let file = File::options().create(true).truncate(false).write(true).open(path).map_err(failed)?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                let message = format!("another process is training in {}", self.0.display());
+                let hint = "wait for it, or name another folder with --out";
+                Err(Error::new(Kind::PreconditionNotMet, message).hint(hint).in_op("train"))
+            }
+            // Some file systems know no locks.
+            _ => Ok(file),
+        }
     }
 
     /// The settings of the run in this folder.
@@ -116,8 +152,8 @@ pub fn model(settings: &Settings) -> Result<Model> {
     // Parameters get the same names however many networks the process has made before.
     let net = sampan_nn::unique_name::guard(crate::lenet::LeNet::new);
     let images = settings.limit.unwrap_or(usize::MAX).min(60_000);
-    let steps = settings.epochs * images.div_ceil(settings.batch_size);
-    let schedule = CosineAnnealingDecay::try_new(settings.lr, steps.max(1) as i64)?;
+    let steps = settings.epochs.saturating_mul(images.div_ceil(settings.batch_size)).clamp(1, i64::MAX as usize);
+    let schedule = CosineAnnealingDecay::try_new(settings.lr, steps as i64)?;
     let adam = Adam::try_new(&schedule, net.parameters())?;
     let mut model = Model::new(net);
     model.prepare(adam, CrossEntropyLoss::new(), [Accuracy::new()]);
@@ -126,10 +162,13 @@ pub fn model(settings: &Settings) -> Result<Model> {
 
 /// Trains until the end or until `stop` is set. Everything is kept in `folder`.
 pub fn train(settings: &Settings, folder: &Path, resume: bool, verbose: usize, stop: Arc<AtomicBool>) -> Result<Ended> {
+    settings.check()?;
     let files = RunFolder(folder.to_path_buf());
     std::fs::create_dir_all(folder).map_err(|e| {
         Error::new(Kind::External, format!("the folder {} cannot be made: {e}", folder.display())).in_op("train")
     })?;
+    let _lock = files.lock()?;
+    sampan_io::atomic::remove_leftovers(folder);
     let training = mnist(Split::Train, settings.limit)?;
     let test = test_images(settings.limit)?;
     let mut model = model(settings)?;
@@ -169,8 +208,8 @@ pub fn train(settings: &Settings, folder: &Path, resume: bool, verbose: usize, s
     }
     model.save(files.model(), true)?;
     let history = history.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let mut curves = Curve::new("training loss", history.train("loss")).smoothed(50).to_vec();
-    curves.push(Curve::new("test loss", history.eval("loss")));
+    let mut curves = Curve::new("training loss", history.train("loss").to_vec()).smoothed(50).to_vec();
+    curves.push(Curve::new("test loss", history.eval("loss").to_vec()));
     plot::curves(&files.picture(), "LeNet on MNIST", "step", "loss", &curves)?;
     let accuracy = match history.eval("acc").last() {
         Some((_, accuracy)) => *accuracy,

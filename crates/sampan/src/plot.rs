@@ -42,15 +42,12 @@ impl Curve {
     /// A pale copy behind, this curve smoothed by a running mean over `window` points in front.
     pub fn smoothed(self, window: usize) -> [Curve; 2] {
         let window = window.max(1);
-        let mut sum = 0.0;
-        let mut points = Vec::with_capacity(self.points.len());
-        for (i, (x, y)) in self.points.iter().enumerate() {
-            sum += y;
-            if i >= window {
-                sum -= self.points[i - window].1;
-            }
-            points.push((*x, sum / window.min(i + 1) as f64));
-        }
+        // Each mean by itself: in a running sum one infinite value would never go away.
+        let mean = |i: usize| {
+            let finite = || self.points[(i + 1).saturating_sub(window)..=i].iter().filter(|p| p.1.is_finite());
+            finite().map(|p| p.1).sum::<f64>() / finite().count() as f64
+        };
+        let points = self.points.iter().enumerate().map(|(i, (x, _))| (*x, mean(i))).collect();
         let front = Curve { name: format!("{} (mean of {window})", self.name), points, faint: false };
         [Curve { faint: true, ..self }, front]
     }
@@ -58,15 +55,14 @@ impl Curve {
 
 /// Draws curves with axes and a legend into a PNG file.
 pub fn curves(path: &Path, title: &str, x_label: &str, y_label: &str, curves: &[Curve]) -> Result<()> {
-    let pixels = draw(title, x_label, y_label, curves)
-        .map_err(|e| Error::new(Kind::External, format!("the picture cannot be drawn: {e}")).in_op("plot"))?;
     let failed = |e: &dyn std::fmt::Display| {
-        Error::new(Kind::External, format!("cannot write {}: {e}", path.display())).in_op("plot")
+        Error::new(Kind::External, format!("the picture cannot be drawn: {e}")).in_op("plot")
     };
+    let pixels = draw(title, x_label, y_label, curves).map_err(|e| failed(&e))?;
     let mut png = std::io::Cursor::new(Vec::new());
     image::write_buffer_with_format(&mut png, &pixels, SIZE.0, SIZE.1, image::ColorType::Rgb8, image::ImageFormat::Png)
         .map_err(|e| failed(&e))?;
-    std::fs::write(path, png.into_inner()).map_err(|e| failed(&e))
+    sampan_io::atomic::write(path, png.get_ref())
 }
 
 /// The least and the greatest value with a little room, whatever is there.

@@ -3,7 +3,23 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-const WIDTH: usize = 30;
+/// With loss and one metric the line fits into 80 columns.
+const WIDTH: usize = 20;
+/// Cut a line at the edge of the terminal instead of going on in the next, where `\r` could not take it back; and undo.
+const CUT: [&str; 2] = ["\x1b[?7l", "\x1b[?7h"];
+
+/// Writes a line to standard output. Whoever reads it may have left, as in `| head -1`: that is no error.
+pub fn say(line: impl std::fmt::Display) -> std::io::Result<()> {
+    match writeln!(std::io::stdout(), "{line}") {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(e),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a line about how training goes, which goes on even if nobody can be told.
+pub fn mention(line: impl std::fmt::Display) {
+    let _ = say(line);
+}
 
 /// A progress line: `step  40/938 [>............] - loss: 0.0325 - acc: 0.9938 - ETA: 35s - 38ms/step`.
 pub struct Progress {
@@ -39,6 +55,7 @@ impl Progress {
         };
         if due && Some(done) != self.total {
             let line = self.text(done, figures, true);
+            let line = if self.live { CUT[0].to_string() + &line } else { line };
             self.show(done, &line, self.live);
         }
     }
@@ -59,7 +76,7 @@ impl Progress {
         let line = self.text(done, figures, bar);
         self.show(done, &line, self.live && bar);
         if self.live && bar {
-            println!();
+            mention("");
         }
     }
 
@@ -67,8 +84,8 @@ impl Progress {
         self.shown = Some(Instant::now());
         self.last = done;
         let mut out = std::io::stdout().lock();
-        // A closed pipe is no reason to stop training.
-        let _ = if over { write!(out, "\r{line}\x1b[K") } else { writeln!(out, "{line}") };
+        // As for `mention`.
+        let _ = if over { write!(out, "\r{line}\x1b[K{}", CUT[1]) } else { writeln!(out, "{line}") };
         let _ = out.flush();
     }
 
@@ -138,12 +155,11 @@ mod tests {
     fn the_line_reads_like_the_usual_one() {
         let figures = [("loss".to_string(), 0.0344), ("acc".to_string(), 0.991), ("small".to_string(), 1e-5)];
         let line = Progress::new(Some(938)).text(94, &figures, true);
-        let start =
-            "step  94/938 [==>...........................] - loss: 0.0344 - acc: 0.9910 - small: 1.0000e-5 - ETA: ";
+        let start = "step  94/938 [=>..................] - loss: 0.0344 - acc: 0.9910 - small: 1.0000e-5 - ETA: ";
         assert!(line.starts_with(start), "{line}");
         assert!(line.ends_with("/step"));
         assert!(Progress::new(None).text(7, &[], false).starts_with("step   7 - "));
-        assert_eq!(bar_of(938, 938), "=".repeat(30));
+        assert_eq!(bar_of(938, 938), "=".repeat(WIDTH));
         assert_eq!((clock(35.9), clock(125.0), clock(3725.0)), ("35s".into(), "2:05".into(), "1:02:05".into()));
     }
 }

@@ -6,16 +6,17 @@ use sampan_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 /// One line of the file.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 struct Row {
     step: usize,
     /// `train` or `eval`.
     mode: String,
-    values: BTreeMap<String, f64>,
+    /// JSON has no word for a number that is not finite.
+    values: BTreeMap<String, Option<f64>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lr: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,50 +27,68 @@ struct Row {
     ips: Option<f64>,
 }
 
-/// Appends to a file and remembers what is in it.
+type Curves = BTreeMap<String, Vec<(f64, f64)>>;
+
+/// Appends to a file and remembers the curves in it.
 pub struct RunLog {
     path: PathBuf,
-    rows: Vec<Row>,
-    file: BufWriter<File>,
+    /// By mode and name: `train/loss`.
+    curves: Curves,
+    /// Not buffered: a step that a checkpoint holds must not be missing here after a kill.
+    file: File,
 }
 
 impl RunLog {
     /// Goes on after `done` steps: what an interrupted run wrote beyond is dropped, as it will be done again.
     pub fn open(path: PathBuf, done: usize) -> Result<RunLog> {
         let text = if done > 0 { std::fs::read_to_string(&path).unwrap_or_default() } else { String::new() };
-        // A line that was cut off by a kill is dropped as well.
-        let parsed = text.lines().filter_map(|line| serde_json::from_str::<Row>(line).ok());
-        let rows: Vec<Row> = parsed.filter(|row| row.step <= done).collect();
-        let kept: String = rows.iter().map(line).collect();
+        let (mut kept, mut curves) = (String::new(), Curves::new());
+        for line in text.lines() {
+            // A line that was cut off by a kill is dropped as well.
+            if let Ok(row) = serde_json::from_str::<Row>(line)
+                && row.step <= done
+            {
+                kept += line;
+                kept.push('\n');
+                remember(&mut curves, &row);
+            }
+        }
         sampan_io::atomic::write(&path, kept.as_bytes())?;
         let file = std::fs::OpenOptions::new().append(true).open(&path).map_err(|e| failed(&path, e))?;
-        Ok(RunLog { path, rows, file: BufWriter::new(file) })
+        Ok(RunLog { path, curves, file })
     }
 
     /// The points of a training figure.
-    pub fn train(&self, name: &str) -> Vec<(f64, f64)> {
-        self.curve("train", name)
+    pub fn train(&self, name: &str) -> &[(f64, f64)] {
+        self.curve(&format!("train/{name}"))
     }
 
     /// The points of an evaluation figure.
-    pub fn eval(&self, name: &str) -> Vec<(f64, f64)> {
-        self.curve("eval", name)
+    pub fn eval(&self, name: &str) -> &[(f64, f64)] {
+        self.curve(&format!("eval/{name}"))
     }
 
-    fn curve(&self, mode: &str, name: &str) -> Vec<(f64, f64)> {
-        let rows = self.rows.iter().filter(|r| r.mode == mode);
-        rows.filter_map(|r| r.values.get(name).map(|v| (r.step as f64, *v))).collect()
+    fn curve(&self, name: &str) -> &[(f64, f64)] {
+        self.curves.get(name).map_or(&[], Vec::as_slice)
     }
 
     fn add(&mut self, row: Row) -> Result<()> {
-        self.file.write_all(line(&row).as_bytes()).map_err(|e| failed(&self.path, e))?;
-        self.rows.push(row);
+        let line = serde_json::to_string(&row).expect("numbers become JSON") + "\n";
+        self.file.write_all(line.as_bytes()).map_err(|e| failed(&self.path, e))?;
+        remember(&mut self.curves, &row);
         Ok(())
     }
 }
 
-fn line(row: &Row) -> String {
-    serde_json::to_string(row).expect("numbers become JSON") + "\n"
+fn remember(curves: &mut Curves, row: &Row) {
+    for (name, value) in &row.values {
+        let point = (row.step as f64, value.unwrap_or(f64::NAN));
+        curves.entry(format!("{}/{name}", row.mode)).or_default().push(point);
+    }
+}
+
+fn values(logs: &Logs) -> BTreeMap<String, Option<f64>> {
+    logs.values.iter().map(|(name, v)| (name.clone(), v.is_finite().then_some(*v))).collect()
 }
 
 fn failed(path: &std::path::Path, e: std::io::Error) -> Error {
@@ -81,7 +100,7 @@ impl Callback for RunLog {
         self.add(Row {
             step: model.global_step(),
             mode: "train".into(),
-            values: logs.values.iter().cloned().collect(),
+            values: values(logs),
             lr: Some(logs.lr),
             reader_cost: Some(logs.reader_cost),
             batch_cost: Some(logs.batch_cost),
@@ -90,18 +109,29 @@ impl Callback for RunLog {
     }
 
     fn on_eval_end(&mut self, model: &mut Model, logs: &Logs) -> Result<()> {
-        let values = logs.values.iter().cloned().collect();
-        let (lr, cost) = (None, None);
-        let row = Row {
-            step: model.global_step(),
-            mode: "eval".into(),
-            values,
-            lr,
-            reader_cost: cost,
-            batch_cost: cost,
-            ips: cost,
+        self.add(Row { step: model.global_step(), mode: "eval".into(), values: values(logs), ..Row::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_are_not_finite_or_cut_off() {
+        let path = std::env::temp_dir().join(format!("sampan-run-log-{}.jsonl", std::process::id()));
+        let row = |step, loss| Row {
+            step,
+            mode: "train".into(),
+            values: values(&Logs { values: vec![("loss".into(), loss)], ..Logs::default() }),
+            ..Row::default()
         };
-        self.add(row)?;
-        self.file.flush().map_err(|e| failed(&self.path, e))
+        let mut log = RunLog::open(path.clone(), 0).unwrap();
+        [row(1, 0.5), row(2, f64::NAN), row(3, 0.25)].into_iter().for_each(|r| log.add(r).unwrap());
+        log.file.write_all(b"{\"step\": 4, \"mo").unwrap();
+        let again = RunLog::open(path.clone(), 2).unwrap();
+        let [first, second] = again.train("loss") else { panic!("{:?}", again.train("loss")) };
+        assert!(*first == (1.0, 0.5) && second.0 == 2.0 && second.1.is_nan());
+        std::fs::remove_file(path).unwrap();
     }
 }

@@ -26,6 +26,14 @@ impl<D: Dataset + 'static> From<D> for BatchSource {
 }
 
 impl BatchSource {
+    /// Is it known to hold nothing?
+    pub fn is_empty(&self) -> bool {
+        match self {
+            BatchSource::Loader(loader) => loader.is_empty(),
+            BatchSource::Dataset(data) => data.is_empty(),
+        }
+    }
+
     /// A loader; the settings apply to a data set only.
     pub fn into_loader(self, batch_size: usize, shuffle: bool, drop_last: bool, workers: usize) -> Result<DataLoader> {
         match self {

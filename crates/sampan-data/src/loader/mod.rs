@@ -105,7 +105,7 @@ impl DataLoader {
             epoch: self.epoch.load(Ordering::Relaxed),
             batch: 0,
             random: random::state(),
-            sampler: self.source.batches().map_or(Vec::new(), |b| b.state()),
+            sampler: self.sampler_state(),
         };
         self.begin(start, |pass| pass())
     }
@@ -114,6 +114,16 @@ impl DataLoader {
     /// that starts with a later epoch.
     pub fn set_epoch(&self, epoch: u64) {
         self.epoch.store(epoch, Ordering::Relaxed);
+    }
+
+    /// What the order of the next pass depends on besides the process's generator: a sampler's own generator or epoch.
+    pub fn sampler_state(&self) -> Vec<u64> {
+        self.source.batches().map_or(Vec::new(), |b| b.state())
+    }
+
+    /// Goes back to a kept [`sampler_state`](DataLoader::sampler_state), so that the next pass has the same order.
+    pub fn set_sampler_state(&self, state: &[u64]) -> Result<()> {
+        self.source.batches().map_or(Ok(()), |b| b.set_state(state))
     }
 
     /// Continues a kept pass with the batch that came next. The order is made again, no earlier batch is read (but those
@@ -131,9 +141,7 @@ impl DataLoader {
     /// # Ok::<(), sampan_core::Error>(())
     /// ```
     pub fn resume(&self, state: &LoaderState) -> Result<LoaderIter> {
-        if let Some(batches) = self.source.batches() {
-            batches.set_state(&state.sampler)?;
-        }
+        self.set_sampler_state(&state.sampler)?;
         let random = state.random;
         Ok(self.begin(state.clone(), move |pass| random::with_state(random, pass)))
     }

@@ -95,7 +95,7 @@ impl IndexBatches for DistributedBatchSampler {
         let whole = total - total % round;
         let rest = (total - whole) / self.ranks;
         let mut mine: Vec<usize> = Vec::with_capacity(self.share());
-        for start in (self.rank * self.batch_size..whole).step_by(round) {
+        for start in (self.rank.saturating_mul(self.batch_size)..whole).step_by(round) {
             mine.extend_from_slice(&order[start..start + self.batch_size]);
         }
         mine.extend_from_slice(&order[whole + self.rank * rest..whole + (self.rank + 1) * rest]);

@@ -100,9 +100,10 @@ pub fn save(image: impl Into<super::transforms::Image>, path: impl AsRef<Path>) 
         let bytes = encode_png(&image)?;
         let mut partial = path.as_os_str().to_owned();
         partial.push(".partial");
-        std::fs::write(&partial, bytes)
-            .and_then(|()| std::fs::rename(&partial, path))
-            .map_err(|e| broken(format!("{}: {e}", path.display())))
+        std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, path)).map_err(|e| {
+            let _ = std::fs::remove_file(&partial);
+            broken(format!("{}: {e}", path.display()))
+        })
     })()
     .map_err(|e| e.in_op("save"))
 }

@@ -45,6 +45,10 @@ fn a_failed_write_leaves_the_old_file_and_no_other() {
     assert!(message.contains("kept.npy") && message.contains("meta tensor"), "{message}");
     assert_eq!(std::fs::read(&path).unwrap(), before);
     assert_eq!(names(&folder.0), ["kept.npy"]);
+    // As a killed process would leave it.
+    std::fs::write(folder.0.join(".kept.npy.1.0.partial"), b"half").unwrap();
+    atomic::remove_leftovers(&folder.0);
+    assert_eq!(names(&folder.0), ["kept.npy"]);
 }
 
 #[test]
@@ -98,7 +102,7 @@ fn errors_name_the_file_and_the_cause() {
     let folder = Folder::new();
     let message = load(folder.0.join("absent.pdparams")).unwrap_err().to_string();
     assert!(message.contains("absent.pdparams") && message.contains("No such file"), "{message}");
-    assert!(load(&folder.0).unwrap_err().to_string().contains("no regular file"));
+    assert!(load(&folder.0).unwrap_err().to_string().contains("there is a folder"));
     let path = folder.0.join("strange.bin");
     std::fs::write(&path, b"strange").unwrap();
     let message = load(&path).unwrap_err().to_string();

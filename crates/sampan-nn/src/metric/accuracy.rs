@@ -95,6 +95,19 @@ impl Metric for Accuracy {
         self.right.fill(0.0);
         self.count = 0;
     }
+
+    fn state(&self) -> Vec<f64> {
+        [&[self.count as f64], &self.right[..]].concat()
+    }
+
+    fn set_state(&mut self, state: &[f64]) {
+        if let [count, right @ ..] = state
+            && right.len() == self.right.len()
+        {
+            self.count = *count as usize;
+            self.right.copy_from_slice(right);
+        }
+    }
 }
 
 fn share(part: f64, of: usize) -> f64 {

@@ -63,6 +63,14 @@ impl Metric for Precision {
     fn reset(&mut self) {
         (self.tp, self.fp) = (0, 0);
     }
+    fn state(&self) -> Vec<f64> {
+        vec![self.tp as f64, self.fp as f64]
+    }
+    fn set_state(&mut self, state: &[f64]) {
+        if let &[tp, fp] = state {
+            (self.tp, self.fp) = (tp as u64, fp as u64);
+        }
+    }
 }
 
 /// The share of what should be found that is found.
@@ -107,6 +115,14 @@ impl Metric for Recall {
     }
     fn reset(&mut self) {
         (self.tp, self.missed) = (0, 0);
+    }
+    fn state(&self) -> Vec<f64> {
+        vec![self.tp as f64, self.missed as f64]
+    }
+    fn set_state(&mut self, state: &[f64]) {
+        if let &[tp, missed] = state {
+            (self.tp, self.missed) = (tp as u64, missed as u64);
+        }
     }
 }
 
@@ -194,5 +210,17 @@ impl Metric for Auc {
     fn reset(&mut self) {
         self.positive.fill(0.0);
         self.negative.fill(0.0);
+    }
+
+    fn state(&self) -> Vec<f64> {
+        [&self.positive[..], &self.negative[..]].concat()
+    }
+
+    fn set_state(&mut self, state: &[f64]) {
+        let n = self.positive.len();
+        if state.len() == 2 * n {
+            self.positive.copy_from_slice(&state[..n]);
+            self.negative.copy_from_slice(&state[n..]);
+        }
     }
 }

@@ -30,6 +30,39 @@ pub trait Metric: Send {
 
     /// Begins anew.
     fn reset(&mut self);
+
+    /// What was counted since the last reset, so that a checkpoint inside an epoch can keep it.
+    fn state(&self) -> Vec<f64> {
+        Vec::new()
+    }
+
+    /// Goes on from a kept state; one of another form is passed over.
+    fn set_state(&mut self, _state: &[f64]) {}
+}
+
+/// Metrics of several types in one list.
+impl<M: Metric + ?Sized> Metric for Box<M> {
+    fn name(&self) -> Vec<String> {
+        (**self).name()
+    }
+    fn compute(&self, outputs: &[Tensor], labels: &[Tensor]) -> Result<Vec<Tensor>> {
+        (**self).compute(outputs, labels)
+    }
+    fn update(&mut self, batch: &[Tensor]) -> Result<Vec<f64>> {
+        (**self).update(batch)
+    }
+    fn accumulate(&self) -> Vec<f64> {
+        (**self).accumulate()
+    }
+    fn reset(&mut self) {
+        (**self).reset()
+    }
+    fn state(&self) -> Vec<f64> {
+        (**self).state()
+    }
+    fn set_state(&mut self, state: &[f64]) {
+        (**self).set_state(state)
+    }
 }
 
 /// A metric for those who build by name.

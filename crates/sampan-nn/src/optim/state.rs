@@ -1,7 +1,7 @@
 //! What an optimizer keeps, under Paddle's names, so that a `.pdopt` file goes either way.
 
 use super::rule::{Accumulator, Kind, NUMBERS};
-use super::{Memory, Optimizer, rounding, wide};
+use super::{Memory, Optimizer, Slot, rounding, wide};
 use crate::lr::LearningRate;
 use sampan_core::error::Kind as ErrorKind;
 use sampan_core::ops::creation::{FullOpts, try_full_with};
@@ -137,9 +137,14 @@ impl Optimizer {
         matches!(state.get(MASTERS), Some(Value::Dict(masters)) if masters.get(name).is_some())
     }
 
-    /// The n-th parameter that is trained gets the n-th accumulator of each kind.
+    /// The n-th parameter gets the n-th accumulator of each kind. Frozen ones take part if there are enough for them: they
+    /// were frozen after their first step.
     fn find_by_order<'a>(&self, tensors: &Found<'a>) -> Result<Vec<Option<Found<'a>>>> {
-        let wanted = self.slots.iter().filter(|s| s.parameter.trainable()).count();
+        let kinds = self.groups.iter().flat_map(|g| &g.accumulators).map(|a| a.name);
+        let all =
+            kinds.into_iter().all(|name| tensors.iter().filter(|(k, _)| is_of(k, name)).count() == self.slots.len());
+        let takes_part = |slot: &Slot| all || slot.parameter.trainable();
+        let wanted = self.slots.iter().filter(|s| takes_part(s)).count();
         let fail = |what: String| {
             let have: Vec<&str> = tensors.iter().take(4).map(|(k, _)| *k).collect();
             let dots = if tensors.len() > have.len() { ", …" } else { "" };
@@ -151,7 +156,7 @@ impl Optimizer {
         self.slots
             .iter()
             .map(|slot| {
-                if !slot.parameter.trainable() {
+                if !takes_part(slot) {
                     return Ok(None);
                 }
                 let shape = slot.parameter.shape();
@@ -203,8 +208,10 @@ impl Optimizer {
             }
         }
         if self.multi_precision && param.dtype() != dtype {
-            // By name, or in order where the names differ.
-            let position = self.slots.iter().filter(|s| s.parameter.trainable()).position(|s| std::ptr::eq(s, slot));
+            // By name, or in order where the names differ; as for accumulators, frozen ones count if all are there.
+            let all = masters.is_some_and(|m| m.iter().count() == self.slots.len());
+            let mut candidates = self.slots.iter().filter(|s| all || s.parameter.trainable());
+            let position = candidates.position(|s| std::ptr::eq(s, slot));
             let saved = masters.and_then(|m| {
                 m.get(&slot.parameter.name()).or_else(|| position.and_then(|i| m.iter().nth(i)).map(|(_, v)| v))
             });

@@ -98,6 +98,8 @@ fn hooks_see_and_change_what_passes() {
     let failing = fc.base().unwrap().register_forward_pre_hook(|_| Err(sampan_core::Error::invalid("no entry")));
     assert!(fc.call(&ones(&[1, 2])).unwrap_err().to_string().contains("no entry"));
     failing.remove();
+    let _empty = fc.base().unwrap().register_forward_post_hook(|_, _| Ok(Some(Vec::new())));
+    assert!(fc.call(&ones(&[1, 2])).unwrap_err().to_string().contains("no output"));
 }
 
 #[test]

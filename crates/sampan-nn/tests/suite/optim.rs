@@ -203,6 +203,12 @@ fn a_network_that_was_built_anew_finds_its_state_by_order() {
     run(&mut second, &params, 3..5);
     assert_eq!(bits(&params), bits(&first_params));
 
+    // One that was frozen on the way has a state as well.
+    let (mut third, frozen) = make("third");
+    frozen[1].set_trainable(false);
+    third.set_state_dict(&first.state_dict().unwrap()).unwrap();
+    assert_eq!(third.state_dict().unwrap().len(), first.state_dict().unwrap().len());
+
     // What fits in no way is refused, and says which key it looked for.
     let mut other = Adam::new(0.1, vec![Parameter::new(Tensor::zeros([4], DType::Float32))]);
     let error = other.set_state_dict(&first.state_dict().unwrap()).unwrap_err().to_string();

@@ -1,6 +1,6 @@
 //! `sampan eval`.
 
-use super::weights;
+use super::{say, weights};
 use clap::Args;
 use sampan::main_job::test_images;
 use sampan_core::Result;
@@ -32,11 +32,11 @@ impl Eval {
             digit[1] += 1;
             digit[0] += (answer == label) as usize;
         }
-        println!("test loss {:.4}", logs.get("loss").unwrap_or(f64::NAN));
-        println!("test accuracy {:.2} %", logs.get("acc").unwrap_or(f64::NAN) * 100.0);
-        println!("by digit:");
+        say(format!("test loss {:.4}", logs.get("loss").unwrap_or(f64::NAN)))?;
+        say(format!("test accuracy {:.2} %", logs.get("acc").unwrap_or(f64::NAN) * 100.0))?;
+        say("by digit:")?;
         for (digit, [right, all]) in digits.iter().enumerate().filter(|(_, d)| d[1] > 0) {
-            println!("  {digit}  {:6.2} %  ({right} of {all})", *right as f64 * 100.0 / *all as f64);
+            say(format!("  {digit}  {:6.2} %  ({right} of {all})", *right as f64 * 100.0 / *all as f64))?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -1,9 +1,10 @@
 //! `sampan info`.
 
+use super::say;
 use clap::Args;
 use sampan::hapi::read_checkpoint;
 use sampan_core::Result;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Args)]
@@ -21,23 +22,31 @@ fn bytes(n: usize) -> String {
     }
 }
 
+/// Says what a file holds.
+fn describe(path: &Path) -> Result<()> {
+    let found = sampan_io::describe(path)?;
+    say(format!("{}: {}, {} elements, {}", path.display(), found.format, found.numel(), bytes(found.bytes())))?;
+    if let Ok(checkpoint) = read_checkpoint(path) {
+        let at = &checkpoint.position;
+        say(format!(
+            "  a checkpoint of a training run: {} epochs and {} steps done ({} steps in all)",
+            at.epoch, at.step, at.global_step
+        ))?;
+    }
+    let width = found.entries.iter().map(|e| e.name.len()).max().unwrap_or(0);
+    found.entries.iter().try_for_each(|entry| say(format!("  {:width$}  {}", entry.name, entry.summary)))
+}
+
 impl Info {
     pub fn run(self) -> Result<ExitCode> {
+        let mut failed = false;
+        // A bad file does not hide what is in the others.
         for path in &self.files {
-            let found = sampan_io::describe(path)?;
-            println!("{}: {}, {} elements, {}", path.display(), found.format, found.numel(), bytes(found.bytes()));
-            if let Ok(checkpoint) = read_checkpoint(path) {
-                let at = &checkpoint.position;
-                println!(
-                    "  a checkpoint of a training run: {} epochs and {} steps done ({} steps in all)",
-                    at.epoch, at.step, at.global_step
-                );
-            }
-            let width = found.entries.iter().map(|e| e.name.len()).max().unwrap_or(0);
-            for entry in &found.entries {
-                println!("  {:width$}  {}", entry.name, entry.summary);
+            if let Err(e) = describe(path) {
+                failed = true;
+                eprintln!("error: {e}");
             }
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }

@@ -8,7 +8,8 @@ mod train;
 mod weights;
 
 use clap::{Parser, Subcommand};
-use sampan_core::Result;
+use sampan_core::error::Kind;
+use sampan_core::{Error, Result};
 use std::process::ExitCode;
 
 /// Dynamic-graph deep learning with a Rust core.
@@ -34,6 +35,12 @@ enum Command {
     Info(info::Info),
     /// Show the layers of a network with shapes and parameters.
     Summary(summary::Summary),
+}
+
+/// Writes a line of the answer to standard output.
+fn say(line: impl std::fmt::Display) -> Result<()> {
+    sampan::progress::say(line)
+        .map_err(|e| Error::new(Kind::External, format!("cannot write to standard output: {e}")).in_op("sampan"))
 }
 
 /// Does what the command line says.

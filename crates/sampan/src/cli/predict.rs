@@ -1,6 +1,6 @@
 //! `sampan predict`.
 
-use super::weights;
+use super::{say, weights};
 use clap::Args;
 use sampan_core::{Error, Result, Tensor};
 use sampan_data::vision::image;
@@ -18,9 +18,23 @@ pub struct Predict {
     model: PathBuf,
 }
 
+/// A picture without its alpha: what is drawn on nothing gets a ground that it stands out from.
+fn without_alpha(path: &Path) -> Result<Tensor> {
+    let stored = image::image_load(path, Some("pil"))?;
+    let &[height, width, channels @ (2 | 4)] = stored.shape() else { return image::load(path) };
+    let bytes = stored.try_to_vec::<u8>()?;
+    let pixels = || bytes.chunks(channels).map(|p| (&p[..channels - 1], p[channels - 1] as f64 / 255.0));
+    let brightness = |colour: &[u8]| colour.iter().map(|&c| c as f64).sum::<f64>() / colour.len() as f64;
+    let drawn: f64 = pixels().map(|(_, alpha)| alpha).sum();
+    let ink: f64 = pixels().map(|(colour, alpha)| brightness(colour) * alpha).sum::<f64>() / drawn;
+    let ground = if ink > 127.5 { 0.0 } else { 255.0 };
+    let blend = |(colour, alpha): (&[u8], f64)| (brightness(colour) * alpha + ground * (1.0 - alpha)).round() as u8;
+    Tensor::try_from_slice(&pixels().map(blend).collect::<Vec<u8>>(), [height, width, 1])
+}
+
 /// A picture as the network knows them: 28 by 28, light strokes on a dark ground, from -1 to 1.
 fn digit(path: &Path) -> Result<Tensor> {
-    let gray = to_grayscale(&image::load(path)?, 1)?;
+    let gray = to_grayscale(&without_alpha(path)?, 1)?;
     let small = resize(&gray, [28, 28], "bicubic")?.try_cast(sampan_core::DType::Float32)?.try_reshape([28, 28])?;
     let x = (small - 127.5) / 127.5;
     // The border is ground: MNIST's is dark.
@@ -43,10 +57,10 @@ impl Predict {
                 Ok(format!("{first} ({:.1} %), else {second} ({:.1} %)", percent(first), percent(second)))
             });
             match answer {
-                Ok(text) => println!("{}: {text}", path.display()),
+                Ok(text) => say(format!("{}: {text}", path.display()))?,
                 Err(e) => {
                     failed = true;
-                    eprintln!("error: {}: {e}", path.display());
+                    eprintln!("error: {e}");
                 }
             }
         }

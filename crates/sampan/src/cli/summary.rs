@@ -22,7 +22,7 @@ pub struct Summary {
 impl Summary {
     pub fn run(self) -> Result<ExitCode> {
         if self.model == "list" {
-            models::names().iter().for_each(|name| println!("{name}"));
+            models::names().iter().try_for_each(super::say)?;
             return Ok(ExitCode::SUCCESS);
         }
         let Some(known) = models::find(&self.model) else {
@@ -31,9 +31,9 @@ impl Summary {
         };
         let net = known.build()?;
         let input = [InputSpec::new(self.input.unwrap_or_else(|| known.input.to_vec()))];
-        print!("{}", summary(&net, &input)?);
+        super::say(summary(&net, &input)?)?;
         if self.flops {
-            print!("{}", flops(&net, &input)?);
+            super::say(flops(&net, &input)?)?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -1,5 +1,6 @@
 //! `sampan train`.
 
+use super::say;
 use clap::Args;
 use sampan::main_job::{Ended, RunFolder, Settings, train};
 use sampan_core::{Error, Result};
@@ -64,9 +65,6 @@ impl Train {
             limit: self.limit.map_or(base.limit, |n| Some(n as usize)),
             checkpoint_every: self.checkpoint_every.map_or(base.checkpoint_every, |n| n as usize),
         };
-        if !(wanted.lr.is_finite() && wanted.lr > 0.0) {
-            return Err(Error::invalid(format!("--lr must be a positive number, got {}", wanted.lr)).in_op("train"));
-        }
         if self.resume && wanted != base {
             let message = "the run was started with other settings, so it would not end in the same bits";
             return Err(Error::invalid(message)
@@ -93,13 +91,13 @@ impl Train {
         let out = self.out.display();
         match train(&settings, &self.out, self.resume, if self.quiet { 0 } else { 1 }, stop)? {
             Ended::Finished { accuracy } => {
-                println!("test accuracy {:.2} %", accuracy * 100.0);
-                println!("model, checkpoint, log and loss.png are in {out}");
+                say(format!("test accuracy {:.2} %", accuracy * 100.0))?;
+                say(format!("model, checkpoint, log and loss.png are in {out}"))?;
                 Ok(ExitCode::SUCCESS)
             }
             Ended::Stopped { epoch, step } => {
-                println!("\nstopped after {epoch} epochs and {step} steps; saved in {out}");
-                println!("go on with: sampan train --resume --out {out}");
+                say(format!("\nstopped after {epoch} epochs and {step} steps; saved in {out}"))?;
+                say(format!("go on with: sampan train --resume --out {out}"))?;
                 Ok(ExitCode::from(130))
             }
         }

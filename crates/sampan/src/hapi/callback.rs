@@ -95,7 +95,15 @@ pub trait Callback: Send {
         Vec::new()
     }
     /// Goes on from a kept state; called after `on_train_begin`.
-    fn set_state(&mut self, state: &[f64]) {}
+    fn set_state(&mut self, model: &mut Model, state: &[f64]) {}
+    /// Under which its state is kept: callbacks of a resumed run take over what those of the same name left.
+    fn name(&self) -> &'static str {
+        std::any::type_name::<Self>()
+    }
+    /// Does it move the learning rate's schedule on? Otherwise `fit` does, after every batch.
+    fn moves_schedule(&self) -> bool {
+        false
+    }
 }
 
 /// A callback that others may ask afterwards: what it learnt stays in the shared place.
@@ -139,8 +147,14 @@ impl<C: Callback> Callback for std::sync::Arc<std::sync::Mutex<C>> {
     fn state(&self) -> Vec<f64> {
         locked(self).state()
     }
-    fn set_state(&mut self, state: &[f64]) {
-        locked(self).set_state(state)
+    fn set_state(&mut self, model: &mut Model, state: &[f64]) {
+        locked(self).set_state(model, state)
+    }
+    fn name(&self) -> &'static str {
+        locked(self).name()
+    }
+    fn moves_schedule(&self) -> bool {
+        locked(self).moves_schedule()
     }
 }
 

@@ -22,8 +22,8 @@ pub struct Contents {
     pub position: Position,
     /// The generator.
     pub random: (u64, u64),
-    /// The state of each callback.
-    pub callbacks: Vec<Vec<f64>>,
+    /// The name and the state of each callback that has one.
+    pub callbacks: Vec<(String, Vec<f64>)>,
 }
 
 fn broken(path: &Path, why: impl std::fmt::Display) -> Error {
@@ -109,6 +109,8 @@ pub fn save(path: &Path, model: &Model, callbacks: &[Box<dyn Callback>]) -> Resu
     }
     let at = model.position();
     let (seed, offset) = random::state();
+    let floats = |state: &[f64]| state.iter().copied().map(float).collect::<Vec<Json>>();
+    let kept = callbacks.iter().map(|c| (c.name(), c.state())).filter(|(_, state)| !state.is_empty());
     let state = json!({
         "optimizer": optimizer,
         "epoch": at.epoch,
@@ -116,7 +118,9 @@ pub fn save(path: &Path, model: &Model, callbacks: &[Box<dyn Callback>]) -> Resu
         "global_step": at.global_step,
         "loader": at.loader.as_ref().map(LoaderState::to_numbers),
         "random": [seed, offset],
-        "callbacks": callbacks.iter().map(|c| c.state().into_iter().map(float).collect()).collect::<Vec<Vec<Json>>>(),
+        "sampler": at.sampler,
+        "metrics": at.metrics.iter().map(|m| floats(m)).collect::<Vec<_>>(),
+        "callbacks": kept.map(|(name, state)| json!([name, floats(&state)])).collect::<Vec<_>>(),
     });
     let notes = BTreeMap::from([("format".to_string(), FORMAT.to_string()), ("state".to_string(), state.to_string())]);
     safetensors::save(path, &tensors, &notes)
@@ -146,6 +150,7 @@ fn parse(path: &Path, file: safetensors::Contents) -> Result<(Contents, BTreeMap
             v => Some(LoaderState::from_numbers(&numbers(v)?).ok()?),
         };
         let floats = |v: &Json| v.as_array()?.iter().map(to_float).collect::<Option<Vec<f64>>>();
+        let named = |v: &Json| Some((v.get(0)?.as_str()?.to_string(), floats(v.get(1)?)?));
         let optimizer = match from_json(state.get("optimizer")?, &file.tensors)? {
             Value::Dict(d) => d,
             _ => Dict::new(),
@@ -162,9 +167,11 @@ fn parse(path: &Path, file: safetensors::Contents) -> Result<(Contents, BTreeMap
                 step: count("step")?,
                 global_step: count("global_step")?,
                 loader,
+                sampler: numbers(state.get("sampler")?)?,
+                metrics: state.get("metrics")?.as_array()?.iter().map(floats).collect::<Option<_>>()?,
             },
             random: (*random.first()?, *random.get(1)?),
-            callbacks: state.get("callbacks")?.as_array()?.iter().map(floats).collect::<Option<_>>()?,
+            callbacks: state.get("callbacks")?.as_array()?.iter().map(named).collect::<Option<_>>()?,
         };
         Some((contents, part("gradient.")))
     };
@@ -181,8 +188,12 @@ pub fn load(path: &Path, model: &mut Model, callbacks: &mut [Box<dyn Callback>])
     for (name, p) in model.network().named_parameters() {
         p.tensor().set_grad(gradients.get(&name).cloned());
     }
-    for (callback, state) in callbacks.iter_mut().zip(&contents.callbacks) {
-        callback.set_state(state);
+    // By name, so that a callback more or less does not give one the state of another.
+    let mut kept = contents.callbacks;
+    for callback in callbacks {
+        if let Some(at) = kept.iter().position(|(name, _)| name == callback.name()) {
+            callback.set_state(model, &kept.remove(at).1);
+        }
     }
     model.set_position(contents.position);
     random::set_state(contents.random);

@@ -1,6 +1,6 @@
 //! Whole passes over data: training, evaluation, prediction.
 
-use super::callbacks::{ModelCheckpoint, ProgBarLogger};
+use super::callbacks::{LRScheduler, ModelCheckpoint, ProgBarLogger};
 use super::{Callback, Logs, Model, checkpoint};
 use sampan_core::{Error, Result, Tensor};
 use sampan_data::{BatchSource, DataLoader};
@@ -34,7 +34,8 @@ pub struct Fit<'a> {
     callbacks: Vec<Box<dyn Callback>>,
     accumulate: usize,
     num_iters: Option<usize>,
-    checkpoint: Option<(PathBuf, Option<usize>)>,
+    checkpoint: Option<PathBuf>,
+    checkpoint_every: Option<usize>,
     resume: Option<PathBuf>,
 }
 
@@ -73,16 +74,17 @@ impl Fit<'_> {
         shuffle: bool = |s, v| s.shuffle = v;
         /// Threads that load data.
         num_workers: usize = |s, v| s.num_workers = v;
-        /// Adds a callback; they are called in the order they were added.
+        /// Adds a callback; they are called in the order they were added. A learning rate's schedule goes on after every
+        /// batch unless one of them moves it.
         callback: impl Callback + 'static = |s, v| s.callbacks.push(Box::new(v));
         /// Let the gradients of so many batches add up before each change of the parameters.
         accumulate_grad_batches: usize = |s, v| s.accumulate = v.max(1);
-        /// Stop after so many steps.
+        /// Stop after so many steps, counted from the start of the whole run.
         num_iters: usize = |s, v| s.num_iters = Some(v);
         /// Keep one file, written after every epoch and when interrupted, from which [`resume`](Fit::resume) goes on.
-        checkpoint: impl Into<PathBuf> = |s, v| s.checkpoint = Some((v.into(), s.checkpoint.take().and_then(|c| c.1)));
+        checkpoint: impl Into<PathBuf> = |s, v| s.checkpoint = Some(v.into());
         /// Write that file after every so many steps as well.
-        checkpoint_every: usize = |s, v| s.checkpoint = s.checkpoint.take().map(|c| (c.0, Some(v.max(1))));
+        checkpoint_every: usize = |s, v| s.checkpoint_every = Some(v.max(1));
         /// Go on from a checkpoint: the same model, optimizer, data and settings end in the same bits.
         resume: impl Into<PathBuf> = |s, v| s.resume = Some(v.into());
     }
@@ -90,17 +92,27 @@ impl Fit<'_> {
     /// Trains.
     pub fn run(self) -> Result<Outcome> {
         let Fit { model, train, eval, mut callbacks, .. } = self;
+        if train.is_empty() {
+            return Err(no_batches("train on").in_op("fit"));
+        }
         let train = train.into_loader(self.batch_size, self.shuffle, self.drop_last, self.num_workers)?;
         let eval = eval.map(|e| e.into_loader(self.batch_size, false, false, self.num_workers)).transpose()?;
+        if train.is_empty() || eval.as_ref().is_some_and(DataLoader::is_empty) {
+            return Err(no_batches(if train.is_empty() { "train on" } else { "evaluate on" }).in_op("fit"));
+        }
         if let Some(folder) = self.save_dir {
             callbacks.push(Box::new(ModelCheckpoint::new(self.save_freq, folder).verbose(self.verbose > 0)));
+        }
+        if !callbacks.iter().any(|c| c.moves_schedule()) {
+            callbacks.push(Box::new(LRScheduler::by_step()));
         }
         callbacks.insert(0, Box::new(ProgBarLogger::new(self.log_freq, self.verbose)));
         let mut run = Run {
             epochs: self.epochs,
             accumulate: self.accumulate,
-            left: self.num_iters,
+            num_iters: self.num_iters.unwrap_or(usize::MAX),
             checkpoint: self.checkpoint,
+            checkpoint_every: self.checkpoint_every.unwrap_or(usize::MAX),
             callbacks,
         };
         model.stop_training = false;
@@ -108,22 +120,31 @@ impl Fit<'_> {
         run.each(model, |c, m| c.on_train_begin(m, &Logs::default()))?;
         if let Some(path) = &self.resume {
             checkpoint::load(path, model, &mut run.callbacks)?;
+            if model.position.loader.is_none() {
+                train.set_sampler_state(&model.position.sampler)?;
+            }
         }
         let mut last = Logs::default();
-        while model.position.epoch < run.epochs && !model.stop_training {
+        while run.goes_on(model) {
             let epoch = model.position.epoch;
-            last = run.epoch(model, &train)?;
-            if model.interrupted() {
+            let interrupted;
+            (last, interrupted) = run.epoch(model, &train)?;
+            if interrupted {
                 run.save(model)?;
                 return Ok(Outcome::Interrupted);
             }
             if let Some(eval) = &eval
                 && (epoch + 1).is_multiple_of(self.eval_freq)
             {
-                let logs = evaluate(model, eval, &mut run.callbacks, None)?;
+                eval.set_epoch(epoch as u64);
+                let logs = evaluate(model, eval, &mut run.callbacks)?;
                 last.values.extend(logs.values.into_iter().map(|(n, v)| (format!("eval_{n}"), v)));
             }
             run.save(model)?;
+            // The flag may have been set during the evaluation.
+            if model.interrupted() && run.goes_on(model) {
+                return Ok(Outcome::Interrupted);
+            }
         }
         run.each(model, |c, m| c.on_train_end(m, &last))?;
         Ok(Outcome::Finished)
@@ -134,8 +155,9 @@ impl Fit<'_> {
 struct Run {
     epochs: usize,
     accumulate: usize,
-    left: Option<usize>,
-    checkpoint: Option<(PathBuf, Option<usize>)>,
+    num_iters: usize,
+    checkpoint: Option<PathBuf>,
+    checkpoint_every: usize,
     callbacks: Vec<Box<dyn Callback>>,
 }
 
@@ -148,20 +170,34 @@ impl Run {
         self.callbacks.iter_mut().try_for_each(|c| f(c.as_mut(), model))
     }
 
-    fn save(&self, model: &Model) -> Result<()> {
-        self.checkpoint.as_ref().map_or(Ok(()), |(path, _)| model.save_checkpoint(path, &self.callbacks))
+    fn goes_on(&self, model: &Model) -> bool {
+        let at = &model.position;
+        at.epoch < self.epochs && at.global_step < self.num_iters && !model.stop_training
     }
 
-    /// One pass over the training data, or what is left of it. The position moves on to the next epoch at its end.
-    fn epoch(&mut self, model: &mut Model, loader: &DataLoader) -> Result<Logs> {
+    fn save(&self, model: &Model) -> Result<()> {
+        self.checkpoint.as_ref().map_or(Ok(()), |path| model.save_checkpoint(path, &self.callbacks))
+    }
+
+    /// One pass over the training data, or what is left of it, and whether it was interrupted. The position moves on to
+    /// the next epoch at its end, and keeps the place inside this one if it was ended early.
+    fn epoch(&mut self, model: &mut Model, loader: &DataLoader) -> Result<(Logs, bool)> {
         let epoch = model.position.epoch;
+        model.metrics.iter_mut().for_each(|m| m.reset());
         let mut batches = match model.position.loader.take() {
-            Some(state) => loader.resume(&state)?,
-            None => loader.iter(),
+            Some(state) => {
+                let metrics = std::mem::take(&mut model.position.metrics);
+                model.metrics.iter_mut().zip(&metrics).for_each(|(m, state)| m.set_state(state));
+                loader.resume(&state)?
+            }
+            None => {
+                // Counted from the start of the run, so that a resumed one draws the same random transforms.
+                loader.set_epoch(epoch as u64);
+                loader.iter()
+            }
         };
         let steps = loader.len();
         let mut logs = Logs { steps, epochs: self.epochs, step: model.position.step, ..Logs::default() };
-        model.metrics.iter_mut().for_each(|m| m.reset());
         self.each(model, |c, m| c.on_epoch_begin(m, epoch, &logs))?;
         loop {
             let started = Instant::now();
@@ -179,28 +215,40 @@ impl Run {
             model.position.step += 1;
             model.position.global_step += 1;
             self.each(model, |c, m| c.on_train_batch_end(m, step, &logs))?;
-            self.left = self.left.map(|n| n.saturating_sub(1));
-            model.stop_training |= self.left == Some(0);
-            let interrupted = model.interrupted();
-            let due = self.checkpoint.as_ref().and_then(|c| c.1).is_some_and(|n| logs.step.is_multiple_of(n));
+            let (interrupted, ends) = (model.interrupted(), !self.goes_on(model));
             // The epoch's last step is covered by the checkpoint after the epoch.
-            if interrupted || (due && steps != Some(logs.step)) {
+            let inside = steps != Some(logs.step);
+            if interrupted || (inside && (ends || logs.step.is_multiple_of(self.checkpoint_every))) {
                 model.position.loader = Some(batches.state());
+                model.position.metrics = model.metrics.iter().map(|m| m.state()).collect();
                 if interrupted {
-                    return Ok(logs);
+                    return Ok((logs, true));
                 }
-                self.save(model)?;
-                model.position.loader = None;
+                if !ends {
+                    self.save(model)?;
+                    model.position.loader = None;
+                }
             }
-            if model.stop_training {
+            if ends {
                 break;
             }
         }
+        if logs.step == 0 {
+            return Err(no_batches("train on").in_op("fit"));
+        }
         self.each(model, |c, m| c.on_epoch_end(m, epoch, &logs))?;
-        model.position.epoch += 1;
-        model.position.step = 0;
-        Ok(logs)
+        if model.position.loader.is_none() {
+            model.position.epoch += 1;
+            model.position.step = 0;
+            model.position.sampler = loader.sampler_state();
+        }
+        Ok((logs, false))
     }
+}
+
+fn no_batches(what_for: &str) -> Error {
+    let message = format!("there is no data to {what_for}: the loader gives no batches");
+    Error::invalid(message).hint("look at the length of the data set, and at drop_last with a large batch_size")
 }
 
 fn count(logs: &mut Logs, batch: &[Tensor], losses: Vec<f64>, metrics: Vec<(String, f64)>, started: Instant) {
@@ -212,18 +260,13 @@ fn count(logs: &mut Logs, batch: &[Tensor], losses: Vec<f64>, metrics: Vec<(Stri
 }
 
 /// One pass over data to judge by. The loss is the mean over all samples.
-fn evaluate(
-    model: &mut Model,
-    loader: &DataLoader,
-    callbacks: &mut [Box<dyn Callback>],
-    num_iters: Option<usize>,
-) -> Result<Logs> {
+fn evaluate(model: &mut Model, loader: &DataLoader, callbacks: &mut [Box<dyn Callback>]) -> Result<Logs> {
     let mut logs = Logs { steps: loader.len(), ..Logs::default() };
     callbacks.iter_mut().try_for_each(|c| c.on_eval_begin(model, &logs))?;
     model.metrics.iter_mut().for_each(|m| m.reset());
     let mut sums: Vec<f64> = Vec::new();
     let mut batches = loader.iter();
-    while num_iters.is_none_or(|n| logs.step < n) {
+    loop {
         let started = Instant::now();
         let Some(batch) = batches.next().transpose()? else { break };
         logs.reader_cost = started.elapsed().as_secs_f64();
@@ -240,6 +283,9 @@ fn evaluate(
             slot.1 = *sum;
         }
         callbacks.iter_mut().try_for_each(|c| c.on_eval_batch_end(model, step, &logs))?;
+    }
+    if logs.step == 0 {
+        return Err(no_batches("evaluate on").in_op("evaluate"));
     }
     callbacks.iter_mut().try_for_each(|c| c.on_eval_end(model, &logs))?;
     Ok(logs)
@@ -266,6 +312,7 @@ impl Model {
             accumulate: 1,
             num_iters: None,
             checkpoint: None,
+            checkpoint_every: None,
             resume: None,
         }
     }
@@ -273,7 +320,7 @@ impl Model {
     /// Loss (the mean over all samples) and metrics on data.
     pub fn evaluate(&mut self, data: impl Into<BatchSource>, batch_size: usize, verbose: usize) -> Result<Logs> {
         let loader = data.into().into_loader(batch_size, false, false, 0)?;
-        evaluate(self, &loader, &mut [Box::new(ProgBarLogger::new(10, verbose))], None)
+        evaluate(self, &loader, &mut [Box::new(ProgBarLogger::new(10, verbose))])
     }
 
     /// The network's outputs for all samples, joined along the first axis.
@@ -295,7 +342,7 @@ impl Model {
         }
         callbacks.iter_mut().try_for_each(|c| c.on_predict_end(self, &logs))?;
         if parts.is_empty() {
-            return Err(Error::invalid("there is no data to predict from").in_op("predict"));
+            return Err(no_batches("predict from").in_op("predict"));
         }
         parts.iter().map(|p| sampan_core::ops::joining::try_concat(p, 0)).collect()
     }

@@ -52,6 +52,10 @@ pub struct Position {
     pub global_step: usize,
     /// Where the loader stands inside the epoch.
     pub loader: Option<LoaderState>,
+    /// Between epochs: what the loader's sampler will make the next order of.
+    pub sampler: Vec<u64>,
+    /// What each metric has counted inside the epoch.
+    pub metrics: Vec<Vec<f64>>,
 }
 
 /// A network with optimizer, loss and metrics: trains, evaluates and predicts in one call each.
@@ -219,13 +223,10 @@ impl Model {
         self.net.train();
         let outputs = self.forward(inputs)?;
         let losses = self.losses(&outputs, labels)?;
-        let mut total = losses.iter().skip(1).try_fold(
-            losses.first().cloned().ok_or_else(|| Error::invalid("the loss computed nothing").in_op("Model"))?,
-            |sum, l| sum.try_add(l),
-        )?;
-        if total.numel() != 1 {
-            total = total.try_sum(())?;
-        }
+        // Each is a number before they are added up, or one would be counted for every element of another.
+        let mut parts = losses.iter().map(|l| if l.ndim() == 0 { Ok(l.clone()) } else { l.try_sum(()) });
+        let first = parts.next().ok_or_else(|| Error::invalid("the loss computed nothing").in_op("Model"))??;
+        let total = parts.try_fold(first, |sum, l| sum.try_add(&l?))?;
         total.try_backward(None, false)?;
         drop(total);
         if update && let Some(optimizer) = &mut self.optimizer {
@@ -254,6 +255,11 @@ impl Model {
     /// Writes `PATH.pdparams` and, with `training`, `PATH.pdopt`: files that Paddle loads as well.
     pub fn save(&self, path: impl AsRef<Path>, training: bool) -> Result<()> {
         let path = path.as_ref();
+        let text = path.as_os_str().to_string_lossy();
+        if text.is_empty() || text.ends_with(std::path::is_separator) {
+            let message = format!("{text:?} is a folder; a name for the files is needed");
+            return Err(Error::invalid(message).hint("such as folder/name, without an ending").in_op("save"));
+        }
         sampan_io::save(with_suffix(path, "pdparams"), &Object::Dict(self.net.state_dict().into_iter().collect()))?;
         match &self.optimizer {
             Some(optimizer) if training => {
@@ -266,7 +272,10 @@ impl Model {
     /// Reads `PATH.pdparams` and, unless `reset_optimizer` or absent, `PATH.pdopt`. With `skip_mismatch` what does not fit is
     /// left as it is and named on standard error; otherwise it is an error that names everything.
     pub fn load(&mut self, path: impl AsRef<Path>, skip_mismatch: bool, reset_optimizer: bool) -> Result<()> {
-        let path = path.as_ref().with_extension("");
+        // The path that `save` was given, or one of the two files; other dots belong to the name.
+        let path = path.as_ref();
+        let ours = path.extension().is_some_and(|e| e == "pdparams" || e == "pdopt");
+        let path = if ours { path.with_extension("") } else { path.to_path_buf() };
         let state = sampan_io::load(with_suffix(&path, "pdparams"))?.tensors();
         if skip_mismatch {
             let report = self.net.load_matching(&state)?;

@@ -1,7 +1,7 @@
 //! The command as a person uses it.
 
 use crate::Folder;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn sampan(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_sampan")).args(args).output().expect("the command starts")
@@ -55,7 +55,30 @@ fn from_training_to_a_read_digit() {
     std::fs::write(&broken, b"no picture").unwrap();
     refused(&["predict", broken.to_str().unwrap(), "--model", out], &["broken.png"]);
     refused(&["info", broken.to_str().unwrap()], &["broken.png"]);
+    std::fs::write(&broken, b"").unwrap();
+    refused(&["info", broken.to_str().unwrap(), folder.path().to_str().unwrap()], &["is empty", "a folder"]);
     refused(&["eval", "--model", broken.to_str().unwrap()], &["broken.png"]);
+}
+
+/// Training does not end because nobody listens, but an answer that could not be given is an error.
+#[cfg(unix)]
+#[test]
+fn standard_output_that_is_closed_or_full() {
+    let folder = Folder::new("cli-output");
+    let start = |out: &str, stdout: Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sampan"));
+        command.args(["train", "--epochs", "1", "--limit", "200", "--out"]).arg(folder.path().join(out));
+        command.stdout(stdout).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let mut closed = start("closed", Stdio::piped());
+    drop(closed.stdout.take());
+    let closed = closed.wait_with_output().unwrap();
+    assert!(closed.status.success(), "{}", text(&closed.stderr));
+    assert!(folder.path().join("closed/model.pdparams").exists());
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let full = start("full", full.into()).wait_with_output().unwrap();
+    assert!(!full.status.success() && text(&full.stderr).contains("standard output"), "{}", text(&full.stderr));
+    assert!(folder.path().join("full/model.pdparams").exists());
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Training in one call.
 
 use crate::Folder;
-use sampan::data::{DataLoader, FnDataset, TensorDataset};
+use sampan::data::sampler::RandomOptions;
+use sampan::data::{BatchSampler, DataLoader, Dataset, FnDataset, RandomSampler, TensorDataset};
 use sampan::hapi::callbacks::{Better, EarlyStopping, History, LRScheduler, ReduceLROnPlateau};
-use sampan::hapi::{Callback, Logs, Model, Outcome, loss_fn};
+use sampan::hapi::{Callback, Logs, Loss, Model, Outcome, loss_fn};
 use sampan::nn::lr::StepDecay;
 use sampan::nn::metric::Accuracy;
 use sampan::nn::{Adam, CrossEntropyLoss, Dropout, Layer, Linear, MSELoss, Members, ReLU, SGD, Sequential};
@@ -108,6 +109,19 @@ impl Callback for Interrupt {
     }
 }
 
+const EVAL: usize = 1000;
+
+/// Interrupts in the evaluation after a number of steps, which is that plus `EVAL`.
+struct InterruptAfterEval(Arc<std::sync::atomic::AtomicBool>, usize);
+impl Callback for InterruptAfterEval {
+    fn on_eval_end(&mut self, model: &mut Model, _: &Logs) -> Result<()> {
+        if model.global_step() + EVAL == self.1 {
+            self.0.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
 #[test]
 fn a_run_resumes_to_the_bit_with_schedule_dropout_plateau_and_accumulation() {
     let folder = Folder::new("resume");
@@ -119,26 +133,87 @@ fn a_run_resumes_to_the_bit_with_schedule_dropout_plateau_and_accumulation() {
         model.prepare(Adam::new(&schedule, model.parameters()), CrossEntropyLoss::new(), [Accuracy::new()]);
         model
     };
+    // Each sample is moved a little, by chance.
+    let shaken = || rings(60).map(|s| Ok(vec![&s[0] + sampan::ops::random::rand([2]) * 0.1, s[1].clone()]));
     let run = |model: &mut Model, resume: bool, stop_at: usize| {
+        let history = Arc::new(Mutex::new(History::default()));
         let flag = Arc::new(std::sync::atomic::AtomicBool::new(false));
         model.set_interrupt(flag.clone());
-        let fit = model.fit(rings(60)).eval_data(rings(20)).batch_size(8).epochs(3).verbose(0);
-        let fit = fit.callback(LRScheduler::by_step()).callback(EarlyStopping::new("loss").patience(5).verbose(false));
-        let fit = fit.callback(Interrupt(flag, stop_at)).accumulate_grad_batches(3).checkpoint(&file);
-        let fit = if resume { fit.resume(&file) } else { fit };
-        fit.run().unwrap()
+        // A sampler with a generator of its own.
+        let order = RandomOptions { generator: Some(4), ..RandomOptions::default() };
+        let order = BatchSampler::new(RandomSampler::with(60, order).unwrap(), 8, false).unwrap();
+        let loader = DataLoader::builder(shaken()).batch_sampler(order).build().unwrap();
+        let fit = model.fit(loader).eval_data(rings(20)).batch_size(8).epochs(3).verbose(0);
+        let fit = fit.callback(EarlyStopping::new("loss").patience(5).verbose(false)).callback(history.clone());
+        let fit = fit.callback(Interrupt(flag.clone(), stop_at)).callback(InterruptAfterEval(flag, stop_at));
+        let fit = fit.accumulate_grad_batches(3).checkpoint(&file);
+        // A callback more must not disturb the others' states.
+        let fit = if resume { fit.callback(LRScheduler::by_step()).resume(&file) } else { fit };
+        let outcome = fit.run().unwrap();
+        (outcome, history.lock().unwrap().train.clone())
     };
     let mut whole = build();
-    assert_eq!(run(&mut whole, false, usize::MAX), Outcome::Finished);
-    for stop_at in [1, 7, 8, 11, 16, 23] {
+    let (outcome, figures) = run(&mut whole, false, usize::MAX);
+    assert_eq!(outcome, Outcome::Finished);
+    // The last one between two epochs.
+    for stop_at in [1, 7, 8, 11, 16, 23, EVAL + 16] {
         let mut first = build();
-        assert_eq!(run(&mut first, false, stop_at), Outcome::Interrupted);
+        assert_eq!(run(&mut first, false, stop_at).0, Outcome::Interrupted);
         // A new process would have drawn other numbers by now.
         let mut second = build();
         random::seed(12345);
-        assert_eq!(run(&mut second, true, usize::MAX), Outcome::Finished);
+        let (outcome, rest) = run(&mut second, true, usize::MAX);
+        assert_eq!(outcome, Outcome::Finished);
         assert_eq!(weights(&whole), weights(&second), "stopped at {stop_at}");
+        // Metrics too are those of the whole epoch.
+        assert_eq!(figures[stop_at % EVAL..], rest, "stopped at {stop_at}");
     }
+}
+
+#[test]
+fn a_limit_of_steps_and_an_early_stop_hold_for_the_whole_run() {
+    let folder = Folder::new("limits");
+    let file = folder.path().join("checkpoint.safetensors");
+    let run = |model: &mut Model, resume: bool, steps: usize, patience: usize| {
+        let fit = model.fit(rings(32)).eval_data(rings(8)).batch_size(8).epochs(6).num_iters(steps).verbose(0);
+        let fit = fit.checkpoint_every(100).checkpoint(&file);
+        let fit = fit.callback(EarlyStopping::new("loss").patience(patience).verbose(false));
+        if resume { fit.resume(&file) } else { fit }.run().unwrap();
+        model.global_step()
+    };
+    let mut whole = model(0.01);
+    run(&mut whole, false, 11, 100);
+    // Stopped inside an epoch, it goes on there.
+    assert_eq!(run(&mut model(0.01), false, 6, 100), 6);
+    let mut parts = model(0.01);
+    assert_eq!(run(&mut parts, true, 11, 100), 11);
+    assert_eq!(weights(&whole), weights(&parts));
+    assert_eq!(run(&mut model(0.01), true, 11, 100), 11, "there is nothing left to do");
+    // With a learning rate of zero nothing gets better.
+    assert_eq!(run(&mut model(0.0), false, 100, 2), 12);
+    assert_eq!(run(&mut model(0.0), true, 100, 2), 12, "its patience was at an end");
+    assert_eq!(run(&mut model(0.0), true, 100, 3), 16);
+}
+
+#[test]
+fn losses_of_different_shapes_each_count_once() {
+    struct Two;
+    impl Loss for Two {
+        fn losses(&self, outputs: &[Tensor], labels: &[Tensor]) -> Result<Vec<Tensor>> {
+            let apart = (&outputs[0] - &labels[0]).square();
+            Ok(vec![apart.clone(), apart.try_mean(())?])
+        }
+    }
+    let _turn = Folder::new("losses");
+    let mut model = Model::new(Linear::new(2, 1));
+    model.prepare(SGD::new(0.1, model.parameters()), Two, Vec::<Accuracy>::new());
+    let (x, y) = ([Tensor::new([[1.0f32, 2.0], [3.0, 4.0]])], [Tensor::new([[1.0f32], [2.0]])]);
+    let apart = (model.network().call(&x[0]).unwrap() - &y[0]).square();
+    (apart.sum(()) + apart.mean(())).backward();
+    let expected = model.parameters()[0].grad().unwrap().to_vec::<f32>();
+    model.parameters().iter().for_each(|p| p.clear_grad());
+    model.train_batch(&x, &y, false).unwrap();
+    assert_eq!(model.parameters()[0].grad().unwrap().to_vec::<f32>(), expected);
 }
 
 #[test]
@@ -173,6 +248,11 @@ fn saved_models_load_again_and_say_what_does_not_fit() {
     let mut second = model(0.02);
     second.load(folder.path().join("final"), false, false).unwrap();
     assert_eq!(weights(&first), weights(&second));
+    // A dot belongs to the name, unless it is that of one of the files.
+    first.save(folder.path().join("v1.5"), true).unwrap();
+    second.load(folder.path().join("v1.5"), false, false).unwrap();
+    second.load(folder.path().join("v1.5.pdparams"), false, false).unwrap();
+    assert!(first.save(folder.path().join(""), true).unwrap_err().to_string().contains("a name for the files"));
     let (a, b) = (first.optimizer().unwrap().state_dict().unwrap(), second.optimizer().unwrap().state_dict().unwrap());
     assert_eq!(format!("{a:?}"), format!("{b:?}"));
     let mut other = Model::new(Linear::new(2, 2));
@@ -187,6 +267,10 @@ fn mistakes_are_sentences() {
     let mut bare = Model::new(Linear::new(2, 2));
     let error = bare.fit(rings(4)).verbose(0).run().unwrap_err().to_string();
     assert!(error.contains("optimizer and a loss") && error.contains("prepare"), "{error}");
+    let error = model(0.1).fit(rings(4)).batch_size(8).drop_last(true).verbose(0).run().unwrap_err().to_string();
+    assert!(error.contains("no data to train on") && error.contains("drop_last"), "{error}");
+    let error = model(0.1).fit(rings(4)).eval_data(rings(0)).verbose(0).run().unwrap_err().to_string();
+    assert!(error.contains("no data to evaluate on"), "{error}");
     let mut wrong = Model::new(Linear::new(3, 2));
     wrong.prepare(SGD::new(0.1, wrong.parameters()), MSELoss::new(), Vec::<Accuracy>::new());
     let error = wrong.fit(rings(4)).verbose(0).run().unwrap_err().to_string();

@@ -53,6 +53,20 @@ fn a_stopped_run_goes_on_to_the_same_bits() {
     assert_eq!(lines(&whole), lines(&parts), "a step is logged once");
 }
 
+/// A second run in the folder waits for nothing and breaks nothing.
+#[test]
+fn one_run_at_a_time() {
+    let folder = Folder::new("locked");
+    let held = std::fs::File::create(folder.path().join(".lock")).unwrap();
+    held.lock().unwrap();
+    let error = run(folder.path(), false, false).unwrap_err().to_string();
+    assert!(error.contains("another process is training") && error.contains("--out"), "{error}");
+    held.unlock().unwrap();
+    std::fs::write(folder.path().join(".checkpoint.safetensors.1.0.partial"), b"half").unwrap();
+    run(folder.path(), false, true).unwrap();
+    assert!(!folder.path().join(".checkpoint.safetensors.1.0.partial").exists(), "what a kill left is removed");
+}
+
 #[test]
 fn broken_and_absent_runs_are_refused_with_a_sentence() {
     let folder = Folder::new("broken");

@@ -1,6 +1,7 @@
 //! Saving while training.
 
 use super::super::{Callback, Logs, Model};
+use crate::progress::mention;
 use sampan_core::Result;
 use std::path::PathBuf;
 
@@ -27,7 +28,7 @@ impl ModelCheckpoint {
     fn save(&self, model: &Model, name: &str) -> Result<()> {
         let path = self.folder.join(name);
         if self.verbose {
-            println!("save checkpoint at {}", path.display());
+            mention(format!("save checkpoint at {}", path.display()));
         }
         model.save(path, true)
     }

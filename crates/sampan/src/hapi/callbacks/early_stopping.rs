@@ -2,6 +2,7 @@
 
 use super::super::{Callback, Logs, Model};
 use super::{Better, watched};
+use crate::progress::mention;
 use sampan_core::Result;
 use std::path::PathBuf;
 
@@ -66,6 +67,10 @@ impl EarlyStopping {
         self.verbose = on;
         self
     }
+
+    fn is_over(&self) -> bool {
+        self.waited > 0 && self.waited >= self.patience
+    }
 }
 
 impl Callback for EarlyStopping {
@@ -88,10 +93,13 @@ impl Callback for EarlyStopping {
         } else {
             self.waited += 1;
         }
-        if self.waited > 0 && self.waited >= self.patience {
+        if self.is_over() {
             model.stop_training = true;
             if self.verbose {
-                println!("Epoch {}: early stopping, {} was best at {:.4}", self.evaluations, self.monitor, self.best);
+                mention(format!(
+                    "Epoch {}: early stopping, {} was best at {:.4}",
+                    self.evaluations, self.monitor, self.best
+                ));
             }
         }
         Ok(())
@@ -101,9 +109,11 @@ impl Callback for EarlyStopping {
         vec![self.best, self.waited as f64, self.evaluations as f64]
     }
 
-    fn set_state(&mut self, state: &[f64]) {
+    fn set_state(&mut self, model: &mut Model, state: &[f64]) {
         if let &[best, waited, evaluations] = state {
             (self.best, self.waited, self.evaluations) = (best, waited as usize, evaluations as usize);
+            // A run that had ended is not trained further, unless there is more patience now.
+            model.stop_training |= self.is_over();
         }
     }
 }

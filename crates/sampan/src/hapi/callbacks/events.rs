@@ -8,26 +8,28 @@ use std::path::PathBuf;
 /// Writes loss, metrics and learning rate into an event file that TensorBoard reads.
 pub struct EventLogger {
     folder: PathBuf,
-    done: usize,
+    /// Steps of an earlier run in this folder that count; none if there was no such run.
+    resumed: Option<usize>,
     writer: Option<EventWriter>,
 }
 
 impl EventLogger {
     /// Event files go into this folder, one for each run: `tensorboard --logdir FOLDER`.
     pub fn new(folder: impl Into<PathBuf>) -> EventLogger {
-        EventLogger { folder: folder.into(), done: 0, writer: None }
+        EventLogger { folder: folder.into(), resumed: None, writer: None }
     }
 
-    /// Goes on after `done` steps of a run that was stopped: what it wrote beyond is dropped.
+    /// Goes on after `done` steps of a run that was stopped: TensorBoard forgets what was written beyond, or everything for 0.
     pub fn resuming(folder: impl Into<PathBuf>, done: usize) -> EventLogger {
-        EventLogger { folder: folder.into(), done, writer: None }
+        EventLogger { folder: folder.into(), resumed: Some(done), writer: None }
     }
 
     fn write(&mut self, mode: &str, step: usize, logs: &Logs) -> Result<()> {
         if self.writer.is_none() {
-            self.writer = Some(match self.done {
-                0 => EventWriter::create(&self.folder)?,
-                done => EventWriter::resume(&self.folder, done as i64)?,
+            self.writer = Some(match self.resumed {
+                None => EventWriter::create(&self.folder)?,
+                // The first that is written again; steps are counted from one.
+                Some(done) => EventWriter::resume(&self.folder, done as i64 + 1)?,
             });
         }
         let writer = self.writer.as_mut().expect("made above");
@@ -37,7 +39,8 @@ impl EventLogger {
         if mode == "train" {
             writer.scalar("train/lr", logs.lr as f32, step as i64)?;
         }
-        Ok(())
+        // At once: a step that a checkpoint holds must not be missing after a kill.
+        writer.flush()
     }
 }
 
@@ -46,10 +49,6 @@ impl Callback for EventLogger {
         self.write("train", model.global_step(), logs)
     }
     fn on_eval_end(&mut self, model: &mut Model, logs: &Logs) -> Result<()> {
-        self.write("eval", model.global_step(), logs)?;
-        self.writer.as_mut().map_or(Ok(()), |w| w.flush())
-    }
-    fn on_train_end(&mut self, _: &mut Model, _: &Logs) -> Result<()> {
-        self.writer.as_mut().map_or(Ok(()), |w| w.flush())
+        self.write("eval", model.global_step(), logs)
     }
 }

@@ -15,7 +15,7 @@ impl LRScheduler {
         ensure!(by_step != by_epoch, "exactly one of by_step and by_epoch must be true");
         Ok(LRScheduler { by_epoch })
     }
-    /// After every batch that changed the parameters.
+    /// After every batch, as `fit` does unless told otherwise.
     pub fn by_step() -> LRScheduler {
         LRScheduler { by_epoch: false }
     }
@@ -32,6 +32,9 @@ fn step(model: &mut Model) -> Result<()> {
 }
 
 impl Callback for LRScheduler {
+    fn moves_schedule(&self) -> bool {
+        true
+    }
     fn on_train_batch_end(&mut self, model: &mut Model, _: usize, _: &Logs) -> Result<()> {
         if self.by_epoch { Ok(()) } else { step(model) }
     }

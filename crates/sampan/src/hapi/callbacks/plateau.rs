@@ -2,6 +2,7 @@
 
 use super::super::{Callback, Logs, Model};
 use super::{Better, watched};
+use crate::progress::mention;
 use sampan_core::{Result, ensure};
 
 /// Multiplies the learning rate by `factor` when the watched figure has not improved for `patience` evaluations.
@@ -100,7 +101,7 @@ impl Callback for ReduceLROnPlateau {
                 let lower = (lr * self.factor).max(self.min_lr);
                 optimizer.set_lr(lower)?;
                 if self.verbose {
-                    println!("ReduceLROnPlateau: learning rate from {lr:.3e} to {lower:.3e}");
+                    mention(format!("ReduceLROnPlateau: learning rate from {lr:.3e} to {lower:.3e}"));
                 }
                 self.cooling = self.cooldown;
                 self.waited = 0;
@@ -113,7 +114,7 @@ impl Callback for ReduceLROnPlateau {
         vec![self.best, self.waited as f64, self.cooling as f64]
     }
 
-    fn set_state(&mut self, state: &[f64]) {
+    fn set_state(&mut self, _: &mut Model, state: &[f64]) {
         if let &[best, waited, cooling] = state {
             (self.best, self.waited, self.cooling) = (best, waited as usize, cooling as usize);
         }

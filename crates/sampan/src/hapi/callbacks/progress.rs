@@ -1,7 +1,7 @@
 //! Progress on the screen.
 
 use super::super::{Callback, Logs, Model};
-use crate::progress::Progress;
+use crate::progress::{Progress, mention};
 use sampan_core::Result;
 
 /// How much is said.
@@ -35,7 +35,7 @@ impl ProgBarLogger {
 
     fn begin(&mut self, title: String, steps: Option<usize>, done: usize) {
         if self.verbosity != Verbosity::Silent {
-            println!("{title}");
+            mention(title);
         }
         self.bar = Progress::new(steps).starting_at(done);
     }
@@ -54,7 +54,7 @@ impl ProgBarLogger {
         }
         self.bar.finish(logs.step, &logs.values, self.verbosity == Verbosity::Bar);
         if let Some(what) = samples {
-            println!("{what} samples: {}", logs.samples);
+            mention(format!("{what} samples: {}", logs.samples));
         }
     }
 }
@@ -62,7 +62,7 @@ impl ProgBarLogger {
 impl Callback for ProgBarLogger {
     fn on_train_begin(&mut self, _: &mut Model, _: &Logs) -> Result<()> {
         if self.verbosity != Verbosity::Silent {
-            println!("The loss shown is that of the current step, metrics are means over the epoch so far.");
+            mention("The loss shown is that of the current step, metrics are means over the epoch so far.");
         }
         Ok(())
     }
