@@ -42,7 +42,7 @@ fn main() -> Result<()> {
     let mut curves = Curve::new("training loss", losses).smoothed(50).to_vec();
     curves.push(Curve::new("test accuracy", accuracies));
     let picture = folder.join("loss.png");
-    plot::curves(&picture, "LeNet on MNIST", "step", "loss", &curves)?;
+    plot::curves(&picture, "LeNet on MNIST", "step", "loss, accuracy", &curves)?;
     println!("drawn: {}", picture.display());
     println!("events: {}", events.path().display());
     Ok(())
