@@ -28,6 +28,7 @@ pub mod pickle;
 mod proto;
 pub mod pth;
 pub mod safetensors;
+mod value;
 mod zip;
 
 pub use describe::{Description, Entry, describe};

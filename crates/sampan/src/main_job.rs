@@ -150,7 +150,7 @@ pub fn test_images(limit: Option<usize>) -> Result<Arc<dyn Dataset>> {
 pub fn model(settings: &Settings) -> Result<Model> {
     random::seed(settings.seed);
     // Parameters get the same names however many networks the process has made before.
-    let net = sampan_nn::unique_name::guard(crate::lenet::LeNet::new);
+    let net = sampan_nn::unique_name::guard(crate::lenet::LeNet5::new);
     let images = settings.limit.unwrap_or(usize::MAX).min(60_000);
     let steps = settings.epochs.saturating_mul(images.div_ceil(settings.batch_size)).clamp(1, i64::MAX as usize);
     let schedule = CosineAnnealingDecay::try_new(settings.lr, steps as i64)?;

@@ -37,12 +37,12 @@ pub use crate::core::{DType, Device, Error, Result, Tensor, autograd, enable_gra
 pub use crate::data::vision::{datasets, models, transforms};
 // The macro that makes a list of transforms; the module has the same name.
 pub use crate::data::transforms;
+pub use crate::data::vision::models::LeNet;
 pub use crate::data::{
     Batch, DataLoader, Dataset, DatasetFolder, FnDataset, ImageFolder, IterableDataset, Mnist, Sample, Split, Subset,
     TensorDataset, fields, random_split,
 };
 pub use crate::hapi::{Callback, InputSpec, Logs, Model, callbacks, flops, loss_fn, summary};
-pub use crate::lenet::LeNet;
 pub use crate::nn::layers::*;
 pub use crate::nn::metric::{Accuracy, Metric};
 pub use crate::nn::regularizer::{L1Decay, L2Decay};

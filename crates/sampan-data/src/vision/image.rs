@@ -96,16 +96,8 @@ fn as_stored(picture: DynamicImage) -> Result<Tensor> {
 /// ```
 pub fn save(image: impl Into<super::transforms::Image>, path: impl AsRef<Path>) -> Result<()> {
     let (image, path) = (image.into(), path.as_ref());
-    (|| {
-        let bytes = encode_png(&image)?;
-        let mut partial = path.as_os_str().to_owned();
-        partial.push(".partial");
-        std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, path)).map_err(|e| {
-            let _ = std::fs::remove_file(&partial);
-            broken(format!("{}: {e}", path.display()))
-        })
-    })()
-    .map_err(|e| e.in_op("save"))
+    let bytes = encode_png(&image).map_err(|e| e.in_op("save"))?;
+    sampan_io::atomic::write(path, &bytes)
 }
 
 fn encode_png(image: &super::transforms::Image) -> Result<Vec<u8>> {

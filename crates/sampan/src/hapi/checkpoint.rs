@@ -4,8 +4,8 @@ use super::{Callback, Model, Position};
 use sampan_core::error::Kind;
 use sampan_core::{Dict, Error, Result, Tensor, Value, random};
 use sampan_data::LoaderState;
-use sampan_io::{Key, Object, safetensors};
-use sampan_nn::{Members, Optimizer};
+use sampan_io::safetensors;
+use sampan_nn::Members;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -198,57 +198,6 @@ pub fn load(path: &Path, model: &mut Model, callbacks: &mut [Box<dyn Callback>])
     model.set_position(contents.position);
     random::set_state(contents.random);
     Ok(())
-}
-
-/// An optimizer's state as Paddle's `.pdopt` holds it.
-pub fn optimizer_object(optimizer: &Optimizer) -> Result<Object> {
-    to_object(&Value::Dict(optimizer.state_dict()?))
-}
-
-fn to_object(value: &Value) -> Result<Object> {
-    Ok(match value {
-        Value::None => Object::None,
-        Value::Bool(b) => Object::Bool(*b),
-        Value::Int(i) => Object::Int(*i),
-        Value::Float(f) => Object::Float(*f),
-        Value::Str(s) => Object::Str(s.to_string()),
-        Value::DType(d) => Object::Str(d.name().to_string()),
-        Value::Tensor(t) => Object::Tensor(t.clone()),
-        Value::Ints(v) => Object::List(v.iter().map(|i| Object::Int(*i)).collect()),
-        Value::Floats(v) => Object::List(v.iter().map(|f| Object::Float(*f)).collect()),
-        Value::Tensors(v) => Object::List(v.iter().cloned().map(Object::Tensor).collect()),
-        Value::List(v) => Object::List(v.iter().map(to_object).collect::<Result<_>>()?),
-        Value::Dict(d) => {
-            let pairs = d.iter().map(|(k, v)| Ok((k.to_string(), to_object(v)?)));
-            Object::Dict(pairs.collect::<Result<Vec<_>>>()?.into_iter().collect())
-        }
-        other => return Err(Error::invalid(format!("a file cannot hold a {}", other.type_name())).in_op("save")),
-    })
-}
-
-fn to_value(object: &Object) -> Value {
-    match object {
-        Object::None => Value::None,
-        Object::Bool(b) => Value::Bool(*b),
-        Object::Int(i) => Value::Int(*i),
-        Object::Float(f) => Value::Float(*f),
-        Object::Str(s) => Value::from(s.as_str()),
-        Object::Bytes(b) => Value::Ints(b.iter().map(|b| *b as i64).collect()),
-        Object::Tensor(t) => Value::Tensor(t.clone()),
-        Object::List(v) | Object::Tuple(v) => Value::List(v.iter().map(to_value).collect()),
-        Object::Dict(d) => {
-            let key = |k: &Key| k.to_string();
-            Value::Dict(d.iter().map(|(k, v)| (key(k), to_value(v))).collect())
-        }
-    }
-}
-
-/// Takes over the state of a `.pdopt` file.
-pub fn restore_optimizer(optimizer: &mut Optimizer, object: &Object) -> Result<()> {
-    match to_value(object) {
-        Value::Dict(state) => optimizer.set_state_dict(&state),
-        other => Err(Error::dtype(format!("an optimizer's state is a dict, the file holds a {}", other.type_name()))),
-    }
 }
 
 #[cfg(test)]

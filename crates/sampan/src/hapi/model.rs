@@ -263,7 +263,7 @@ impl Model {
         sampan_io::save(with_suffix(path, "pdparams"), &Object::Dict(self.net.state_dict().into_iter().collect()))?;
         match &self.optimizer {
             Some(optimizer) if training => {
-                sampan_io::save(with_suffix(path, "pdopt"), &checkpoint::optimizer_object(optimizer)?)
+                sampan_io::save(with_suffix(path, "pdopt"), &optimizer.state_dict()?.try_into()?)
             }
             _ => Ok(()),
         }
@@ -288,7 +288,7 @@ impl Model {
         let file = with_suffix(&path, "pdopt");
         match &mut self.optimizer {
             Some(optimizer) if !reset_optimizer && file.exists() => {
-                checkpoint::restore_optimizer(optimizer, &sampan_io::load(&file)?)
+                optimizer.set_state_dict(&sampan_io::load(&file)?.try_into()?)
             }
             _ => Ok(()),
         }

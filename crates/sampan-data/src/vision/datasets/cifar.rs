@@ -1,8 +1,9 @@
 //! Small colour photographs.
 
 use super::image_set::image_set;
-use super::{ImageSet, Remote, Split, no_valid_part, pickle, tar};
-use sampan_core::{Error, Result};
+use super::{ImageSet, Remote, Split, no_valid_part, tar};
+use sampan_core::{DType, Error, Result};
+use sampan_io::{Dict, Object, pickle};
 use std::path::Path;
 
 const EXTENTS: [usize; 3] = [3, 32, 32];
@@ -86,7 +87,7 @@ fn load(set: &'static str, path: &Path, labels: usize, wanted: impl Fn(&str) -> 
         let base = name.rsplit('/').next().unwrap_or(name);
         if wanted(base) {
             let bytes = tar::read_all(path, reader)?;
-            let part = if base.ends_with(".bin") { binary(&bytes, labels) } else { pickle::read_batch(&bytes) };
+            let part = if base.ends_with(".bin") { binary(&bytes, labels) } else { pickled(&bytes) };
             parts.push((name.to_string(), part.map_err(|e| e.in_layer(format!("{}/{name}", path.display())))?));
         }
         Ok(())
@@ -102,6 +103,24 @@ fn load(set: &'static str, path: &Path, labels: usize, wanted: impl Fn(&str) -> 
         labels.extend(l);
     }
     ImageSet::new(set, EXTENTS, pixels, labels, &[])
+}
+
+/// Pixels and labels of one file of CIFAR-10 or CIFAR-100 (the fine labels) in the Python version.
+fn pickled(bytes: &[u8]) -> Result<(Vec<u8>, Vec<u8>)> {
+    let bad = |why: &str| Error::invalid(format!("not a batch of CIFAR images: {why}"));
+    let object = pickle::from_bytes(bytes)?;
+    let batch: &Dict = object.as_dict().ok_or_else(|| bad("expected a dict"))?;
+    let pixels = batch.get("data").and_then(Object::as_tensor).filter(|t| t.dtype() == DType::UInt8);
+    let pixels = pixels.ok_or_else(|| bad("'data' is no array of bytes"))?.try_to_vec::<u8>()?;
+    let labels = batch.get("labels").or_else(|| batch.get("fine_labels")).and_then(Object::as_slice);
+    let labels = labels.ok_or_else(|| bad("there is no list 'labels' or 'fine_labels'"))?;
+    let label = |o: &Object| o.as_int().and_then(|i| u8::try_from(i).ok());
+    let labels =
+        labels.iter().map(label).collect::<Option<Vec<u8>>>().ok_or_else(|| bad("a label is no small number"))?;
+    if pixels.len() != labels.len() * SIZE {
+        return Err(bad(&format!("{} bytes of pixels for {} labels", pixels.len(), labels.len())));
+    }
+    Ok((pixels, labels))
 }
 
 fn binary(bytes: &[u8], labels: usize) -> Result<(Vec<u8>, Vec<u8>)> {

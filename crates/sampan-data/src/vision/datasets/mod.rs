@@ -6,7 +6,6 @@ mod folder;
 mod image_set;
 mod mat;
 mod mnist;
-mod pickle;
 mod tar;
 mod voc2012;
 
