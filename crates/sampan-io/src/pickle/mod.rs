@@ -103,6 +103,8 @@ impl<'a, 'd> Builder<'a, 'd> {
         match self.build(r)? {
             Object::Str(s) => Ok(Key::Str(s)),
             Object::Int(i) => Ok(Key::Int(i)),
+            // Python 2 wrote its text as bytes.
+            Object::Bytes(b) if b.is_ascii() => Ok(Key::Str(b.iter().map(|&b| b as char).collect())),
             other => Err(Fault::unsupported(format!(
                 "a dict with a key of type {}; sampan knows str and int",
                 other.type_name()
