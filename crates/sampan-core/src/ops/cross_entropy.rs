@@ -5,7 +5,7 @@ use super::prelude::*;
 use sampan_kernels::softmax as kernel;
 
 /// Labels as int64 in row-major order, each checked to be a class or `ignore_index`.
-fn checked_labels(labels: &Tensor, classes: usize, ignore_index: i64) -> Result<Vec<i64>> {
+pub(super) fn checked_labels(labels: &Tensor, classes: usize, ignore_index: i64) -> Result<Vec<i64>> {
     let labels = labels.try_cast(DType::Int64)?.try_to_vec::<i64>()?;
     if let Some((at, label)) = kernel::bad_label(&labels, classes, ignore_index) {
         return Err(Error::range(format!("label {label} at position {at} is no class: there are {classes} classes"))
