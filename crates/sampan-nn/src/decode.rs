@@ -59,7 +59,7 @@ pub struct Decoded {
 }
 
 fn all(flags: &Tensor) -> Result<bool> {
-    Ok(flags.try_to_vec::<Bool>()?.into_iter().all(bool::from))
+    Ok(flags.try_to_vec::<Bool>()?.iter().all(|flag| flag.get()))
 }
 
 /// Calls the decoder step by step until every sequence has ended or `max_step_num` is reached.

@@ -47,8 +47,9 @@ fn pick(cx: &Cx, x: &Tensor, labels: &Tensor, ignore_index: i64) -> Result<Tenso
             let (data, mut out) = (x.data::<T>(), out.data_mut::<T>());
             let data = data.view().data;
             for (i, (o, &label)) in out.slice().iter_mut().zip(&labels).enumerate() {
-                let at = l.offset as isize + i as isize * l.strides[0] + label as isize * l.strides[1];
-                *o = if label == ignore_index { T::default() } else { data[at as usize] };
+                // An ignored label may be any number.
+                let place = || l.offset as isize + i as isize * l.strides[0] + label as isize * l.strides[1];
+                *o = if label == ignore_index { T::default() } else { data[place() as usize] };
             }
         });
         Ok(())

@@ -155,6 +155,7 @@ fn hsigmoid_samples() -> Vec<Sample> {
     vec![
         sample![randn([5, 3]), labels(5), 5, randn([4, 3]), randn([4, 1])],
         sample![randn([4, 2]), values([3i64, 0, 1, 2], [4, 1]), 4, randn([3, 2])],
+        sample![randn([0, 3]), labels(0), 5, randn([4, 3])],
         sample![
             randn([2, 3]), labels(2), 5, randn([4, 3]), randn([4, 1]);
             path_table = values([0i64, -1, 2, 0, 1, 3], [2, 3]),

@@ -240,7 +240,7 @@ fn nll_samples() -> Vec<Sample> {
     let (x, y) = (|s: [usize; 3]| uniform(s, -2.0, -0.2), |s: [usize; 3]| uniform(s, -1.5, -0.1));
     vec![
         sample![x([2, 3, 3]), y([2, 3, 3]), values([3i64, 2], [2]), values([2i64, 1], [2])],
-        sample![x([1, 2, 1]), y([1, 2, 1]), values([2i32], [1]), values([0i32], [1])],
+        sample![x([1, 2, 2]), y([1, 2, 2]), values([2i32], [1]), values([0i32], [1])],
         sample![x([1, 1, 3]), y([1, 1, 3]), values([1i64], [1]), values([2i64], [1])],
     ]
 }
