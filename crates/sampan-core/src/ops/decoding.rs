@@ -56,8 +56,9 @@ fn gather_tree(cx: &Cx, ids: &Tensor, parents: &Tensor) -> Result<Tensor> {
 /// row's own in `topp_seed`, gives the same draw every time.
 ///
 /// ```
-/// # use sampan_core::Tensor;
-/// let out = Tensor::new([[0.1f32, 0.7, 0.2]]).top_p_sampling(&Tensor::new([0.5f32])).0;
+/// # use sampan_core::{Tensor, ops::decoding::TopPSamplingOpts};
+/// let x = Tensor::new([[0.1f32, 0.7, 0.2]]);
+/// let out = x.top_p_sampling_with(&Tensor::new([0.5f32]), TopPSamplingOpts::new().seed(1)).0;
 /// assert_eq!((out[0].to_vec::<f32>(), out[1].to_vec::<i64>()), (vec![0.7], vec![1]));
 /// ```
 #[op(non_diff, samples = top_p_samples, peer = "none: random")]
