@@ -154,6 +154,18 @@ class Torch:
             losses.append(-self.torch.stack(scores).logsumexp(0) if paths else 0 * p.sum())
         return self.torch.stack(losses)
 
+    def torch_rnnt(self, blanks, emits, frames, lengths):
+        """The transducer loss of each lattice, cell by cell; PyTorch has none."""
+        losses = []
+        for b, e, n, k in zip(blanks, emits, frames.tolist(), lengths.tolist()):
+            alpha = {(0, 0): b.new_zeros(())}
+            for t, u in list(itertools.product(range(n), range(k + 1)))[1:]:
+                ways = [alpha[t - 1, u] + b[t - 1, u]] if t else []
+                ways += [alpha[t, u - 1] + e[t, u - 1]] if u else []
+                alpha[t, u] = self.torch.stack(ways).logsumexp(0)
+            losses.append(-alpha[n - 1, k] - b[n - 1, k])
+        return self.torch.stack(losses)
+
     def torch_scores(self, query, key, mask, scale, causal):
         """The scores of attention, and how often each key head is used."""
         torch, group = self.torch, query.shape[2] // key.shape[2]

@@ -26,6 +26,7 @@ pub mod recurrent;
 pub mod reduce;
 pub mod resample;
 pub mod rng;
+pub mod rnnt;
 pub mod scan;
 mod simd;
 pub mod softmax;

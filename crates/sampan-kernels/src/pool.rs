@@ -72,12 +72,13 @@ pub fn pooled_len(input: usize, kernel: usize, stride: usize, pad: usize, pad_en
 }
 
 impl PoolShape {
+    // Without any plane the extents may be as large as they like.
     fn x_plane(&self) -> usize {
-        self.input.iter().product()
+        self.input.iter().fold(1, |n, &extent| n.saturating_mul(extent))
     }
 
     fn y_plane(&self) -> usize {
-        self.output.iter().product()
+        self.output.iter().fold(1, |n, &extent| n.saturating_mul(extent))
     }
 
     /// The part of window `i` of an axis that lies inside the input, and its extent counting padding.
@@ -204,6 +205,9 @@ fn beats<T: Element>(v: T, best: T) -> bool {
 /// Largest element of each window; NaN if it holds one. A window without any element gives −∞.
 pub fn max_pool<T: Real>(s: &PoolShape, x: &[T], y: &mut [T]) {
     s.check(x.len(), y.len());
+    if y.is_empty() {
+        return;
+    }
     let axes = s.axes();
     by_plane(x, s.x_plane(), y, s.y_plane(), s.cost(), |x, y| {
         if s.halves() {
@@ -244,6 +248,9 @@ fn halve<T: Real>(s: &PoolShape, x: &[T], y: &mut [T]) {
 /// [`max_pool`] that also says where in its input plane each maximum lies; of equals the first.
 pub fn max_pool_with_index<T: Real>(s: &PoolShape, x: &[T], y: &mut [T], index: &mut [i64]) {
     s.check(x.len(), y.len());
+    if y.is_empty() {
+        return;
+    }
     max_index(s, x, index);
     if s.axes().iter().flatten().any(|(r, _)| r.is_empty()) {
         max_pool(s, x, y);
@@ -256,6 +263,9 @@ pub fn max_pool_with_index<T: Real>(s: &PoolShape, x: &[T], y: &mut [T], index: 
 /// without elements the place nearest to it.
 pub fn max_index<T: Real>(s: &PoolShape, x: &[T], index: &mut [i64]) {
     s.check(x.len(), index.len());
+    if index.is_empty() {
+        return;
+    }
     let axes = s.axes();
     by_plane(x, s.x_plane(), index, s.y_plane(), s.cost(), |x, index| {
         if s.halves() {
@@ -371,6 +381,9 @@ impl Divisor {
 /// Average of each window; a window without elements gives 0.
 pub fn avg_pool<T: Real>(s: &PoolShape, divisor: Divisor, x: &[T], y: &mut [T]) {
     s.check(x.len(), y.len());
+    if y.is_empty() {
+        return;
+    }
     let axes = s.axes();
     by_plane(x, s.x_plane(), y, s.y_plane(), s.cost(), |x, y| {
         if s.halves() {
@@ -405,6 +418,9 @@ pub fn avg_pool<T: Real>(s: &PoolShape, divisor: Divisor, x: &[T], y: &mut [T]) 
 /// The gradient of [`avg_pool`].
 pub fn avg_pool_backward<T: Real>(s: &PoolShape, divisor: Divisor, dy: &[T], dx: &mut [T]) {
     s.check(dx.len(), dy.len());
+    if dy.is_empty() {
+        return dx.fill(T::default());
+    }
     let axes = s.axes();
     let cost = s.cost() * s.y_plane() / s.x_plane().max(1) + 1;
     by_plane(dy, s.y_plane(), dx, s.x_plane(), cost, |dy, dx| {
@@ -429,6 +445,9 @@ pub fn avg_pool_backward<T: Real>(s: &PoolShape, divisor: Divisor, dy: &[T], dx:
 /// divisor. `p = ∞` is [`max_pool`].
 pub fn lp_pool<T: Real>(s: &PoolShape, p: f64, x: &[T], y: &mut [T]) {
     s.check(x.len(), y.len());
+    if y.is_empty() {
+        return;
+    }
     let axes = s.axes();
     let power = T::Acc::from_f64(p);
     by_plane(x, s.x_plane(), y, s.y_plane(), 20 * s.cost(), |x, y| {

@@ -173,3 +173,14 @@ fn fractional_windows_cover_the_input() {
         }
     }
 }
+
+#[test]
+fn without_planes_extents_do_not_matter() {
+    let huge = [1 << 31; 3];
+    let s = PoolShape { planes: 0, input: huge, output: huge, windows: Windows::Adaptive };
+    max_pool_with_index::<f32>(&s, &[], &mut [], &mut []);
+    max_pool::<f32>(&s, &[], &mut []);
+    avg_pool::<f32>(&s, Divisor::Inside, &[], &mut []);
+    avg_pool_backward::<f32>(&s, Divisor::Inside, &[], &mut []);
+    lp_pool::<f32>(&s, 2.0, &[], &mut []);
+}

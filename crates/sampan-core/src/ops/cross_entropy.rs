@@ -5,7 +5,7 @@ use super::prelude::*;
 use sampan_kernels::softmax as kernel;
 
 /// Labels as int64 in row-major order, each checked to be a class or `ignore_index`.
-fn checked_labels(labels: &Tensor, classes: usize, ignore_index: i64) -> Result<Vec<i64>> {
+pub(super) fn checked_labels(labels: &Tensor, classes: usize, ignore_index: i64) -> Result<Vec<i64>> {
     let labels = labels.try_cast(DType::Int64)?.try_to_vec::<i64>()?;
     if let Some((at, label)) = kernel::bad_label(&labels, classes, ignore_index) {
         return Err(Error::range(format!("label {label} at position {at} is no class: there are {classes} classes"))
@@ -47,8 +47,9 @@ fn pick(cx: &Cx, x: &Tensor, labels: &Tensor, ignore_index: i64) -> Result<Tenso
             let (data, mut out) = (x.data::<T>(), out.data_mut::<T>());
             let data = data.view().data;
             for (i, (o, &label)) in out.slice().iter_mut().zip(&labels).enumerate() {
-                let at = l.offset as isize + i as isize * l.strides[0] + label as isize * l.strides[1];
-                *o = if label == ignore_index { T::default() } else { data[at as usize] };
+                // An ignored label may be any number.
+                let place = || l.offset as isize + i as isize * l.strides[0] + label as isize * l.strides[1];
+                *o = if label == ignore_index { T::default() } else { data[place() as usize] };
             }
         });
         Ok(())

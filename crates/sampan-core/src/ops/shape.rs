@@ -315,6 +315,34 @@ fn expand_as(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     x.try_expand(y.shape())
 }
 
+/// `x` in the shape of `other`.
+///
+/// ```
+/// # use sampan_core::{DType, Tensor};
+/// let y = Tensor::zeros([2, 1], DType::Float32);
+/// assert_eq!(Tensor::new([1i64, 2]).view_as(&y).shape(), [2, 1]);
+/// ```
+#[op(samples = view_as_samples)]
+fn view_as(x: &Tensor, other: &Tensor) -> Result<Tensor> {
+    x.try_reshape_to(other.shape())
+}
+
+/// The number of axes of `x`, as a 0-d tensor.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([[1.0f32, 2.0]]).rank().to_vec::<i32>(), [2]);
+/// ```
+#[op(non_diff, samples = view_samples)]
+fn rank(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    let out = cx.out([], DType::Int32)?;
+    cx.cpu(|| {
+        out.data_mut::<i32>().slice()[0] = x.ndim() as i32;
+        Ok(())
+    })?;
+    Ok(out)
+}
+
 /// The tensors expanded to the shape they broadcast to.
 ///
 /// ```
@@ -463,6 +491,9 @@ fn swapaxes_samples() -> Vec<Sample> {
 }
 fn matrix_transpose_samples() -> Vec<Sample> {
     vec![sample![randn([2, 3, 4])], sample![randn([0, 3])]]
+}
+fn view_as_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 3]), randn([3, 1, 2])], sample![randn([1]), randn([])]]
 }
 fn expand_as_samples() -> Vec<Sample> {
     vec![sample![randn([3]), randn([2, 3])], sample![randn([]), randn([2])]]

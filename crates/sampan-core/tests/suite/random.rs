@@ -72,6 +72,14 @@ fn laws() -> Vec<Law> {
         // Two different ones: their sum is 1, 2 or 3 with the probabilities of the pair in either order.
         law("multinomial", sample![classes().expand([N, 3]), 2], 2.3535714, 0.5499872)
             .read(|v| v.chunks(2).map(|c| c[0] + c[1]).collect()),
+        // The token of 0.2 never, and of that of 0.3 what is needed to reach 0.7, or all.
+        law("top_p_sampling", sample![classes().expand([N, 3]), full(&[N], 0.7)], 3.1 / 7.0, 0.04 * 10.0 / 49.0),
+        law(
+            "top_p_sampling",
+            sample![classes().expand([N, 3]), full(&[N], 0.7); mode = "non-truncated"],
+            0.425,
+            0.009375,
+        ),
         law("poisson", sample![full(&[N], 4.0)], 4.0, 4.0),
         law("poisson", sample![full(&[N], 70.0)], 70.0, 70.0),
         law("binomial", sample![full(&[N], 10.0).cast(DType::Int64), full(&[N], 0.3)], 3.0, 2.1),
@@ -94,6 +102,20 @@ fn laws() -> Vec<Law> {
         law("feature_alpha_dropout", sample![normal(&[N, 2, 2]), 0.3], 0.0, 1.0)
             .read(|v| v.chunks(2).map(|c| c[0]).collect()),
     ]
+}
+
+#[test]
+fn sampled_centers_are_all_labels_and_any_others() {
+    let (label, centers) = Tensor::new([7i64, 3, 7]).class_center_sample(N as i64, N as i64 / 2);
+    assert_eq!(label.to_vec::<i64>(), [1, 0, 1]);
+    let mut centers = centers.to_vec::<i64>();
+    assert_eq!((centers.len(), &centers[..2]), (N / 2, &[3, 7][..]));
+    let mean = centers[2..].iter().sum::<i64>() as f64 / (N / 2 - 2) as f64;
+    // Half of all are drawn without replacement: the variance of their mean is that of a uniform number by twice as many.
+    assert!((mean - N as f64 / 2.0).abs() < 6.0 * N as f64 / (12.0 * N as f64).sqrt(), "{mean}");
+    centers.sort_unstable();
+    centers.dedup();
+    assert!(centers.len() == N / 2 && centers[N / 2 - 1] < N as i64);
 }
 
 #[test]

@@ -141,6 +141,13 @@ op_layers! {
         #[opt("mean")] reduction: &str,
         #[opt(false)] zero_infinity: bool,
     ) { check_reduction(reduction)?; };
+    /// The loss of a recurrent transducer: the negative log-likelihood of `label` under log-probabilities
+    /// `[batch, frames, labels + 1, classes]`.
+    RNNTLoss = "rnnt_loss" (
+        #[opt(0)] blank: i64,
+        #[opt(0.001)] fastemit_lambda: f64,
+        #[opt("mean")] reduction: &str,
+    ) { check_reduction(reduction)?; };
 }
 
 /// The typed form of a call, with the names of the inputs.
@@ -174,6 +181,7 @@ of! {
     PoissonNLLLoss(input, label);
     GaussianNLLLoss(input, label, variance);
     CTCLoss(log_probs, labels, input_lengths, label_lengths);
+    RNNTLoss(input, label, input_lengths, label_lengths);
     TripletMarginWithDistanceLoss(input, positive, negative);
 }
 

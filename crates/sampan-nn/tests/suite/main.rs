@@ -6,6 +6,7 @@
 mod behaviour;
 mod clip;
 mod containers;
+mod decode;
 mod golden;
 mod init;
 mod loss;
