@@ -1,11 +1,11 @@
 //! `#[class]`: constructors and a registry entry from one `build` function.
 
 use crate::arguments::{self, doc_text, inner_type, options_struct, public};
-use crate::parse::{Param, Presence, pairs, params, texts};
+use crate::parse::{Param, Presence, after_equals, each_argument, pairs, params, texts};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream};
-use syn::{Attribute, Error, Ident, ImplItem, ItemImpl, LitStr, Path, Result, ReturnType, Token, Type};
+use syn::{Attribute, Error, Ident, ImplItem, ItemImpl, LitStr, Path, Result, ReturnType, Type};
 
 /// What stands inside `#[class(…)]`.
 #[derive(Default)]
@@ -20,25 +20,17 @@ pub struct Attr {
 impl Parse for Attr {
     fn parse(input: ParseStream) -> Result<Self> {
         let mut attr = Attr::default();
-        while !input.is_empty() {
-            let key: Ident = input.parse()?;
+        each_argument(input, |key| {
             match key.to_string().as_str() {
                 "alias" => attr.alias = pairs(input)?,
                 "also" => attr.also = texts(input)?,
-                name => {
-                    input.parse::<Token![=]>()?;
-                    match name {
-                        "module" => attr.module = Some(input.parse()?),
-                        "name" => attr.name = Some(input.parse()?),
-                        "object" => attr.object = Some(input.parse()?),
-                        other => return Err(Error::new(key.span(), format!("unknown argument `{other}` of #[class]"))),
-                    }
-                }
+                "module" => attr.module = Some(after_equals(input)?),
+                "name" => attr.name = Some(after_equals(input)?),
+                "object" => attr.object = Some(after_equals(input)?),
+                other => return Err(Error::new(key.span(), format!("unknown argument `{other}` of #[class]"))),
             }
-            if !input.is_empty() {
-                input.parse::<Token![,]>()?;
-            }
-        }
+            Ok(())
+        })?;
         Ok(attr)
     }
 }

@@ -25,33 +25,42 @@ pub struct Attr {
 impl Parse for Attr {
     fn parse(input: ParseStream) -> Result<Self> {
         let mut attr = Attr::default();
-        while !input.is_empty() {
-            let key: Ident = input.parse()?;
+        each_argument(input, |key| {
             match key.to_string().as_str() {
                 "inplace" => attr.inplace = true,
                 "non_diff" => attr.non_diff = true,
                 "alias" => attr.alias = pairs(input)?,
                 "also" => attr.also = texts(input)?,
-                name => {
-                    input.parse::<Token![=]>()?;
-                    match name {
-                        "module" => attr.module = Some(input.parse()?),
-                        "samples" => attr.samples = Some(input.parse()?),
-                        "onnx" => attr.onnx = Some(input.parse()?),
-                        "amp" => attr.amp = Some(input.parse()?),
-                        "peer" => attr.peer = Some(input.parse()?),
-                        "tol" => attr.tol = Some(input.parse()?),
-                        "reference" => attr.reference = Some(input.parse()?),
-                        other => return Err(Error::new(key.span(), format!("unknown argument `{other}` of #[op]"))),
-                    }
-                }
+                "module" => attr.module = Some(after_equals(input)?),
+                "samples" => attr.samples = Some(after_equals(input)?),
+                "onnx" => attr.onnx = Some(after_equals(input)?),
+                "amp" => attr.amp = Some(after_equals(input)?),
+                "peer" => attr.peer = Some(after_equals(input)?),
+                "tol" => attr.tol = Some(after_equals(input)?),
+                "reference" => attr.reference = Some(after_equals(input)?),
+                other => return Err(Error::new(key.span(), format!("unknown argument `{other}` of #[op]"))),
             }
-            if !input.is_empty() {
-                input.parse::<Token![,]>()?;
-            }
-        }
+            Ok(())
+        })?;
         Ok(attr)
     }
+}
+
+/// Calls `f` at each argument of an attribute; it reads what follows the name.
+pub fn each_argument(input: ParseStream, mut f: impl FnMut(&Ident) -> Result<()>) -> Result<()> {
+    while !input.is_empty() {
+        f(&input.parse()?)?;
+        if !input.is_empty() {
+            input.parse::<Token![,]>()?;
+        }
+    }
+    Ok(())
+}
+
+/// `= value`.
+pub fn after_equals<T: Parse>(input: ParseStream) -> Result<T> {
+    input.parse::<Token![=]>()?;
+    input.parse()
 }
 
 /// `(dim = axis, …)`.
