@@ -69,6 +69,11 @@ fn main() -> Result<()> {
         }
     }
     let (hand, fit) = (median(hand), median(fit));
-    println!("by hand {:.3} ms a step, fit {:.3} ms a step: {:+.2} %", hand * 5.0, fit * 5.0, (fit / hand - 1.0) * 100.0);
+    println!(
+        "by hand {:.3} ms a step, fit {:.3} ms a step: {:+.2} %",
+        hand * 5.0,
+        fit * 5.0,
+        (fit / hand - 1.0) * 100.0
+    );
     Ok(())
 }
