@@ -99,6 +99,11 @@ impl Buffer {
 }
 
 /// Something with members: `#[derive(Layer)]` implements it, and so do parameters, containers and plain settings.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is neither a layer nor something a layer can hold",
+    note = "a struct with layers or parameters needs `#[derive(Layer)]`",
+    note = "a field that is none of these is left out by `#[layer(skip)]` above it"
+)]
 pub trait Members {
     /// Shows the members to a visitor.
     fn visit(&self, path: &Path, visitor: &mut dyn Visitor);

@@ -3,6 +3,7 @@
 use crate::hapi::callbacks::{EventLogger, LRScheduler, TrainLog};
 use crate::hapi::{Model, Outcome, read_checkpoint};
 use crate::plot::{self, Curve};
+use crate::progress::mention;
 use crate::run_log::RunLog;
 use sampan_core::error::Kind;
 use sampan_core::{Error, Result, random};
@@ -177,11 +178,20 @@ pub fn train(settings: &Settings, folder: &Path, resume: bool, verbose: usize, s
     // A run that was killed before its first checkpoint has lost nothing but time: it starts again.
     let goes_on = resume && files.checkpoint().exists();
     if goes_on {
-        done = read_checkpoint(&files.checkpoint())?.position.global_step;
+        let at = read_checkpoint(&files.checkpoint())?.position;
+        done = at.global_step;
+        if at.epoch >= settings.epochs && verbose > 0 {
+            mention("the run is finished already; there is nothing left to train");
+        }
     } else {
-        // An older run's checkpoint must not be taken for this one's.
-        let _ = std::fs::remove_file(files.checkpoint());
-        let _ = std::fs::remove_file(files.log());
+        if files.settings().exists() && verbose > 0 {
+            mention(format!("the earlier run in {} is replaced", folder.display()));
+        }
+        // Nothing of an older run must be taken for this one's.
+        let model = |suffix: &str| files.model().with_extension(suffix);
+        for file in [files.checkpoint(), files.log(), files.picture(), model("pdparams"), model("pdopt")] {
+            let _ = std::fs::remove_file(file);
+        }
         let text = serde_json::to_string_pretty(settings).expect("numbers become JSON");
         sampan_io::atomic::write(files.settings(), text.as_bytes())?;
     }
@@ -208,7 +218,9 @@ pub fn train(settings: &Settings, folder: &Path, resume: bool, verbose: usize, s
     }
     model.save(files.model(), true)?;
     let history = history.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let mut curves = Curve::new("training loss", history.train("loss").to_vec()).smoothed(50).to_vec();
+    // A short run keeps its shape.
+    let window = (history.train("loss").len() / 20).clamp(1, 50);
+    let mut curves = Curve::new("training loss", history.train("loss").to_vec()).smoothed(window).to_vec();
     curves.push(Curve::new("test loss", history.eval("loss").to_vec()));
     plot::curves(&files.picture(), "LeNet on MNIST", "step", "loss", &curves)?;
     let accuracy = match history.eval("acc").last() {

@@ -43,6 +43,7 @@ pub use crate::data::{
     TensorDataset, fields, random_split,
 };
 pub use crate::hapi::{Callback, InputSpec, Logs, Model, callbacks, flops, loss_fn, summary};
+pub use crate::lenet::LeNet5;
 pub use crate::nn::layers::*;
 pub use crate::nn::metric::{Accuracy, Metric};
 pub use crate::nn::regularizer::{L1Decay, L2Decay};

@@ -26,8 +26,8 @@ Examples
 #[command(after_help = AFTER_HELP)]
 pub struct Train {
     /// Passes over the 60,000 training images [default: 5]
-    #[arg(long, value_name = "N")]
-    epochs: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    epochs: Option<u32>,
     /// Images in a batch [default: 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     batch_size: Option<u32>,
@@ -58,7 +58,7 @@ impl Train {
     fn settings(&self) -> Result<Settings> {
         let base = if self.resume { RunFolder(self.out.clone()).read_settings()? } else { Settings::default() };
         let wanted = Settings {
-            epochs: self.epochs.unwrap_or(base.epochs),
+            epochs: self.epochs.map_or(base.epochs, |n| n as usize),
             batch_size: self.batch_size.map_or(base.batch_size, |n| n as usize),
             lr: self.lr.unwrap_or(base.lr),
             seed: self.seed.unwrap_or(base.seed),

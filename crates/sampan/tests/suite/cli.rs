@@ -25,10 +25,10 @@ fn from_training_to_a_read_digit() {
     let folder = Folder::new("cli");
     let run = folder.path().join("run");
     let out = run.to_str().unwrap();
-    let trained = sampan(&["train", "--epochs", "1", "--limit", "2000", "--out", out]);
+    let trained = sampan(&["train", "--epochs", "3", "--limit", "3000", "--out", out]);
     let shown = text(&trained.stdout);
     assert!(trained.status.success(), "{}", text(&trained.stderr));
-    assert!(shown.contains("Epoch 1/1") && shown.contains("test accuracy") && shown.contains("loss.png"), "{shown}");
+    assert!(shown.contains("Epoch 3/3") && shown.contains("test accuracy") && shown.contains("loss.png"), "{shown}");
 
     let judged = sampan(&["eval", "--model", out, "--limit", "500"]);
     assert!(text(&judged.stdout).contains("test accuracy"), "{}", text(&judged.stderr));
@@ -44,10 +44,20 @@ fn from_training_to_a_read_digit() {
     let read = sampan(&["predict", picture, "--model", out]);
     assert!(text(&read.stdout).contains("seven.png: 7 ("), "{}{}", text(&read.stdout), text(&read.stderr));
 
+    // A small digit in the corner of a large picture is found; a blank one is not read.
+    let corner = sampan::data::vision::transforms::pad(&large, [30, 200, 300, 100], 0, "constant").unwrap();
+    let small = folder.path().join("corner.png");
+    sampan::data::vision::image::save(&corner, &small).unwrap();
+    let read = sampan(&["predict", small.to_str().unwrap(), "--model", out]);
+    assert!(text(&read.stdout).contains("corner.png: 7 ("), "{}{}", text(&read.stdout), text(&read.stderr));
+    let blank = folder.path().join("blank.png");
+    sampan::data::vision::image::save(&sampan::Tensor::zeros([9, 9, 1], sampan::DType::UInt8), &blank).unwrap();
+    refused(&["predict", blank.to_str().unwrap(), "--model", out], &["blank.png", "nothing is drawn"]);
+
     let file = run.join("checkpoint.safetensors");
     let held = sampan(&["info", file.to_str().unwrap(), run.join("model.pdparams").to_str().unwrap()]);
     let held = text(&held.stdout);
-    assert!(held.contains("1 epochs and 0 steps done") && held.contains("features.0.weight"), "{held}");
+    assert!(held.contains("3 epochs and 0 steps done") && held.contains("features.0.weight"), "{held}");
 
     refused(&["train", "--resume", "--out", out, "--batch-size", "32"], &["other settings", "Hint"]);
     refused(&["predict", "no-such.png", "--model", out], &["no-such.png"]);
@@ -87,6 +97,7 @@ fn wrong_arguments_get_a_sentence() {
     let out = folder.path().to_str().unwrap();
     refused(&["train", "--resume", "--out", out], &["no run to go on with", "Hint"]);
     refused(&["train", "--lr", "-1", "--out", out], &["--lr", "positive"]);
+    refused(&["train", "--epochs", "0", "--out", out], &["--epochs"]);
     refused(&["train", "--batch-size", "0", "--out", out], &["--batch-size"]);
     refused(&["train", "--out", "/proc/no/such"], &["/proc/no/such"]);
     refused(&["eval", "--model", out], &["no trained model", "sampan train"]);
