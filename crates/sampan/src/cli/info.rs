@@ -1,6 +1,6 @@
 //! `sampan info`.
 
-use super::say;
+use super::{say, weights};
 use clap::Args;
 use sampan::hapi::read_checkpoint;
 use sampan_core::Result;
@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 pub struct Info {
-    /// Checkpoints, .pdparams, .pdopt, .safetensors, .npy, .npz, .pth
+    /// Checkpoints, .pdparams, .pdopt, .safetensors, .npy, .npz, .pth, or the folder of a run
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -24,6 +24,7 @@ fn bytes(n: usize) -> String {
 
 /// Says what a file holds.
 fn describe(path: &Path) -> Result<()> {
+    let path = &if path.is_dir() { weights::file(path)? } else { path.to_path_buf() };
     let found = sampan_io::describe(path)?;
     say(format!("{}: {}, {} elements, {}", path.display(), found.format, found.numel(), bytes(found.bytes())))?;
     if let Ok(checkpoint) = read_checkpoint(path) {

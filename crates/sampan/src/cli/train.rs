@@ -54,6 +54,19 @@ pub struct Train {
     quiet: bool,
 }
 
+/// Which settings differ, as options: `--epochs 6, the run has 5`.
+fn differences(wanted: &Settings, base: &Settings) -> String {
+    let fields = |s: &Settings| serde_json::to_value(s).expect("numbers become JSON");
+    let (wanted, base) = (fields(wanted), fields(base));
+    let names = base.as_object().into_iter().flatten().filter(|(name, value)| wanted[name.as_str()] != **value);
+    let lines = names.map(|(name, value)| {
+        let given = &wanted[name.as_str()];
+        let had = if value.is_null() { "none".to_string() } else { value.to_string() };
+        format!("--{} {given}, the run has {had}", name.replace('_', "-"))
+    });
+    lines.collect::<Vec<_>>().join("; ")
+}
+
 impl Train {
     fn settings(&self) -> Result<Settings> {
         let base = if self.resume { RunFolder(self.out.clone()).read_settings()? } else { Settings::default() };
@@ -68,7 +81,7 @@ impl Train {
         if self.resume && wanted != base {
             let message = "the run was started with other settings, so it would not end in the same bits";
             return Err(Error::invalid(message)
-                .received(format!("{wanted:?}, the run has {base:?}"))
+                .received(differences(&wanted, &base))
                 .hint("leave these options out, or start a new run in another folder")
                 .in_op("train"));
         }

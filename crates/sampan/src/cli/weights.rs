@@ -22,7 +22,8 @@ pub fn load(path: &Path) -> Result<Model> {
     Ok(model)
 }
 
-fn file(path: &Path) -> Result<PathBuf> {
+/// The file itself, or the trained model (else the checkpoint) in a run folder.
+pub fn file(path: &Path) -> Result<PathBuf> {
     if path.is_file() {
         return Ok(path.to_path_buf());
     }

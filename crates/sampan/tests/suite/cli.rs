@@ -55,18 +55,21 @@ fn from_training_to_a_read_digit() {
     refused(&["predict", blank.to_str().unwrap(), "--model", out], &["blank.png", "nothing is drawn"]);
 
     let file = run.join("checkpoint.safetensors");
-    let held = sampan(&["info", file.to_str().unwrap(), run.join("model.pdparams").to_str().unwrap()]);
+    let held = sampan(&["info", file.to_str().unwrap(), out]);
     let held = text(&held.stdout);
     assert!(held.contains("3 epochs and 0 steps done") && held.contains("features.0.weight"), "{held}");
 
-    refused(&["train", "--resume", "--out", out, "--batch-size", "32"], &["other settings", "Hint"]);
+    refused(
+        &["train", "--resume", "--out", out, "--batch-size", "32"],
+        &["other settings", "--batch-size 32, the run has 64", "Hint"],
+    );
     refused(&["predict", "no-such.png", "--model", out], &["no-such.png"]);
     let broken = folder.path().join("broken.png");
     std::fs::write(&broken, b"no picture").unwrap();
     refused(&["predict", broken.to_str().unwrap(), "--model", out], &["broken.png"]);
     refused(&["info", broken.to_str().unwrap()], &["broken.png"]);
     std::fs::write(&broken, b"").unwrap();
-    refused(&["info", broken.to_str().unwrap(), folder.path().to_str().unwrap()], &["is empty", "a folder"]);
+    refused(&["info", broken.to_str().unwrap(), folder.path().to_str().unwrap()], &["is empty", "no trained model in"]);
     refused(&["eval", "--model", broken.to_str().unwrap()], &["broken.png"]);
 }
 

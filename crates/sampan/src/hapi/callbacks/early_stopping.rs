@@ -1,7 +1,7 @@
 //! Stops when evaluations no longer improve.
 
 use super::super::{Callback, Logs, Model};
-use super::{Better, watched};
+use super::{Better, watch_settings, watched};
 use crate::progress::mention;
 use sampan_core::Result;
 use std::path::PathBuf;
@@ -37,21 +37,7 @@ impl EarlyStopping {
             evaluations: 0,
         }
     }
-    /// Evaluations without improvement to wait for.
-    pub fn patience(mut self, evaluations: usize) -> Self {
-        self.patience = evaluations;
-        self
-    }
-    /// Which direction is an improvement.
-    pub fn mode(mut self, better: Better) -> Self {
-        self.better = better;
-        self
-    }
-    /// A smaller change does not count as an improvement.
-    pub fn min_delta(mut self, delta: f64) -> Self {
-        self.min_delta = delta.abs();
-        self
-    }
+    watch_settings!();
     /// The value to beat from the start.
     pub fn baseline(mut self, value: f64) -> Self {
         self.baseline = Some(value);
@@ -60,11 +46,6 @@ impl EarlyStopping {
     /// Keeps the best model as `best_model.pdparams` and `best_model.pdopt` in this folder.
     pub fn save_best_model(mut self, folder: impl Into<PathBuf>) -> Self {
         self.save_best = Some(folder.into());
-        self
-    }
-    /// Says when it stops.
-    pub fn verbose(mut self, on: bool) -> Self {
-        self.verbose = on;
         self
     }
 

@@ -57,3 +57,30 @@ fn watched(who: &str, monitor: &str, logs: &super::Logs) -> Option<f64> {
     }
     value
 }
+
+/// The settings of callbacks that watch a figure of the evaluation and act when it no longer improves.
+macro_rules! watch_settings {
+    () => {
+        /// Evaluations without improvement to wait for.
+        pub fn patience(mut self, evaluations: usize) -> Self {
+            self.patience = evaluations;
+            self
+        }
+        /// Which direction is an improvement.
+        pub fn mode(mut self, better: Better) -> Self {
+            self.better = better;
+            self
+        }
+        /// A smaller change does not count as an improvement.
+        pub fn min_delta(mut self, delta: f64) -> Self {
+            self.min_delta = delta.abs();
+            self
+        }
+        /// Says when it acts.
+        pub fn verbose(mut self, on: bool) -> Self {
+            self.verbose = on;
+            self
+        }
+    };
+}
+use watch_settings;

@@ -1,7 +1,7 @@
 //! Lowers the learning rate when evaluations no longer improve.
 
 use super::super::{Callback, Logs, Model};
-use super::{Better, watched};
+use super::{Better, watch_settings, watched};
 use crate::progress::mention;
 use sampan_core::{Result, ensure};
 
@@ -44,21 +44,7 @@ impl ReduceLROnPlateau {
         self.factor = factor;
         Ok(self)
     }
-    /// Evaluations without improvement to wait for.
-    pub fn patience(mut self, evaluations: usize) -> Self {
-        self.patience = evaluations;
-        self
-    }
-    /// Which direction is an improvement.
-    pub fn mode(mut self, better: Better) -> Self {
-        self.better = better;
-        self
-    }
-    /// A smaller change does not count as an improvement.
-    pub fn min_delta(mut self, delta: f64) -> Self {
-        self.min_delta = delta.abs();
-        self
-    }
+    watch_settings!();
     /// Evaluations to leave out after each reduction.
     pub fn cooldown(mut self, evaluations: usize) -> Self {
         self.cooldown = evaluations;
@@ -67,11 +53,6 @@ impl ReduceLROnPlateau {
     /// The learning rate never goes below this.
     pub fn min_lr(mut self, lr: f64) -> Self {
         self.min_lr = lr;
-        self
-    }
-    /// Says when it acts.
-    pub fn verbose(mut self, on: bool) -> Self {
-        self.verbose = on;
         self
     }
 }
