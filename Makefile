@@ -3,7 +3,7 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 
-.PHONY: help train test lint deny rust-tests doc-tests peers golden golden-check bench clean
+.PHONY: help train test lint deny rust-tests doc-tests peers golden golden-check python-dev bench clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -40,6 +40,10 @@ golden: peers ## Record the peers' answers anew
 golden-check: peers ## Compare the recorded answers with the live peers
 	for script in golden layers_golden optim_golden models_golden parity io_fixtures; do \
 		$(PY) scripts/$$script.py --check || exit 1; done
+
+python-dev: ## The Python package in place, quickly built: PYTHONPATH=python python
+	cargo build -p sampan-py
+	cp target/debug/lib_core.so python/sampan/_core.abi3.so
 
 bench: ## Microbenchmarks of the core
 	cargo bench -p sampan-bench

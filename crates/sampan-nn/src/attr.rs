@@ -75,6 +75,10 @@ impl ParamAttr {
         self.need_clip = on;
         self
     }
+    /// The initializer that was named, if one was.
+    pub fn own_initializer(&self) -> Option<Arc<dyn Initializer>> {
+        self.initializer.clone()
+    }
     /// Is there to be a parameter at all?
     pub fn is_wanted(&self) -> bool {
         self.wanted

@@ -4,6 +4,10 @@ use sampan_core::value::Arg;
 use sampan_core::{Object, Result, Value};
 use std::sync::Arc;
 
+/// A function of another language: it takes one value and gives one.
+#[derive(Clone)]
+pub struct Callable(pub Arc<dyn Fn(Value) -> Result<Value> + Send + Sync>);
+
 macro_rules! callable {
     ($($(#[$doc:meta])* $name:ident($arg:ident: $t:ty) -> $r:ty;)*) => {$(
         $(#[$doc])*
@@ -35,7 +39,12 @@ macro_rules! callable {
         impl<'a> Arg<'a> for $name {
             const EXPECTED: &'static str = concat!("a function: ", stringify!(($t) -> $r));
             fn read(v: &'a Value) -> Option<Self> {
-                if let Value::Object(o) = v { o.downcast::<$name>().cloned() } else { None }
+                let Value::Object(o) = v else { return None };
+                let foreign = |f: &Callable| {
+                    let f = f.0.clone();
+                    $name::fallible(move |x: $t| <$r>::get(&f(Value::from(x))?, "the function's result"))
+                };
+                o.downcast::<$name>().cloned().or_else(|| o.downcast::<Callable>().map(foreign))
             }
         }
     )*};

@@ -2,7 +2,7 @@
 
 use crate::members::LayerId;
 use crate::{Base, LayerRef, Members, Path, Visitor};
-use sampan_core::{Error, Object, Result, Tensor};
+use sampan_core::{Error, Object, Result, Tensor, Value};
 use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -41,6 +41,33 @@ pub trait Layer: Members + Any + Send + Sync {
         call_with(self, inputs, |inputs| self.forward_all(inputs))
     }
 
+    /// `forward_all` with what belongs around it, but for hooks: what a front runs that has hooks of its own.
+    fn call_unhooked(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        watched(self, inputs, || self.forward_all(inputs))
+    }
+
+    /// `call_unhooked` with arguments as another language gives them: tensors, in order. A layer whose `forward` knows
+    /// more than tensors implements it.
+    fn invoke(&self, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<Value> {
+        let mut inputs = Vec::new();
+        for value in positional.iter().chain(named.iter().map(|(_, v)| v)) {
+            match value {
+                Value::Tensor(t) => inputs.push(t.clone()),
+                Value::Tensors(ts) => inputs.extend_from_slice(ts),
+                Value::None => {}
+                other => {
+                    let message = format!("takes tensors, got {}", other.type_name());
+                    return Err(Error::dtype(message).in_op(short_name::<Self>()));
+                }
+            }
+        }
+        let mut outputs = self.call_unhooked(&inputs)?;
+        Ok(match outputs.len() {
+            1 => Value::Tensor(outputs.swap_remove(0)),
+            _ => Value::List(outputs.into_iter().map(Value::Tensor).collect()),
+        })
+    }
+
     /// Settings worth a line in a summary: `3, 16, kernel_size=[3, 3]`.
     fn extra_repr(&self) -> String {
         String::new()
@@ -54,15 +81,24 @@ pub(crate) fn call_with<L: Layer + ?Sized>(
     inputs: &[Tensor],
     forward: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
 ) -> Result<Vec<Tensor>> {
+    watched(layer, inputs, || match layer.base().filter(|b| b.has_hooks()) {
+        Some(base) => base.around(inputs, forward),
+        None => forward(inputs),
+    })
+}
+
+/// Runs `f` as the layer's work: observers see it, and an error learns its path.
+fn watched<L: Layer + ?Sized>(
+    layer: &L,
+    inputs: &[Tensor],
+    f: impl FnOnce() -> Result<Vec<Tensor>>,
+) -> Result<Vec<Tensor>> {
     let name = short_name::<L>();
     within(layer, name, || {
         let id = id_of(layer);
         let observers = OBSERVERS.with_borrow(Clone::clone);
         observers.iter().for_each(|o| o.enter(id, name));
-        let outputs = match layer.base().filter(|b| b.has_hooks()) {
-            Some(base) => base.around(inputs, forward)?,
-            None => forward(inputs)?,
-        };
+        let outputs = f()?;
         observers.iter().for_each(|o| o.exit(id, name, inputs, &outputs));
         Ok(outputs)
     })
@@ -181,6 +217,12 @@ macro_rules! delegate {
             }
             fn call_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
                 (**self).call_all(inputs)
+            }
+            fn call_unhooked(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+                (**self).call_unhooked(inputs)
+            }
+            fn invoke(&self, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<Value> {
+                (**self).invoke(positional, named)
             }
             fn extra_repr(&self) -> String {
                 (**self).extra_repr()

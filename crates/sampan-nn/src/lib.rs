@@ -47,7 +47,7 @@ pub mod unique_name;
 pub mod utils;
 
 pub use attr::{ParamAttr, ParamAttrs};
-pub use base::{Base, LayerHook};
+pub use base::{Base, LayerHook, StandIn};
 pub use clip::{ClipGrad, ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue};
 pub use decode::{BeamSearchDecoder, DecodeOpts, Decoded, Decoder, DecoderState, dynamic_decode};
 pub use layer::{Apply, Layer, Observer, observe};

@@ -1,6 +1,6 @@
 //! How the members of a layer are found: parameters, buffers and layers, by the names of fields.
 
-use crate::{Base, Parameter};
+use crate::{Base, Layer, Parameter};
 use sampan_core::{DType, Error, Result, Tensor, Value};
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -37,14 +37,15 @@ impl Path {
 pub struct LayerRef<'a> {
     /// The name of its type.
     pub type_name: &'static str,
-    /// The layer itself, to be downcast.
-    pub layer: &'a dyn Any,
+    /// The layer itself.
+    pub layer: &'a dyn Layer,
 }
 
 impl LayerRef<'_> {
     /// Tells it from every other layer alive. A layer may begin where its first field does, so its type counts as well.
     pub fn id(&self) -> LayerId {
-        LayerId((self.layer as *const dyn Any).addr(), self.layer.type_id())
+        let layer: &dyn Any = self.layer;
+        LayerId((layer as *const dyn Any).addr(), layer.type_id())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::regularizer::Regularizer;
 use crate::{ParamAttr, Path, Visitor};
-use sampan_core::{DType, Result, Tensor};
+use sampan_core::{DType, Object, Result, Tensor, Value};
 use std::any::Any;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -161,6 +161,12 @@ impl Parameter {
     pub fn set_value(&self, values: &Tensor) -> Result<()> {
         let t = self.tensor();
         t.try_set_value(&values.try_cast(t.dtype())?)
+    }
+}
+
+impl From<&Parameter> for Value {
+    fn from(p: &Parameter) -> Value {
+        Value::Object(Object::new(p.clone()))
     }
 }
 

@@ -12,6 +12,7 @@ mod update;
 pub use convert::Rows;
 pub use data::{Data, DataMut, FromNested};
 pub use display::{PrintOptions, print_options, set_printoptions};
+pub use grad::HookHandle;
 
 use crate::autograd::History;
 use crate::shape::{Layout, Shape};

@@ -1,0 +1,76 @@
+"""What the registries of the core hold, sorted into the package's modules."""
+
+from __future__ import annotations
+
+import types
+
+from . import _core
+
+# Parts of other ops, which the gradient formulas and the package call; not part of the public names.
+_INTERNAL = frozenset(
+    "bits_as embedding_rows fill_nan getitem setitem group_rows index_get index_unget linear_recurrence matrix_product "
+    "nd_rows number_mask pad_around put_along rdivide rfloor_divide rpow rremainder rsubtract sort_pairs split_at "
+    "strided_sum strided_view take_along tie_mask unembed unselect unslice untake_along view_slice where_cond "
+    "write_slice reshape_to".split()
+)
+
+
+def _collect() -> dict[str, dict[str, _core.Op]]:
+    modules: dict[str, dict[str, _core.Op]] = {}
+    for name, module, also, inplace in _core.ops():
+        if name in _INTERNAL:
+            module = "_C_ops"
+        for public in (f"{module}.{name}" if module else name, *also):
+            home, _, last = public.rpartition(".")
+            modules.setdefault(home, {})[last] = _core.op(name)
+            if inplace:
+                modules.setdefault(home, {})[last + "_"] = _core.op(name + "_")
+    return modules
+
+
+_FUNCTIONS = _collect()
+
+
+def functions(module: str) -> dict[str, _core.Op]:
+    """The ops of a module (`''` is the top, `'nn.functional'`, `'Tensor'` …) by name."""
+    return _FUNCTIONS.get(module, {})
+
+
+def _classes() -> dict[str, dict[str, _core.ClassDef]]:
+    modules: dict[str, dict[str, _core.ClassDef]] = {}
+    for definition in _core.classes():
+        home = definition.module.removeprefix("sampan").removeprefix(".")
+        modules.setdefault(home, {})[definition.name] = definition
+    return modules
+
+
+_CLASSES = _classes()
+
+
+def classes(module: str) -> dict[str, _core.ClassDef]:
+    """The classes of a module by name."""
+    return _CLASSES.get(module, {})
+
+
+def define(namespace: dict, module: str, base: type, **more) -> list[str]:
+    """Makes a Python class of every class of a module, as a subclass of `base`, which builds itself from `_definition`."""
+    names = []
+    for name, definition in classes(module).items():
+        if name in namespace:
+            continue
+        body = {
+            "__doc__": definition.doc,
+            "__module__": namespace["__name__"],
+            "_definition": definition,
+            "__text_signature__": definition.text_signature,
+            **more,
+        }
+        made = types.new_class(name, (base,), exec_body=lambda ns, body=body: ns.update(body))
+        namespace[name] = made
+        names.append(name)
+        for other in definition.also:
+            home, _, last = other.rpartition(".")
+            if home in ("", module):
+                namespace[last] = made
+                names.append(last)
+    return names

@@ -1,0 +1,157 @@
+"""Modes and settings of the process: recording, seeds, dtypes, saving and loading."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+
+from . import _core
+
+
+class _GradMode:
+    """Switches recording on or off: a context, or a decorator."""
+
+    _on: bool
+
+    def __init__(self):
+        self._before: list[bool] = []
+
+    def __enter__(self):
+        self._before.append(_core._set_grad_enabled(self._on))
+        return self
+
+    def __exit__(self, *_):
+        _core._set_grad_enabled(self._before.pop())
+        return False
+
+    def __call__(self, function=None):
+        if function is None:
+            return self
+        cls = type(self)
+
+        if inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def generator(*args, **kwargs):
+                with self._again():
+                    yield from function(*args, **kwargs)
+
+            return generator
+
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            with self._again():
+                return function(*args, **kwargs)
+
+        del cls
+        return wrapped
+
+    def _again(self):
+        return type(self)()
+
+
+class no_grad(_GradMode):
+    """Nothing inside is recorded.
+
+    >>> import sampan
+    >>> x = sampan.ones([2]); x.stop_gradient = False
+    >>> with sampan.no_grad():
+    ...     y = x * 2
+    >>> y.stop_gradient
+    True
+    """
+
+    _on = False
+
+    def __new__(cls, function=None):
+        made = super().__new__(cls)
+        if function is None:
+            return made
+        made.__init__()
+        return made(function)
+
+    def __init__(self, function=None):
+        super().__init__()
+
+
+class enable_grad(no_grad):
+    """Everything inside is recorded, within a `no_grad` too."""
+
+    _on = True
+
+
+class set_grad_enabled(_GradMode):
+    """Switches recording on or off, at once and, as a context, until its end."""
+
+    def __init__(self, mode: bool):
+        super().__init__()
+        self._on = bool(mode)
+        self._outside = _core._set_grad_enabled(self._on)
+
+    def __enter__(self):
+        self._before.append(self._outside)
+        _core._set_grad_enabled(self._on)
+        return self
+
+    def _again(self):
+        return set_grad_enabled(self._on)
+
+
+def save(obj, path, protocol: int = 4, **configs) -> None:
+    """Writes tensors, numbers, strings, and lists and dicts of them, in the format that the end of `path` names.
+
+    `.pdparams` and `.pdopt` are Paddle's own, and any other end means the same; `.safetensors`, `.npy` and `.npz` hold
+    tensors alone. The file appears whole or not at all.
+    """
+    if not isinstance(protocol, int) or not 2 <= protocol <= 5:
+        raise ValueError(f"(InvalidArgument) save: protocol must be 2, 3, 4 or 5, got {protocol!r}.")
+    if hasattr(path, "write"):
+        import tempfile
+
+        with tempfile.NamedTemporaryFile(suffix=".pdparams") as file:
+            _core._save(obj, file.name)
+            path.write(open(file.name, "rb").read())
+        return
+    folder = os.path.dirname(os.fspath(path))
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+    _core._save(obj, path)
+
+
+def load(path, return_numpy: bool = False, **configs):
+    """Reads what `save` of this package or of Paddle wrote; also `.safetensors`, `.npy`, `.npz`, and PyTorch's `.pth`.
+
+    A file is data: nothing in it is run.
+    """
+    if hasattr(path, "read"):
+        import tempfile
+
+        with tempfile.NamedTemporaryFile(suffix=".pdparams") as file:
+            file.write(path.read())
+            file.flush()
+            return _core._load(file.name, return_numpy)
+    return _core._load(path, return_numpy)
+
+
+class Generator:
+    """The state of the random numbers."""
+
+    def __init__(self, state=None):
+        self.state = state or _core._random_state()
+
+
+def seed(seed: int) -> Generator:
+    """Starts the random numbers anew; the same seed gives the same numbers on any number of threads."""
+    _core.seed(seed % 2**64)
+    return Generator()
+
+
+def get_rng_state(device=None) -> list[Generator]:
+    """The state of the random numbers, to be given back to `set_rng_state`."""
+    return [Generator()]
+
+
+def set_rng_state(state_list, device=None) -> None:
+    """Goes back to a state of the random numbers."""
+    _core._set_random_state(*state_list[0].state)

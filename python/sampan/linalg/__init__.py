@@ -1,0 +1,5 @@
+"""Linear algebra: Paddle's `linalg`."""
+
+from .. import _registry
+
+globals().update(_registry.functions("linalg"))

@@ -1,0 +1,60 @@
+//! Errors as native Python exceptions, and back.
+
+use pyo3::exceptions::{
+    PyFloatingPointError, PyIndexError, PyKeyError, PyNotImplementedError, PyOSError, PyRuntimeError, PyTypeError,
+    PyValueError,
+};
+use pyo3::prelude::*;
+use sampan_core::Error;
+use sampan_core::error::Kind;
+use std::cell::RefCell;
+
+/// What an error says that stands for a Python exception on its way through Rust.
+const PASSING: &str = "a Python function raised an exception";
+
+thread_local! {
+    /// The exception that is passing through Rust on this thread.
+    static PENDING: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// The exception that an error becomes.
+pub fn raise(error: Error) -> PyErr {
+    if error.message() == PASSING
+        && let Some(exception) = PENDING.take()
+    {
+        return exception;
+    }
+    let text = error.to_string();
+    match error.kind() {
+        Kind::InvalidArgument => PyValueError::new_err(text),
+        Kind::InvalidType => PyTypeError::new_err(text),
+        Kind::OutOfRange => PyIndexError::new_err(text),
+        Kind::NotFound => PyKeyError::new_err(text),
+        Kind::PreconditionNotMet | Kind::Unavailable => PyRuntimeError::new_err(text),
+        Kind::Unimplemented => PyNotImplementedError::new_err(text),
+        Kind::NotFinite => PyFloatingPointError::new_err(text),
+        Kind::External => PyOSError::new_err(text),
+    }
+}
+
+/// The error that a Python exception travels as until [`raise`] gives it back unchanged.
+pub fn passing(exception: PyErr) -> Error {
+    PENDING.set(Some(exception));
+    Error::new(Kind::PreconditionNotMet, PASSING)
+}
+
+/// Runs Rust code without the interpreter's lock. A panic is a mistake of ours; it becomes an exception that says so.
+pub fn run<T: Send>(py: Python<'_>, f: impl FnOnce() -> sampan_core::Result<T> + Send) -> PyResult<T> {
+    let guarded = || std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
+    match py.detach(guarded) {
+        Ok(result) => result.map_err(raise),
+        Err(payload) => {
+            let text = payload
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| payload.downcast_ref::<&str>().copied())
+                .unwrap_or("no message");
+            Err(PyRuntimeError::new_err(format!("(Internal) sampan made a mistake, please report it: {text}")))
+        }
+    }
+}

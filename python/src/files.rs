@@ -1,0 +1,111 @@
+//! `save` and `load`.
+
+use crate::errors;
+use crate::tensor::PyTensor;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use sampan_io::{Dict, Key, Object};
+
+/// A Python value as what a file holds.
+fn object(value: &Bound<'_, PyAny>) -> PyResult<Object> {
+    if value.is_none() {
+        return Ok(Object::None);
+    }
+    if let Ok(t) = value.cast::<PyTensor>() {
+        return Ok(Object::Tensor(t.borrow().tensor().detach()));
+    }
+    if let Ok(b) = value.cast::<PyBool>() {
+        return Ok(Object::Bool(b.is_true()));
+    }
+    if let Ok(f) = value.cast::<PyFloat>() {
+        return Ok(Object::Float(f.value()));
+    }
+    if value.is_instance_of::<PyInt>() {
+        return Ok(Object::Int(value.extract()?));
+    }
+    if let Ok(s) = value.cast::<PyString>() {
+        return Ok(Object::Str(s.to_str()?.to_string()));
+    }
+    if let Ok(b) = value.cast::<PyBytes>() {
+        return Ok(Object::Bytes(b.as_bytes().to_vec()));
+    }
+    if let Ok(d) = value.cast::<PyDict>() {
+        let mut dict = Dict::default();
+        for (k, v) in d.iter() {
+            let key = if k.is_instance_of::<PyInt>() {
+                Key::Int(k.extract()?)
+            } else {
+                Key::Str(k.str()?.to_str()?.to_string())
+            };
+            dict.insert(key, object(&v)?);
+        }
+        return Ok(Object::Dict(dict));
+    }
+    if let Ok(t) = value.cast::<PyTuple>() {
+        return Ok(Object::Tuple(t.iter().map(|v| object(&v)).collect::<PyResult<_>>()?));
+    }
+    if let Ok(l) = value.cast::<PyList>() {
+        return Ok(Object::List(l.iter().map(|v| object(&v)).collect::<PyResult<_>>()?));
+    }
+    if crate::array::is_array(value)? {
+        return Ok(Object::Tensor(crate::array::from_array(value)?));
+    }
+    if let Ok(d) = value.cast::<crate::dtype::PyDType>() {
+        return Ok(Object::Str(d.get().0.name().to_string()));
+    }
+    Err(pyo3::exceptions::PyTypeError::new_err(format!(
+        "(InvalidType) save: a file holds numbers, strings, tensors, arrays, and lists and dicts of them, not {}. Hint: save \
+         layer.state_dict() instead of the layer.",
+        value.get_type().name()?
+    )))
+}
+
+fn python(py: Python<'_>, object: &Object, arrays: bool) -> PyResult<Py<PyAny>> {
+    Ok(match object {
+        Object::None => py.None(),
+        Object::Bool(b) => PyBool::new(py, *b).to_owned().into_any().unbind(),
+        Object::Int(i) => i.into_pyobject(py)?.into_any().unbind(),
+        Object::Float(f) => f.into_pyobject(py)?.into_any().unbind(),
+        Object::Str(s) => PyString::new(py, s).into_any().unbind(),
+        Object::Bytes(b) => PyBytes::new(py, b).into_any().unbind(),
+        Object::Tensor(t) if arrays => crate::array::to_numpy(py, t)?,
+        Object::Tensor(t) => PyTensor::wrap(py, t.clone())?,
+        Object::List(v) => {
+            PyList::new(py, v.iter().map(|o| python(py, o, arrays)).collect::<PyResult<Vec<_>>>()?)?.into_any().unbind()
+        }
+        Object::Tuple(v) => PyTuple::new(py, v.iter().map(|o| python(py, o, arrays)).collect::<PyResult<Vec<_>>>()?)?
+            .into_any()
+            .unbind(),
+        Object::Dict(d) => {
+            let dict = PyDict::new(py);
+            for (k, v) in d.iter() {
+                match k {
+                    Key::Int(i) => dict.set_item(i, python(py, v, arrays)?)?,
+                    Key::Str(s) => dict.set_item(s, python(py, v, arrays)?)?,
+                }
+            }
+            dict.into_any().unbind()
+        }
+    })
+}
+
+/// Writes a value in the format that the end of the path names.
+#[pyfunction]
+pub fn _save(py: Python<'_>, value: &Bound<'_, PyAny>, path: std::path::PathBuf) -> PyResult<()> {
+    let object = object(value)?;
+    errors::run(py, move || sampan_io::save(path, &object))
+}
+
+/// Reads a file of any known format.
+#[pyfunction]
+#[pyo3(signature = (path, return_numpy = false))]
+pub fn _load(py: Python<'_>, path: std::path::PathBuf, return_numpy: bool) -> PyResult<Py<PyAny>> {
+    if !path.exists() {
+        return Err(pyo3::exceptions::PyFileNotFoundError::new_err(format!(
+            "(NotFound) load: there is no file {}.",
+            path.display()
+        )));
+    }
+    let object = errors::run(py, move || sampan_io::load(path))?;
+    python(py, &object, return_numpy)
+}
