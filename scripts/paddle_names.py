@@ -1,4 +1,4 @@
-"""PaddlePaddle's public names: the namespaces that we follow, and the fixture that records them with their signatures."""
+"""PaddlePaddle's public names: the namespaces that we follow, and the fixture that records their signatures."""
 import importlib
 import inspect
 import json
@@ -15,7 +15,7 @@ MODULES = """
     text utils version
 """.split()
 CLASSES = ["Tensor", "nn.Layer", "Model", "optimizer.Optimizer", "optimizer.lr.LRScheduler"]
-NAMESPACES = [name if name == "paddle" else f"paddle.{name}" for name in MODULES[:1] + CLASSES[:1] + MODULES[1:] + CLASSES[1:]]
+NAMESPACES = ["paddle", "paddle.Tensor", *(f"paddle.{name}" for name in MODULES[1:] + CLASSES[1:])]
 # Namespaces of which only these names matter to a dynamic-graph framework.
 ONLY = {"paddle.static": ["InputSpec"]}
 

@@ -11,6 +11,7 @@ further optional parameters are welcome. `inspect.signature` must work on our ob
 `__text_signature__`), and a method seen on its class has the object itself as first parameter.
 """
 import argparse
+import collections
 import sys
 import warnings
 
@@ -77,9 +78,8 @@ def without_self(parameters):
 def without_label(expected, received):
     """Without Paddle's last positional `name=None`, a label for graphs, where ours does not take it."""
     positional = [p for p in expected if p[1] == "POSITIONAL_OR_KEYWORD"]
-    if not positional or positional[-1][0] != "name" or positional[-1][2] != "None" or "name" in (p[0] for p in received):
-        return expected
-    return [p for p in expected if p[0] != "name"]
+    label = positional and positional[-1][::2] == ["name", "None"] and "name" not in (p[0] for p in received)
+    return [p for p in expected if p[0] != "name"] if label else expected
 
 
 def compare(package):
@@ -103,11 +103,12 @@ def share(part, whole):
 
 def page(package):
     """The page, and the number of compatible names and of all."""
-    rows, lists, totals = [], [], [0, 0, 0, 0]
+    rows, lists, totals, causes = [], [], [0, 0, 0, 0], collections.Counter()
     for namespace, theirs, absent, differing in compare(package):
         compatible = len(theirs) - len(absent) - len(differing)
         counts = [len(theirs), compatible, len(differing), len(absent)]
         totals = [a + b for a, b in zip(totals, counts)]
+        causes.update(cause for found in differing.values() for cause in found)
         rows.append((f"`{namespace}`", *counts))
         if absent or differing:
             lists += ["", f"## {namespace}"]
@@ -118,15 +119,19 @@ def page(package):
     lines = [
         "# Coverage of PaddlePaddle's Python names",
         "",
-        f"Made by `scripts/python_coverage.py` against PaddlePaddle {names.recorded()['version']}. Compatible: every parameter of",
-        "Paddle's is accepted under its name, in its position and with its default. Classes are compared by their constructor.",
+        f"Made by `scripts/python_coverage.py` against PaddlePaddle {names.recorded()['version']}. Compatible: every",
+        "parameter of Paddle's is accepted under its name, in its position and with its default. Of classes, the",
+        "constructors are compared.",
         "",
-        "| namespace | names | compatible | different | absent | present | compatible |",
+        "| namespace | names | compatible | different | absent | share present | share compatible |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for title, count, good, different, absent in [*rows, ("**all**", *totals)]:
         cells = [title, count, good, different, absent, share(count - absent, count), share(good, count)]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
+    often = [f"- {count} times: {cause}" for cause, count in causes.most_common(20) if count > 2]
+    if often:
+        lines += ["", "## The most common differences", "", *often]
     return "\n".join(lines + lists) + "\n", totals[1], totals[0]
 
 
