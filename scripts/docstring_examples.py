@@ -199,7 +199,7 @@ def skip_reason(example, options, baseline):
     kept = [step["source"] for step in example["steps"] if step["mode"] != "skip"]
     code = [ast.unparse(ast.parse(source)) for source in kept]  # without comments
     if all(re.match(r"import |from ", line) for line in code):
-        return MARKED
+        return MARKED if len(kept) < len(example["steps"]) else "not a program"
     return next((r for r, sign in SKIPS.items() if r not in options.run_too and re.search(sign, "\n".join(code))), None)
 
 
