@@ -66,7 +66,7 @@ def test_density_moments_and_entropy_agree_with_quadrature(cls, own, other, supp
     p, log_p = (np.where(inside, f(double(points)).numpy(), 0.0) for f in (d.prob, d.log_prob))
     p = np.where(p < 1e-300, 0.0, p)  # An exponential may stop at the smallest normal number.
     close(integral(p, support), 1.0)
-    close(d.entropy(), [-integral(p * log_p, support)])
+    close(d.entropy(), [-integral(p * np.where(p > 0, log_p, 0.0), support)])
     if cls is D.Cauchy:
         for name in ("mean", "variance", "stddev"):
             with pytest.raises(ValueError, match=f"no {name}"):
@@ -171,6 +171,10 @@ def test_continuous_bernoulli_is_exact_near_one_half():
     close(d.log_prob(0.3), [0.0] * 3, 1e-2)
 
 
+needs_complex = pytest.mark.skipif(not hasattr(sampan, "complex64"), reason="there are no complex tensors")
+
+
+@needs_complex
 def test_complex_normal():
     d = D.Normal(1 + 2j, 2.0)
     z = sampan.to_tensor(2 + 2j)
@@ -545,7 +549,9 @@ def test_divergence_finds_the_nearest_formula():
     [
         (lambda: D.Normal("a", 1.0), TypeError, "Normal: loc must be a number, .* received str 'a'"),
         (lambda: D.Gamma(1.0, None), TypeError, "Gamma: rate must be a number"),
-        (lambda: D.Gamma(1j, 1.0), TypeError, "Gamma: concentration must be real"),
+        pytest.param(
+            lambda: D.Gamma(1j, 1.0), TypeError, "Gamma: concentration must be real", marks=needs_complex
+        ),
         (lambda: D.Normal(0.0, 1.0).sample(3), TypeError, "sequence of ints, but received int 3"),
         (lambda: D.Normal(0.0, 1.0).log_prob("a"), TypeError, "Normal: value must be a number"),
         (lambda: D.Chi2(-1.0), ValueError, "Chi2: df must be positive"),
