@@ -11,6 +11,7 @@ use syn::{Error, Ident, ItemFn, LitStr, Result};
 #[derive(Default)]
 pub struct Attr {
     module: Option<LitStr>,
+    name: Option<LitStr>,
     alias: Vec<(Ident, Ident)>,
     also: Vec<LitStr>,
 }
@@ -23,6 +24,7 @@ impl Parse for Attr {
                 "alias" => attr.alias = pairs(input)?,
                 "also" => attr.also = texts(input)?,
                 "module" => attr.module = Some(after_equals(input)?),
+                "name" => attr.name = Some(after_equals(input)?),
                 other => return Err(Error::new(key.span(), format!("unknown argument `{other}` of #[function]"))),
             }
             Ok(())
@@ -35,7 +37,7 @@ pub fn expand(attr: Attr, mut item: ItemFn) -> Result<TokenStream> {
     let mut params = params(&mut item.sig)?;
     params.iter_mut().for_each(|p| p.ty = arguments::converted(&p.ty));
     let ident = &item.sig.ident;
-    let name = ident.to_string();
+    let name = attr.name.as_ref().map_or(ident.to_string(), LitStr::value);
     let doc = doc_text(&item.attrs);
     let module = attr.module.as_ref().map(LitStr::value).unwrap_or_default();
     let (entries, aliases) = (params.iter().map(arguments::entry), arguments::aliases(&attr.alias));

@@ -77,7 +77,7 @@ pub fn class(attr: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// For what is no op: functions that read files, take or return more than tensors, or have a namesake among the ops. The
 /// result is anything that becomes a `Value`. `#[default(value)]` is used where a caller by name leaves an argument out; an
-/// argument `impl Into<T>` is read as a `T`. `alias(dim = axis)` and `also("m.f")` are understood as well.
+/// argument `impl Into<T>` is read as a `T`. `alias(dim = axis)`, `also("m.f")` and `name = "g"` are understood as well.
 #[proc_macro_attribute]
 pub fn function(attr: TokenStream, item: TokenStream) -> TokenStream {
     let attr = syn::parse_macro_input!(attr as function::Attr);
