@@ -10,7 +10,7 @@ use sampan_kernels::{arrange, copy};
 /// let (x, y) = (Tensor::new([[1i64, 2]]), Tensor::new([[3i64, 4]]));
 /// assert_eq!(concat(&[x, y], 1).to_vec::<i64>(), [1, 2, 3, 4]);
 /// ```
-#[op(samples = concat_samples, onnx = "Concat", also("cat"), alias(tensors = x))]
+#[op(samples = concat_samples, onnx = "Concat", also("concatenate", "cat"), alias(tensors = x))]
 fn concat(cx: &Cx, x: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
     let dtype = promote_all(x)?;
     let first = &x[0];

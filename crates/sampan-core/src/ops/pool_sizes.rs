@@ -51,7 +51,7 @@ fn adaptive_avg_pool2d(x: &Tensor, output_size: &Value, #[opt("NCHW")] data_form
 /// let x = Tensor::new([[[1.0f32, 2.0, 4.0, 3.0]]]);
 /// assert_eq!(x.adaptive_avg_pool1d(1).to_vec::<f32>(), [2.5]);
 /// ```
-#[op(module = "nn.functional", samples = adaptive1d_samples)]
+#[op(module = "nn.functional", samples = adaptive1d_samples, also("adaptive_avg_pool1d"))]
 fn adaptive_avg_pool1d(x: &Tensor, output_size: &Value) -> Result<Tensor> {
     adaptive(x, 1, output_size, "NCL")?.avg(true, None)
 }
