@@ -149,3 +149,30 @@ fn shapes_and_attention_are_called_by_name() {
     let Value::List(parts) = call("nn.functional", "flash_attn_qkvpacked", vec![x.into()]).unwrap() else { panic!() };
     assert!(matches!(&parts[..], [Value::Tensor(t), Value::None] if t.shape() == [1, 4, 2, 8]));
 }
+
+#[test]
+fn a_handle_moves_to_other_memory() {
+    let mut source = Tensor::new([[0i64, 1, 2], [3, 4, 5]]);
+    let mut x = Tensor::new([7.0f32]);
+    x.try_set_(Some(&source), None, None, 0).unwrap();
+    assert!(x.shares_memory(&source) && x.dtype() == DType::Int64 && x.shape() == [2, 3]);
+    x.try_set_(Some(&source), Some(&[2, 2]), Some(&[3, 1]), 8).unwrap();
+    source.set((1, 1), 40i64);
+    assert_eq!(x.to_vec::<i64>(), [1, 2, 40, 5]);
+    assert!(x.try_set_(Some(&source), Some(&[7]), None, 0).is_err());
+    let turned = source.transpose([1, 0]);
+    assert!(x.try_set_(Some(&turned), Some(&[2]), None, 0).unwrap_err().to_string().contains("gaps"));
+    x.try_set_(Some(&turned), None, None, 0).unwrap();
+    assert_eq!(x.to_vec::<i64>(), [0, 3, 1, 40, 2, 5]);
+    x.try_set_(None, None, None, 0).unwrap();
+    assert_eq!(x.shape(), [0]);
+
+    let mut row = source.get(1);
+    row.try_resize_(&[2], false).unwrap();
+    assert!(row.shares_memory(&source) && row.to_vec::<i64>() == [3, 40]);
+    assert!(row.try_resize_(&[3], false).unwrap_err().to_string().contains("fill_zero"));
+    row.try_resize_(&[2, 2], true).unwrap();
+    assert_eq!(row.to_vec::<i64>(), [3, 40, 0, 0]);
+    let mut leaf = Tensor::new([1.0f32, 2.0]).requires_grad_();
+    assert!(leaf.try_resize_(&[1], false).is_err() && leaf.try_set_(None, None, None, 0).is_err());
+}
