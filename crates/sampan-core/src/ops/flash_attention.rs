@@ -134,10 +134,12 @@ fn bounds(ends: &Tensor, rows: usize, padded: Option<usize>, name: &str) -> Resu
     ensure!(ends.first() == Some(&0), "{name} must begin with 0, got {ends:?}");
     let mut bounds = Vec::new();
     for (i, pair) in ends.windows(2).enumerate() {
-        let (start, length) = (padded.map_or(pair[0], |n| (i * n) as i64), pair[1] - pair[0]);
+        let start = padded.map_or(pair[0], |n| i.saturating_mul(n) as i64);
+        let length = pair[1].saturating_sub(pair[0]);
         let room = padded.map_or(i64::MAX, |n| n as i64);
         ensure!((0..=room).contains(&length), "{name} gives sequence {i} the length {length}");
-        ensure!(start + length <= rows as i64, "{name} ends at {}, there are {rows} rows", start + length);
+        let end = start.saturating_add(length);
+        ensure!(start >= 0 && end <= rows as i64, "{name} ends at {end}, there are {rows} rows");
         bounds.push((start, length));
     }
     Ok(bounds)

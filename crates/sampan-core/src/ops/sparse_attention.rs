@@ -41,15 +41,14 @@ fn hidden_rows(indices: &Tensor, queries: i64, causal: bool) -> Result<Tensor> {
 /// the sum of the exponentials of each query's scores, `[batch, heads, length]`.
 ///
 /// ```
-/// use sampan_core::{Tensor, Value, ops::sparse_attention::flashmask_attention};
+/// use sampan_core::{Tensor, Value, function};
 /// let x = Tensor::new([[[[1.0f32]], [[2.0]], [[3.0]]]]);
+/// let zero = Value::from(&x * 0.0);
 /// // The first key is hidden from the last query.
 /// let rows = Tensor::from_vec(vec![2i32, 3, 3], [1, 1, 3, 1]);
-/// let zero = &x * 0.0;
-/// let (on, none) = (true, None);
-/// let out = flashmask_attention(&zero, &zero, &x, Some(&rows), 0.0, on, none, false, false, none.map(|_: &[i64]| &x), "", on, None, None)?;
-/// let Value::Tensor(out) = out else { panic!("one tensor") };
-/// assert_eq!(out.to_vec::<f32>(), [1.0, 1.5, 2.5]);
+/// let attention = function::find("nn.functional", "flashmask_attention").expect("it is registered");
+/// let out = attention.call(vec![zero.clone(), zero, x.into(), rows.into()], vec![("causal", true.into())])?;
+/// assert!(matches!(out, Value::Tensor(out) if out.to_vec::<f32>() == [1.0, 1.5, 2.5]));
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
 #[function(module = "nn.functional", also("nn.functional.flash_attention.flashmask_attention"))]

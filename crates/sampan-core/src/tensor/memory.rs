@@ -23,11 +23,23 @@ impl Tensor {
     /// ```
     /// # use sampan_core::Tensor;
     /// let (mut x, mut y) = (Tensor::new([0.0f32]), Tensor::new([1.0f32, 2.0, 3.0, 4.0]));
-    /// x.try_set_(Some(&y), Some(&[2]), Some(&[2]), 4)?;
+    /// x.set_(Some(&y), Some(&[2]), Some(&[2]), 4);
     /// y.set(3, 9.0);
     /// assert_eq!(x.to_vec::<f32>(), [2.0, 9.0]);
-    /// # Ok::<(), sampan_core::Error>(())
     /// ```
+    #[track_caller]
+    pub fn set_(
+        &mut self,
+        source: Option<&Tensor>,
+        shape: Option<&[i64]>,
+        stride: Option<&[i64]>,
+        offset: i64,
+    ) -> &mut Tensor {
+        crate::error::unwrap(self.try_set_(source, shape, stride, offset));
+        self
+    }
+
+    /// Like [`set_`](Self::set_), returning the error instead of panicking.
     pub fn try_set_(
         &mut self,
         source: Option<&Tensor>,
@@ -66,11 +78,16 @@ impl Tensor {
     /// ```
     /// # use sampan_core::Tensor;
     /// let mut x = Tensor::new([1.0f32, 2.0, 3.0]);
-    /// x.try_resize_(&[2], false)?;
-    /// x.try_resize_(&[2, 2], true)?;
+    /// x.resize_(&[2], false).resize_(&[2, 2], true);
     /// assert_eq!(x.to_vec::<f32>(), [1.0, 2.0, 0.0, 0.0]);
-    /// # Ok::<(), sampan_core::Error>(())
     /// ```
+    #[track_caller]
+    pub fn resize_(&mut self, shape: &[i64], fill_zero: bool) -> &mut Tensor {
+        crate::error::unwrap(self.try_resize_(shape, fill_zero));
+        self
+    }
+
+    /// Like [`resize_`](Self::resize_), returning the error instead of panicking.
     pub fn try_resize_(&mut self, shape: &[i64], fill_zero: bool) -> Result<()> {
         let run = |this: &Tensor| -> Result<Tensor> {
             this.check_movable("resize_")?;
