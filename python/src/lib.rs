@@ -2,6 +2,7 @@
 //!
 //! Nothing here computes; arguments are bound, the interpreter's lock is released, and the core is called.
 
+mod amp;
 mod array;
 mod autograd;
 mod class;
@@ -11,6 +12,8 @@ mod files;
 mod layer;
 mod object;
 mod op;
+mod optimizer;
+mod pylayer;
 mod runtime;
 mod tensor;
 mod value;
@@ -46,10 +49,13 @@ pub(crate) fn intern(name: &str) -> &'static str {
 #[pymodule]
 mod _core {
     #[pymodule_export]
+    use crate::amp::{PyPolicy, _amp_policy, _count_numerics, _set_check_nan_inf, _swap_amp, _unscale};
+    #[pymodule_export]
     use crate::array::to_tensor_py;
     #[pymodule_export]
     use crate::autograd::{
-        _apply_function, _hessian, _jacobian, _set_grad_enabled, PyHook, backward, grad, is_grad_enabled,
+        _hessian, _jacobian, _jacobian_product, _pop_saved_hooks, _push_saved_hooks, _set_grad_enabled, PyHook,
+        backward, grad, is_grad_enabled,
     };
     #[pymodule_export]
     use crate::class::{PyClassDef, PyObject, classes};
@@ -61,9 +67,12 @@ mod _core {
     use crate::layer::{PyLayerBase, PyRustLayer};
     #[pymodule_export]
     use crate::object::{
-        _clip, _param_attr, _regularizer, _set_settings, _settings, PyBase, PyInitializer, PyMetric, PyOptimizer,
-        PySchedule,
+        _clip, _param_attr, _regularizer, PyBase, PyInitializer, PyMetric,
     };
+    #[pymodule_export]
+    use crate::optimizer::{PyOptimizer, PySchedule, _python_schedule, _set_setting, _settings};
+    #[pymodule_export]
+    use crate::pylayer::_apply_layer;
     #[pymodule_export]
     use crate::op::{PyOp, op, op_info, ops};
     #[pymodule_export]

@@ -110,8 +110,8 @@ pub(crate) fn outermost<R>(f: impl FnOnce() -> Result<R>) -> Result<R> {
 /// Calls an op. Every call of every front goes through here.
 #[track_caller]
 pub fn dispatch(op: &'static OpDef, mut args: Args) -> Result<Outputs> {
-    if crate::amp::enabled() {
-        crate::amp::cast_inputs(op, &mut args)?;
+    if crate::amp::enabled() && crate::amp::cast_inputs(op, &mut args)? {
+        return crate::amp::with_level(None, || dispatch(op, args));
     }
     outermost(|| call(op, &args)).map_err(|e| e.in_op(op.name).received_args(op, &args))
 }
@@ -123,7 +123,8 @@ pub fn dispatch_inplace(op: &'static OpDef, args: Args) -> Result<Tensor> {
         return Err(Error::dtype("the first argument of an in-place op must be a Tensor").in_op(op.name));
     };
     let mut target = target.clone();
-    let mut outputs = dispatch(op, args)?;
+    // The result must have the dtype of what it is written into.
+    let mut outputs = crate::amp::with_level(None, || dispatch(op, args))?;
     target.take_inplace(outputs.remove(0), op.name)?;
     Ok(target)
 }
