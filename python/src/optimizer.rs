@@ -117,6 +117,10 @@ impl PySchedule {
     fn step_with(&self, metric: f64, epoch: Option<i64>) -> PyResult<()> {
         self.0.try_step_with(metric, epoch).map_err(raise)
     }
+    #[getter]
+    fn needs_metric(&self) -> bool {
+        self.0.needs_metric()
+    }
     /// The learning rate of where it stands, without moving.
     #[pyo3(signature = (named = false))]
     fn compute_lr(&self, named: bool) -> PyResult<f64> {
