@@ -75,14 +75,17 @@ fn all_finite(t: &Tensor) -> Result<bool> {
 }
 
 /// How many elements are NaN, infinite and zero.
+pub fn count_numerics(t: &Tensor) -> (usize, usize, usize) {
+    let values = t.detach().to_f64_vec();
+    let count = |f: fn(&f64) -> bool| values.iter().filter(|v| f(v)).count();
+    (count(|v| v.is_nan()), count(|v| v.is_infinite()), count(|v| *v == 0.0))
+}
+
+/// How many elements of a tensor are NaN, infinite and zero.
 #[pyfunction]
 pub fn _count_numerics(py: Python<'_>, tensor: PyRef<'_, PyTensor>) -> PyResult<(usize, usize, usize)> {
     let t = tensor.tensor();
-    errors::run(py, move || {
-        let values = t.detach().to_f64_vec();
-        let count = |f: fn(&f64) -> bool| values.iter().filter(|v| f(v)).count();
-        Ok((count(|v| v.is_nan()), count(|v| v.is_infinite()), count(|v| *v == 0.0)))
-    })
+    errors::run(py, move || Ok(count_numerics(&t)))
 }
 
 /// Checks every op's output for NaN and infinity from now on, or no longer; gives back what it was.

@@ -69,13 +69,15 @@ fn all(value: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
 
 /// Adds the gradients of several tensors to `.grad` of the leaves they depend on.
 #[pyfunction]
-#[pyo3(signature = (tensors, grad_tensors = None, retain_graph = false))]
+#[pyo3(signature = (tensors, grad_tensors = None, retain_graph = false, *, dump_backward_graph_path = None))]
 pub fn backward(
     py: Python<'_>,
     tensors: &Bound<'_, PyAny>,
     grad_tensors: Option<&Bound<'_, PyAny>>,
     retain_graph: bool,
+    dump_backward_graph_path: Option<String>,
 ) -> PyResult<()> {
+    let _ = dump_backward_graph_path;
     let outputs = all(tensors)?;
     let grads = grad_tensors
         .map(self::tensors)

@@ -17,6 +17,7 @@ mod pylayer;
 mod runtime;
 mod tensor;
 mod value;
+mod watch;
 
 // Linked for the classes it registers.
 use sampan_data as _;
@@ -48,6 +49,15 @@ pub(crate) fn intern(name: &str) -> &'static str {
 /// The native part of the package.
 #[pymodule]
 mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        sampan_core::dispatch::hide_callers();
+        sampan_nn::lr::set_printer(crate::watch::print);
+        Ok(())
+    }
+
     #[pymodule_export]
     use crate::amp::{PyPolicy, _amp_policy, _count_numerics, _set_check_nan_inf, _swap_amp, _unscale};
     #[pymodule_export]
@@ -79,6 +89,8 @@ mod _core {
     use crate::runtime::{
         _random_state, _set_random_state, get_default_dtype, num_threads, seed, set_default_dtype, set_num_threads,
     };
+    #[pymodule_export]
+    use crate::watch::{_report_numerics, _start_op_stats, _stop_op_stats, _stop_report_numerics};
     #[pymodule_export]
     use crate::tensor::{PyParameter, PyTensor};
 }

@@ -100,7 +100,8 @@ pub fn with_level<R>(policy: Option<Arc<Policy>>, f: impl FnOnce() -> R) -> R {
 /// Casts the arguments of a call; true if what the op calls itself is to be left alone.
 pub(crate) fn cast_inputs(op: &'static OpDef, args: &mut Args) -> Result<bool> {
     let Some(policy) = level() else { return Ok(false) };
-    let target = match policy.list(op) {
+    let list = policy.list(op);
+    let target = match list {
         Amp::White => policy.dtype,
         Amp::Black => DType::Float32,
         Amp::Follow => match widest(op, args) {
@@ -119,7 +120,8 @@ pub(crate) fn cast_inputs(op: &'static OpDef, args: &mut Args) -> Result<bool> {
             })
         })
     })?;
-    Ok(policy.black.contains(op.name))
+    // What a black-listed op is made of is computed in float32 too.
+    Ok(list == Amp::Black)
 }
 
 /// What the arguments of a call go to if they are mixed. Inside other ops nothing is mixed without a purpose.

@@ -60,8 +60,8 @@ class auto_cast:
     >>> x = sampan.ones([2, 2])
     >>> with sampan.amp.auto_cast(dtype="bfloat16"):
     ...     y = x @ x
-    >>> y.dtype
-    sampan.bfloat16
+    >>> y.dtype == sampan.bfloat16
+    True
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class auto_cast:
             both = sorted(white & black)[0]
             raise ValueError(f"(InvalidArgument) auto_cast: {both!r} is on both lists, the white and the black one.")
         self._policy = _core.AmpPolicy(name, level, white, black, use_promote) if enable and level != "O0" else None
-        self._dtype = name if enable else "float32"
+        self._dtype = name
         self._outside: list = []
 
     def __enter__(self):
@@ -109,6 +109,11 @@ class auto_cast:
 
 # What the last `auto_cast` asked for: a scaler has nothing to do for bfloat16, whose range is that of float32.
 _last_dtype = "float16"
+
+
+def _last_asked_for() -> str:
+    return _last_dtype
+
 
 amp_guard = auto_cast
 

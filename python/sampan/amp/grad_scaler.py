@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 from .. import _core
+from .auto_cast import _last_asked_for
 
 
 class AmpScaler:
@@ -47,13 +48,12 @@ class AmpScaler:
         """The loss times the scale."""
         if not isinstance(var, _core.Tensor):
             raise TypeError(f"(InvalidType) scale: a Tensor is needed, got {type(var).__name__}.")
-        from . import auto_cast
-
-        if self._enable and self._use_dynamic_loss_scaling and auto_cast._last_dtype != "float16":
+        dtype = _last_asked_for()
+        if self._enable and self._use_dynamic_loss_scaling and dtype != "float16":
             self._enable = self._use_dynamic_loss_scaling = False
             self._init_loss_scaling = 1.0
             warnings.warn(
-                f"{auto_cast._last_dtype} has the range of float32, so that nothing is to be scaled: GradScaler is off.",
+                f"{dtype} has the range of float32, so that nothing is to be scaled: GradScaler is off.",
                 stacklevel=2,
             )
         return var * self._scale if self._enable else var

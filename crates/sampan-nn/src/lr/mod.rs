@@ -25,7 +25,7 @@ pub use warmup::*;
 use sampan_core::error::Kind;
 use sampan_core::value::Arg;
 use sampan_core::{Dict, Error, Object, Result, Value, ensure};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Where a schedule stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,6 +119,13 @@ struct State {
     scheduler: Box<dyn LRScheduler>,
 }
 
+static PRINTER: OnceLock<fn(&str)> = OnceLock::new();
+
+/// Hands the lines of verbose schedules to another printer than the standard output; the first one stays.
+pub fn set_printer(print: fn(&str)) {
+    let _ = PRINTER.set(print);
+}
+
 impl State {
     fn step(&mut self, epoch: Option<f64>) -> Result<()> {
         let State { clock, scheduler } = self;
@@ -152,7 +159,8 @@ impl State {
     fn report(&self) {
         if self.clock.verbose {
             let Clock { last_epoch, last_lr, .. } = self.clock;
-            println!("Epoch {last_epoch}: {} set learning rate to {last_lr}.", self.scheduler.name());
+            let line = format!("Epoch {last_epoch}: {} set learning rate to {last_lr:?}.", self.scheduler.name());
+            PRINTER.get().map_or_else(|| println!("{line}"), |print| print(&line));
         }
     }
 }
