@@ -52,6 +52,21 @@ def classes(module: str) -> dict[str, _core.ClassDef]:
     return _CLASSES.get(module, {})
 
 
+class _ClassSignature:
+    """`__signature__` of a class of the registry, made when somebody asks; a subclass has its own."""
+
+    def __get__(self, instance, owner):
+        if instance is not None or "_definition" not in owner.__dict__:
+            raise AttributeError("__signature__")
+        import inspect
+
+        text = owner._definition.text_signature[1:-1]
+        signature = inspect.signature(eval(f"lambda {text}: None"))
+        if getattr(owner, "_takes_name", True):
+            return signature
+        return signature.replace(parameters=[p for p in signature.parameters.values() if p.name != "name"])
+
+
 def define(namespace: dict, module: str, base: type, **more) -> list[str]:
     """Makes a Python class of every class of a module, as a subclass of `base`, which builds itself from `_definition`."""
     names = []
@@ -62,7 +77,7 @@ def define(namespace: dict, module: str, base: type, **more) -> list[str]:
             "__doc__": definition.doc,
             "__module__": namespace["__name__"],
             "_definition": definition,
-            "__text_signature__": definition.text_signature,
+            "__signature__": _ClassSignature(),
             **more,
         }
         made = types.new_class(name, (base,), exec_body=lambda ns, body=body: ns.update(body))
