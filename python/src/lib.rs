@@ -5,12 +5,15 @@
 mod array;
 mod autograd;
 mod class;
+mod dlpack;
 mod dtype;
 mod errors;
 mod files;
 mod layer;
+mod memory;
 mod object;
 mod op;
+mod operators;
 mod runtime;
 mod tensor;
 mod value;
@@ -46,13 +49,15 @@ pub(crate) fn intern(name: &str) -> &'static str {
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::array::to_tensor_py;
+    use crate::array::{_from_bytes, _share_array, to_tensor_py};
     #[pymodule_export]
     use crate::autograd::{
         _apply_function, _hessian, _jacobian, _set_grad_enabled, PyHook, backward, grad, is_grad_enabled,
     };
     #[pymodule_export]
     use crate::class::{PyClassDef, PyObject, classes};
+    #[pymodule_export]
+    use crate::dlpack::{from_dlpack, to_dlpack};
     #[pymodule_export]
     use crate::dtype::{_dtype, PyDType};
     #[pymodule_export]
@@ -68,7 +73,9 @@ mod _core {
     use crate::op::{PyOp, op, op_info, ops};
     #[pymodule_export]
     use crate::runtime::{
-        _random_state, _set_random_state, get_default_dtype, num_threads, seed, set_default_dtype, set_num_threads,
+        _check_nan_inf, _memory, _random_state, _release_cache, _reset_peak, _set_check_nan_inf, _set_random_state,
+        broadcast_shapes, check_place, get_default_dtype, num_threads, seed, set_default_dtype, set_num_threads,
+        set_printoptions,
     };
     #[pymodule_export]
     use crate::tensor::{PyParameter, PyTensor};

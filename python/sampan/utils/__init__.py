@@ -1,0 +1,3 @@
+"""Tools: Paddle's `utils`."""
+
+from . import dlpack  # noqa: F401
