@@ -23,7 +23,7 @@ def _collect() -> dict[str, dict[str, _core.Op]]:
         for public in (f"{module}.{name}" if module else name, *also):
             home, _, last = public.rpartition(".")
             modules.setdefault(home, {})[last] = _core.op(name)
-            if inplace:
+            if inplace and not last.endswith("_"):
                 modules.setdefault(home, {})[last + "_"] = _core.op(name + "_")
     return modules
 

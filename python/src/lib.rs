@@ -7,14 +7,17 @@ mod array;
 mod autograd;
 mod class;
 mod doc;
+mod dlpack;
 mod dtype;
 mod errors;
 mod files;
 mod layer;
+mod memory;
 mod object;
 mod op;
 mod optimizer;
 mod pylayer;
+mod operators;
 mod runtime;
 mod tensor;
 mod value;
@@ -62,7 +65,7 @@ mod _core {
     #[pymodule_export]
     use crate::amp::{PyPolicy, _amp_policy, _count_numerics, _set_check_nan_inf, _swap_amp, _unscale};
     #[pymodule_export]
-    use crate::array::to_tensor_py;
+    use crate::array::{_from_bytes, _share_array, to_tensor_py};
     #[pymodule_export]
     use crate::autograd::{
         _hessian, _jacobian, _jacobian_product, _pop_saved_hooks, _push_saved_hooks, _set_grad_enabled, PyHook,
@@ -70,6 +73,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::class::{PyClassDef, PyObject, classes};
+    #[pymodule_export]
+    use crate::dlpack::{from_dlpack, to_dlpack};
     #[pymodule_export]
     use crate::dtype::{_dtype, PyDType};
     #[pymodule_export]
@@ -88,7 +93,9 @@ mod _core {
     use crate::op::{PyOp, op, op_info, ops};
     #[pymodule_export]
     use crate::runtime::{
-        _random_state, _set_random_state, get_default_dtype, num_threads, seed, set_default_dtype, set_num_threads,
+        _check_nan_inf, _memory, _random_state, _release_cache, _reset_peak, _set_random_state,
+        broadcast_shapes, check_place, get_default_dtype, num_threads, seed, set_default_dtype, set_num_threads,
+        set_printoptions,
     };
     #[pymodule_export]
     use crate::watch::{_report_numerics, _start_op_stats, _stop_op_stats, _stop_report_numerics};
