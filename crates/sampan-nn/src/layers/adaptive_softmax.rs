@@ -96,6 +96,9 @@ impl AdaptiveLogSoftmaxWithLoss {
 }
 
 impl Layer for AdaptiveLogSoftmaxWithLoss {
+    fn input_names(&self) -> Vec<&'static str> {
+        vec!["input", "label"]
+    }
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         self.log_prob(x)
     }
