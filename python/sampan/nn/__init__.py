@@ -6,8 +6,9 @@ from . import functional, init, initializer, utils
 from .builtin import BuiltinLayer
 from .clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from .containers import LayerDict, LayerList, ParameterDict, ParameterList, Sequential
+from .extra import AdaptiveLogSoftmaxWithLoss, SyncBatchNorm
 from .layer import Layer
-from .rnn import RNN, BiRNN, GRUCell, LSTMCell, RNNCellBase, SimpleRNNCell
+from .rnn import GRU, LSTM, RNN, BiRNN, GRUCell, LSTMCell, RNNCellBase, SimpleRNN, SimpleRNNCell
 from .transformer import (
     MultiHeadAttention,
     Transformer,
@@ -16,6 +17,7 @@ from .transformer import (
     TransformerEncoder,
     TransformerEncoderLayer,
 )
+from . import pickling  # noqa: F401  (registers tensors)
 from .utils import spectral_norm
 
 _registry.define(globals(), "nn", BuiltinLayer)

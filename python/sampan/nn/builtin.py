@@ -10,16 +10,17 @@ import copy
 import inspect
 import weakref
 
-from .. import _core, _registry
+from .. import _core
 from .containers import LayerList, Sequential
 from .layer import Layer
-from .settings import setting
+from .settings import changed, setting
+from .signatures import arranged, signature
 
 Tensor = _core.Tensor
 
 # What a copy is not given from the old layer's attributes, because it has its own.
 _OWN = frozenset(
-    "_core _settings _inner _made_from _root _replaced _base _full_name _parameters _buffers _sub_layers training".split()
+    "_core _changed_core _settings _inner _made_from _root _replaced _base _full_name _parameters _buffers _sub_layers training".split()
 )
 
 
@@ -33,7 +34,7 @@ class _Signature:
         definition = cls._definition
         if definition is None or cls.__init__ is not BuiltinLayer.__init__:
             return None
-        return _registry.signature(definition)
+        return signature(definition)
 
 
 class BuiltinLayer(Layer):
@@ -46,6 +47,7 @@ class BuiltinLayer(Layer):
         self._build(args, kwargs)
 
     def _build(self, args: tuple, kwargs: dict) -> None:
+        args, kwargs = arranged(self._definition, args, kwargs)
         core, settings = self._definition.make(*args, **kwargs)
         self._prepare()
         self.__dict__["_made_from"] = (args, kwargs)
@@ -81,22 +83,56 @@ class BuiltinLayer(Layer):
     @property
     def forward(self):
         """What the core computes; without a frame of ours between it and the caller."""
-        return self._core.forward
+        return (self.__dict__.get("_changed_core") or self._core).forward
 
     def full_name(self) -> str:
         return self._core.full_name or type(self).__name__
 
     def extra_repr(self) -> str:
-        return self._core.extra_repr()
+        return self._cores()[0].extra_repr()
 
     # ---- what is assigned reaches the core
 
     def __setattr__(self, name, value):
+        if "_core" in self.__dict__ and name not in _OWN:
+            key = None if isinstance(value, (Layer, Tensor)) else changed(self, name)
+            if key is not None and name not in self._parameters and name not in self._buffers:
+                self._tell(key, value)
+                return
         if name == "training" and "_core" in self.__dict__:
-            self._core.set_training(value)
+            for core in self._cores():
+                core.set_training(value)
         super().__setattr__(name, value)
         if name == "forward":
             self._note_hooks()
+
+    def _cores(self):
+        """The core's layer, and the one that computes in its place since a setting was changed."""
+        changed = self.__dict__.get("_changed_core")
+        return [self._core] if changed is None else [changed, self._core]
+
+    def _tell(self, key: str, value) -> None:
+        """Changes a setting: a layer of the core like this one, but for that, computes from now on."""
+        known = {name for name, *_ in self._definition.params} if self._definition is not None else ()
+        if key not in known:
+            raise AttributeError(f"(InvalidType) {type(self).__name__}: {key} cannot be changed. Hint: make a new layer.")
+        if _same(self._settings[key], value):
+            return
+        told = {**self._settings, key: value}
+        random = _core._random_state()
+        core, settings = self._definition.make(**{name: value for name, value in told.items() if name in known})
+        _core._set_random_state(*random)
+        self.__dict__.update(_changed_core=core, _settings={**self._settings, **settings})
+        core.set_training(self.training)
+        for name, parameter in self._parameters.items():
+            if parameter is not None:
+                core.adopt_parameter(name, parameter)
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                core.set_buffer(name, buffer)
+        for path, _, place in core.children():
+            place.set_stand_in(self.get_sublayer(path))
+        self._note_hooks()
 
     def __delattr__(self, name):
         super().__delattr__(name)
@@ -114,12 +150,12 @@ class BuiltinLayer(Layer):
             raise
 
     def _put(self, kind, name, value):
-        core = self.__dict__.get("_core")
-        if core is not None and kind == "_parameters":
-            core.set_parameter(name, self._neutral(name) if value is None else value)
-        elif core is not None and kind == "_buffers" and value is not None:
-            # A buffer may take the name of a parameter: a weight that a hook computes.
-            core.set_buffer(name, value) or core.set_parameter(name, value)
+        for core in self._cores() if "_core" in self.__dict__ else ():
+            if kind == "_parameters":
+                core.set_parameter(name, self._neutral(name) if value is None else value)
+            elif kind == "_buffers" and value is not None:
+                # A buffer may take the name of a parameter: a weight that a hook computes.
+                core.set_buffer(name, value) or core.set_parameter(name, value)
         super()._put(kind, name, value)
 
     def _neutral(self, name: str) -> Tensor:
@@ -134,7 +170,8 @@ class BuiltinLayer(Layer):
 
     def _stands_in(self) -> bool:
         """Does Python do more in a call than the core alone?"""
-        return self._hooked or "forward" in self.__dict__ or type(self).forward is not BuiltinLayer.forward
+        own = type(self).forward is not BuiltinLayer.forward
+        return own or self._hooked or "forward" in self.__dict__ or "_changed_core" in self.__dict__
 
     # ---- copies
 
@@ -149,6 +186,7 @@ class BuiltinLayer(Layer):
             "buffers": dict(self._buffers),
             "layers": inner,
             "training": self.training,
+            "settings": self._settings if "_changed_core" in self.__dict__ else None,
             "rest": {name: value for name, value in self.__dict__.items() if name not in _OWN},
         }
 
@@ -164,6 +202,9 @@ class BuiltinLayer(Layer):
                     table[name] = member
                 else:
                     self._put(kind, name, member)
+        for name, value in (state["settings"] or {}).items():
+            if self._settings.get(name, value) != value:
+                self._tell(name, value)
         _take_layers(self, state["layers"])
         self.__dict__.update(state["rest"])
         self.training = state["training"]
@@ -204,6 +245,13 @@ class BuiltinLayer(Layer):
         made._prepare()
         made._adopt(core, settings, [], memo, root)
         return made
+
+
+def _same(a, b) -> bool:
+    try:
+        return bool(a == b)
+    except (TypeError, ValueError, RuntimeError):
+        return False
 
 
 def _note_copies(old: Layer, new: Layer, memo: dict) -> None:

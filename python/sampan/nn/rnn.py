@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import _core, _registry
 from .builtin import BuiltinLayer
+from .containers import LayerList
 from .layer import Layer
 
 _definitions = _registry.classes("nn")
@@ -88,6 +89,32 @@ class LSTMCell(_Cell):
     @property
     def state_shape(self):
         return ((self.proj_size or self.hidden_size,), (self.hidden_size,))
+
+
+class _Recurrent(BuiltinLayer, LayerList):
+    """Recurrent layers on top of each other, which are its elements."""
+
+    def flatten_parameters(self):
+        """Does nothing: the parameters lie in memory as they are."""
+
+    @classmethod
+    def _mode(cls, told: dict) -> str:
+        return f"RNN_{told['activation'].upper()}" if cls._definition.name == "SimpleRNN" else cls._definition.name
+
+
+class SimpleRNN(_Recurrent):
+    _definition = _definitions["SimpleRNN"]
+    __doc__ = _definition.doc
+
+
+class LSTM(_Recurrent):
+    _definition = _definitions["LSTM"]
+    __doc__ = _definition.doc
+
+
+class GRU(_Recurrent):
+    _definition = _definitions["GRU"]
+    __doc__ = _definition.doc
 
 
 def rnn(cell, inputs, initial_states=None, sequence_length=None, time_major=False, is_reverse=False, **kwargs):

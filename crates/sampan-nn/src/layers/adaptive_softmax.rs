@@ -103,6 +103,9 @@ impl Layer for AdaptiveLogSoftmaxWithLoss {
         self.log_prob(x)
     }
     fn forward_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        if let [input] = inputs {
+            return Ok(vec![self.log_prob(input)?]);
+        }
         let [input, label] = inputs else {
             return Err(Error::invalid(format!("takes 2 inputs (input, label), got {}", inputs.len())));
         };

@@ -305,7 +305,4 @@ impl Layer for MultiHeadAttention {
             ("need_weights", self.need_weights.into()),
         ]
     }
-    fn extra_repr(&self) -> String {
-        format!("embed_dim={}, num_heads={}", self.num_heads * self.head_dim, self.num_heads)
-    }
 }
