@@ -58,13 +58,18 @@ class _ClassSignature:
     def __get__(self, instance, owner):
         if instance is not None or "_definition" not in owner.__dict__:
             raise AttributeError("__signature__")
-        import inspect
-
-        text = owner._definition.text_signature[1:-1]
-        signature = inspect.signature(eval(f"lambda {text}: None"))
+        made = signature(owner._definition)
         if getattr(owner, "_takes_name", True):
-            return signature
-        return signature.replace(parameters=[p for p in signature.parameters.values() if p.name != "name"])
+            return made
+        return made.replace(parameters=[p for p in made.parameters.values() if p.name != "name"])
+
+
+def signature(definition):
+    """What the constructor of a class takes, as `inspect` shows it."""
+    import inspect
+
+    made = eval(f"lambda {definition.text_signature[1:-1]}: None", {})
+    return inspect.signature(made)
 
 
 def define(namespace: dict, module: str, base: type, **more) -> list[str]:

@@ -18,6 +18,7 @@ mod op;
 mod optimizer;
 mod pylayer;
 mod operators;
+mod param;
 mod runtime;
 mod tensor;
 mod value;
@@ -83,7 +84,7 @@ mod _core {
     use crate::layer::{PyLayerBase, PyRustLayer};
     #[pymodule_export]
     use crate::object::{
-        _clip, _param_attr, _regularizer, PyBase, PyInitializer, PyMetric,
+        _param_attr, _regularizer, PyBase, PyInitializer, PyMetric,
     };
     #[pymodule_export]
     use crate::optimizer::{PyOptimizer, PySchedule, _python_schedule, _set_setting, _settings};
@@ -91,6 +92,11 @@ mod _core {
     use crate::pylayer::_apply_layer;
     #[pymodule_export]
     use crate::op::{PyOp, op, op_info, ops};
+    #[pymodule_export]
+    use crate::param::{
+        _apply_clip, _calculate_gain, _cast_in_place, _python_initializer, _set_global_initializer, _unique_name,
+        clip_grad_norm_, clip_grad_value_, parameters_to_vector, vector_to_parameters,
+    };
     #[pymodule_export]
     use crate::runtime::{
         _check_nan_inf, _memory, _random_state, _release_cache, _reset_peak, _set_random_state,
