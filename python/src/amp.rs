@@ -1,8 +1,8 @@
 //! Mixed precision, and the check for numbers that are not finite.
 
+use crate::dtype;
 use crate::errors;
 use crate::tensor::PyTensor;
-use crate::dtype;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use sampan_core::amp::{self, Level, Policy};
@@ -60,7 +60,8 @@ pub fn _unscale(py: Python<'_>, tensors: Vec<PyRef<'_, PyTensor>>, scale: f64) -
             for t in tensors {
                 let Some(g) = t.grad() else { continue };
                 // In float32: the inverse of a large scale is not a float16.
-                let wide = if g.dtype() == DType::Float64 { g.detach() } else { g.detach().try_cast(DType::Float32)? };
+                let wide =
+                    if g.dtype() == DType::Float64 { g.detach() } else { g.detach().try_cast(DType::Float32)? };
                 let g = wide.try_multiply(1.0 / scale)?.try_cast(g.dtype())?;
                 found |= !all_finite(&g)?;
                 t.set_grad(Some(g));
@@ -95,4 +96,3 @@ pub fn _set_check_nan_inf(on: bool) -> bool {
     sampan_core::flags::set_check_nan_inf(on);
     before
 }
-
