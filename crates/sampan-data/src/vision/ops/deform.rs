@@ -3,6 +3,7 @@
 use sampan_core::ops::grid_sample::GridSampleOpts;
 use sampan_core::ops::joining::try_stack;
 use sampan_core::{Error, Ints, Result, Tensor, bail, ensure};
+use sampan_macros::function;
 
 /// One number or (vertical, horizontal).
 fn pair(v: impl Into<Ints>, name: &str, least: i64) -> Result<[usize; 2]> {
@@ -30,17 +31,18 @@ fn pair(v: impl Into<Ints>, name: &str, least: i64) -> Result<[usize; 2]> {
 /// assert_eq!(y.to_vec::<f32>(), [4.0, 6.0, 3.5, 10.0, 12.0, 6.5, 6.5, 7.5, 4.0]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.ops")]
 pub fn deform_conv2d(
     x: &Tensor,
     offset: &Tensor,
     weight: &Tensor,
-    bias: Option<&Tensor>,
-    stride: impl Into<Ints>,
-    padding: impl Into<Ints>,
-    dilation: impl Into<Ints>,
-    deformable_groups: usize,
-    groups: usize,
-    mask: Option<&Tensor>,
+    #[default(None)] bias: Option<&Tensor>,
+    #[default(1)] stride: impl Into<Ints>,
+    #[default(0)] padding: impl Into<Ints>,
+    #[default(1)] dilation: impl Into<Ints>,
+    #[default(1)] deformable_groups: usize,
+    #[default(1)] groups: usize,
+    #[default(None)] mask: Option<&Tensor>,
 ) -> Result<Tensor> {
     let run = || -> Result<Tensor> {
         let &[n, c, h, w] = x.shape() else { bail!("x must have shape [N, C, H, W], got {:?}", x.shape()) };
