@@ -8,12 +8,14 @@ mod class;
 mod dtype;
 mod errors;
 mod files;
+mod function;
 mod layer;
 mod object;
 mod op;
 mod runtime;
 mod tensor;
 mod value;
+mod vision;
 
 // Linked for the classes it registers.
 use sampan_data as _;
@@ -58,6 +60,8 @@ mod _core {
     #[pymodule_export]
     use crate::files::{_load, _save};
     #[pymodule_export]
+    use crate::function::{PyFunction, _function, _functions};
+    #[pymodule_export]
     use crate::layer::{PyLayerBase, PyRustLayer};
     #[pymodule_export]
     use crate::object::{
@@ -72,4 +76,6 @@ mod _core {
     };
     #[pymodule_export]
     use crate::tensor::{PyParameter, PyTensor};
+    #[pymodule_export]
+    use crate::vision::{_image_load, _model_arguments, _models, PyPictureFunction, PyPipeline};
 }

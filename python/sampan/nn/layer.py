@@ -411,11 +411,15 @@ class BuiltinLayer(Layer):
         return self._core.extra_repr()
 
 
+# Classes of layers inside others by the name of their type, beside those of `nn`.
+INNER: dict[str, type] = {}
+
+
 def _wrap(kind: str, core) -> Layer:
     """The Python object of a layer inside one of the core, by the name of its type."""
     from .. import nn
 
-    cls = getattr(nn, kind, None)
+    cls = INNER.get(kind) or getattr(nn, kind, None)
     if isinstance(cls, type) and issubclass(cls, BuiltinLayer):
         return cls._of(core)
     return type(kind, (BuiltinLayer,), {"__module__": "sampan.nn"})._of(core)
@@ -447,6 +451,9 @@ class Sequential(Layer):
         if isinstance(index, str):
             return self._sub_layers[index]
         return list(self._sub_layers.values())[index]
+
+
+INNER["Sequential"] = type("Sequential", (BuiltinLayer, Sequential), {"__module__": Sequential.__module__})
 
 
 class LayerList(Layer):

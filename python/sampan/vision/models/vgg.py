@@ -1,0 +1,5 @@
+"""VGG."""
+
+from ._make import family
+
+__all__ = family(globals(), "VGG")
