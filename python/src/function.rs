@@ -50,6 +50,13 @@ impl PyFunction {
     fn __text_signature__(&self) -> String {
         text_signature(self.0.params)
     }
+    /// For `inspect.signature`.
+    #[getter]
+    fn __signature__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let inspect = slf.py().import("inspect")?;
+        let text = text_signature(slf.get().0.params);
+        inspect.call_method1("_signature_fromstr", (inspect.getattr("Signature")?, slf, text))
+    }
     /// Other public names, with their module.
     #[getter]
     fn also(&self) -> Vec<&'static str> {

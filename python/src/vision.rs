@@ -253,6 +253,11 @@ impl PyPictureFunction {
         PyClassInitializer::from(PyFunction(function.0)).add_subclass(PyPictureFunction)
     }
 
+    /// Pickles by name.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (PyFunction,)) {
+        (slf.get_type().into_any(), (PyFunction(slf.as_super().get().0),))
+    }
+
     #[pyo3(signature = (*args, **kwargs))]
     fn __call__(
         slf: &Bound<'_, Self>,
