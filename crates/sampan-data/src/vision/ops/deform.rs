@@ -14,6 +14,7 @@ fn pair(v: impl Into<Ints>, name: &str, least: i64) -> Result<[usize; 2]> {
         _ => bail!("{name} must be one number or two, got {:?}", &v[..]),
     };
     ensure!(a >= least && b >= least, "{name} must be at least {least}, got {:?}", &v[..]);
+    ensure!(a.max(b) <= i32::MAX as i64, "{name} is too large: {:?}", &v[..]);
     Ok([a as usize, b as usize])
 }
 
@@ -54,7 +55,7 @@ pub fn deform_conv2d(
         let (dg, taps) = (deformable_groups, kh * kw);
         ensure!(groups > 0 && dg > 0, "groups and deformable_groups must be positive, got {groups} and {dg}");
         ensure!(
-            c == per_group * groups && m % groups == 0 && c % dg == 0,
+            Some(c) == per_group.checked_mul(groups) && m % groups == 0 && c % dg == 0,
             "{c} channels, {groups} groups and {dg} deformable groups do not fit weight {:?}",
             weight.shape()
         );

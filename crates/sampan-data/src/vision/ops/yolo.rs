@@ -39,7 +39,7 @@ pub fn yolo_box(
     let run = || -> Result<(Tensor, Tensor)> {
         let &[n, c, h, w] = x.shape() else { bail!("x must have shape [N, C, H, W], got {:?}", x.shape()) };
         ensure!(!anchors.is_empty() && anchors.len().is_multiple_of(2), "anchors must be pairs, got {anchors:?}");
-        ensure!(class_num > 0, "class_num must be positive");
+        ensure!((1..=c).contains(&class_num), "class_num must be positive and below the {c} channels, got {class_num}");
         let (count, each) = (anchors.len() / 2, 5 + class_num);
         let wanted = count * (each + iou_aware as usize);
         ensure!(c == wanted, "x must have {wanted} channels for {count} anchors and {class_num} classes, got {c}");
@@ -63,8 +63,8 @@ pub fn yolo_box(
             let shift = |v: f64| sigmoid(v) * scale_x_y - 0.5 * (scale_x_y - 1.0);
             let middle_x = (x as f64 + shift(entry(0))) * wide / w as f64;
             let middle_y = (y as f64 + shift(entry(1))) * high / h as f64;
-            let half_w = entry(2).exp() * anchors[2 * a] as f64 * wide / (downsample_ratio * w) as f64 / 2.0;
-            let half_h = entry(3).exp() * anchors[2 * a + 1] as f64 * high / (downsample_ratio * h) as f64 / 2.0;
+            let half_w = entry(2).exp() * anchors[2 * a] as f64 * wide / (downsample_ratio as f64 * w as f64) / 2.0;
+            let half_h = entry(3).exp() * anchors[2 * a + 1] as f64 * high / (downsample_ratio as f64 * h as f64) / 2.0;
             let mut corners = [middle_x - half_w, middle_y - half_h, middle_x + half_w, middle_y + half_h];
             if clip_bbox {
                 let [l, t, r, d] = corners;
@@ -176,7 +176,8 @@ pub fn yolo_loss(
             "anchor_mask must name some of the {} anchors, got {anchor_mask:?}",
             known.end
         );
-        ensure!(class_num > 0 && downsample_ratio > 0, "class_num and downsample_ratio must be positive");
+        ensure!((1..=c).contains(&class_num), "class_num must be positive and below the {c} channels, got {class_num}");
+        ensure!(downsample_ratio > 0, "downsample_ratio must be positive");
         let (masks, each) = (anchor_mask.len(), 5 + class_num);
         ensure!(c == masks * each, "x must have {} channels for {masks} anchors, got {c}", masks * each);
         let &[_, b, 4] = gt_box.shape() else { bail!("gt_box must have shape [N, B, 4], got {:?}", gt_box.shape()) };
@@ -196,7 +197,7 @@ pub fn yolo_loss(
         let (values, truths) = (x.to_f64_vec(), gt_box.to_f64_vec());
         let scores = gt_score.map_or(vec![1.0; n * b], Tensor::to_f64_vec);
         let plane = size * size;
-        let input = (downsample_ratio * size) as f64;
+        let input = downsample_ratio as f64 * size as f64;
         let anchor = |a: usize| (anchors[2 * a] as f64 / input, anchors[2 * a + 1] as f64 / input);
         let smooth = if use_label_smooth { (1.0 / class_num as f64).min(1.0 / 40.0) } else { 0.0 };
         let shift = |v: f64| sigmoid(v) * scale_x_y - 0.5 * (scale_x_y - 1.0);

@@ -32,7 +32,7 @@ pub fn erase(
         image.extents()?;
         ensure!(i >= 0 && j >= 0 && h >= 0 && w >= 0, "the part must not be negative, got {:?}", [i, j, h, w]);
         let mut out = if inplace { image.tensor().clone() } else { image.tensor().detach().try_assign()? };
-        let mut index = vec![Index::Ellipsis, Index::from(i..i + h), Index::from(j..j + w)];
+        let mut index = vec![Index::Ellipsis, Index::from(i..i.saturating_add(h)), Index::from(j..j.saturating_add(w))];
         if image.axes() == (-3, -2) {
             index.push(Index::ALL);
         }
