@@ -52,6 +52,14 @@ def classes(module: str) -> dict[str, _core.ClassDef]:
     return _CLASSES.get(module, {})
 
 
+def signature(definition):
+    """What the constructor of a class takes, as `inspect` shows it."""
+    import inspect
+
+    made = eval(f"lambda {definition.text_signature[1:-1]}: None", {})
+    return inspect.signature(made)
+
+
 def define(namespace: dict, module: str, base: type, **more) -> list[str]:
     """Makes a Python class of every class of a module, as a subclass of `base`, which builds itself from `_definition`."""
     names = []

@@ -13,6 +13,7 @@ mod function;
 mod layer;
 mod object;
 mod op;
+mod param;
 mod runtime;
 mod tensor;
 mod value;
@@ -66,11 +67,16 @@ mod _core {
     use crate::layer::{PyLayerBase, PyRustLayer};
     #[pymodule_export]
     use crate::object::{
-        _clip, _param_attr, _regularizer, _set_settings, _settings, PyBase, PyInitializer, PyMetric, PyOptimizer,
+        _param_attr, _regularizer, _set_settings, _settings, PyBase, PyInitializer, PyMetric, PyOptimizer,
         PySchedule,
     };
     #[pymodule_export]
     use crate::op::{PyOp, op, op_info, ops};
+    #[pymodule_export]
+    use crate::param::{
+        _apply_clip, _calculate_gain, _cast_in_place, _python_initializer, _set_global_initializer, _unique_name,
+        clip_grad_norm_, clip_grad_value_, parameters_to_vector, vector_to_parameters,
+    };
     #[pymodule_export]
     use crate::runtime::{
         _random_state, _set_random_state, get_default_dtype, num_threads, seed, set_default_dtype, set_num_threads,
