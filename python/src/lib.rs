@@ -6,6 +6,7 @@ mod array;
 mod autograd;
 mod class;
 mod data;
+mod doc;
 mod dtype;
 mod errors;
 mod files;
@@ -54,7 +55,8 @@ mod _core {
     #[pymodule_export]
     use crate::data::{
         _after_fork, _cifar, _data_home, _derive_seed, _download, _fashion_mnist, _flowers, _mnist, _next_sample,
-        _pass_seed, _read_sample, _stack, _tensor_of_bytes, _uci_housing, PyDataset, PyImageSet, PyPass,
+        _pass_seed, _read_sample, _stack, _tensor_of_bytes, _uci_housing, _viterbi_decode, PyDataset, PyImageSet,
+        PyPass,
     };
     #[pymodule_export]
     use crate::dtype::{_dtype, PyDType};
