@@ -46,6 +46,7 @@ float64 = _core._dtype("float64")
 
 from . import io, linalg, nn, optimizer  # noqa: E402
 from .vision import datasets as _datasets  # noqa: E402
+from . import text  # noqa: E402
 from .nn.attr import ParamAttr  # noqa: E402
 
 __version__ = "0.1.0"
