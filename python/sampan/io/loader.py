@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from .. import _core
 from .collate import default_collate_fn, default_convert_fn, to_tensors
-from .dataset import IterableDataset, rust_source
+from .dataset import IterableDataset, NoLength, rust_source
 from .fetch import End, Task, make_fetcher
 from .sampler import BatchSampler, DistributedBatchSampler, RandomSampler, SequenceSampler
 
@@ -115,7 +115,7 @@ class DataLoader:
 
     def __len__(self) -> int:
         if self._iterable:
-            raise ValueError("(InvalidArgument) DataLoader: an IterableDataset has no length.")
+            raise NoLength("(InvalidArgument) DataLoader: an IterableDataset has no length.")
         return len(self.dataset if self.batch_sampler is None else self.batch_sampler)
 
     def __iter__(self):
