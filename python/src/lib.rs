@@ -5,6 +5,7 @@
 mod array;
 mod autograd;
 mod class;
+mod data;
 mod doc;
 mod dtype;
 mod errors;
@@ -18,9 +19,6 @@ mod runtime;
 mod tensor;
 mod value;
 mod vision;
-
-// Linked for the classes it registers.
-use sampan_data as _;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -57,6 +55,12 @@ mod _core {
     };
     #[pymodule_export]
     use crate::class::{PyClassDef, PyObject, classes};
+    #[pymodule_export]
+    use crate::data::{
+        _after_fork, _cifar, _data_home, _derive_seed, _download, _fashion_mnist, _flowers, _mnist, _next_sample,
+        _pass_seed, _read_sample, _stack, _tensor_of_bytes, _uci_housing, _viterbi_decode, PyDataset, PyImageSet,
+        PyPass,
+    };
     #[pymodule_export]
     use crate::dtype::{_dtype, PyDType};
     #[pymodule_export]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import _registry, nn
-from ..nn.layer import INNER, BuiltinLayer
+from ..nn.builtin import _OTHERS, BuiltinLayer
 
 globals().update(_registry.functions("vision.ops"))
 globals().update(_registry.plain_functions("vision.ops"))
@@ -43,7 +43,8 @@ class ConvNormActivation(nn.Sequential):
         super().__init__(conv, *norm, *activation)
 
 
-INNER["ConvNormActivation"] = type("ConvNormActivation", (BuiltinLayer, ConvNormActivation), {"__module__": __name__})
+# Those inside a model.
+_OTHERS["ConvNormActivation"] = type("ConvNormActivation", (BuiltinLayer, ConvNormActivation), {"__module__": __name__})
 
 
 __all__ = sorted(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 from ... import _core, _registry
-from ...nn.layer import BuiltinLayer
+from ...nn.builtin import BuiltinLayer
 
 
 class Model(BuiltinLayer):
@@ -38,7 +38,7 @@ def _load(model, name: str, weights: tuple[str, str] | None, variant: str) -> No
     model.set_state_dict(load(get_weights_path_from_url(*weights)))
 
 
-def _function(cls: type, name: str, doc: str, weights: tuple[str, str] | None, module: str):
+def _function(cls: type, name: str, doc: str, weights: tuple[str, str] | None, module: str, arguments):
     """The function that builds one model."""
     second = _SECOND.get(cls.__name__)
 
@@ -47,7 +47,7 @@ def _function(cls: type, name: str, doc: str, weights: tuple[str, str] | None, m
             if second is None or len(more) > 1:
                 raise TypeError(f"(InvalidType) {name}: takes at most {1 + bool(second)} arguments by position.")
             kwargs[second[0]] = more[0]
-        positional, named = _core._model_arguments(name, kwargs)
+        positional, named = arguments(name, kwargs)
         model = cls(*positional, **named)
         if pretrained:
             special = second and kwargs.get(second[0], second[1]) != second[1]
@@ -68,8 +68,11 @@ def _function(cls: type, name: str, doc: str, weights: tuple[str, str] | None, m
     return build
 
 
-def family(namespace: dict, *classes: str) -> list[str]:
-    """Defines classes of models in a module, and the functions that build them; gives their names."""
+def family(namespace: dict, *classes: str, arguments=_core._model_arguments) -> list[str]:
+    """Defines classes of models in a module, and the functions that build them; gives their names.
+
+    `arguments(name, kwargs)` says what the class is built with, by position and by name.
+    """
     module = namespace["__name__"]
     for name in classes:
         if name not in namespace:
@@ -86,6 +89,6 @@ def family(namespace: dict, *classes: str) -> list[str]:
             )
     functions = [m for m in _core._models() if m[2] in classes and m[0] != "lenet"]
     for name, doc, cls, weights in functions:
-        namespace[name] = _function(namespace[cls], name, doc, weights, module)
+        namespace[name] = _function(namespace[cls], name, doc, weights, module, arguments)
     namespace["model_urls"] = {name: weights for name, _, _, weights in functions if weights}
     return [*classes, *(name for name, *_ in functions)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ... import _registry
-from ...nn.layer import INNER, BuiltinLayer
+from ...nn.builtin import _OTHERS, BuiltinLayer, _wrap
 from ._make import Model, family
 
 _BLOCKS = _registry.classes("vision.models.resnet")
@@ -34,7 +34,8 @@ class BottleneckBlock(_Block):
     expansion = 4
 
 
-INNER.update(BasicBlock=BasicBlock, BottleneckBlock=BottleneckBlock)
+# Those inside a model are of these classes too.
+_OTHERS.update(BasicBlock=BasicBlock, BottleneckBlock=BottleneckBlock)
 
 
 class ResNet(Model):
@@ -44,21 +45,23 @@ class ResNet(Model):
 
     def __init__(self, block, *args, **kwargs):
         # The core knows its own blocks by name, and calls for others.
-        own = [block.expansion, _maker(block)] if isinstance(block, type) else block
+        own = [block.expansion, _Maker(block)] if isinstance(block, type) else block
         super().__init__(block.__name__ if block in (BasicBlock, BottleneckBlock) else own, *args, **kwargs)
 
 
-def _maker(block: type):
+class _Maker:
     """Makes a block of the user's from the arguments that the core lists."""
-    from ... import nn
 
-    def make(arguments):
+    def __init__(self, block: type):
+        self.block = block
+
+    def __call__(self, arguments):
+        from ... import nn
+
         inplanes, planes, stride, downsample, *rest = arguments
         if downsample is not None:
-            downsample = INNER["Sequential"]._of(downsample)
-        return block(inplanes, planes, stride, downsample, *rest, nn.BatchNorm2D)
-
-    return make
+            downsample = nn.Sequential(*_wrap("Sequential", downsample, {}, lambda: None))
+        return self.block(inplanes, planes, stride, downsample, *rest, nn.BatchNorm2D)
 
 
 __all__ = ["BasicBlock", "BottleneckBlock", *family(globals(), "ResNet")]
