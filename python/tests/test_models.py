@@ -1,7 +1,9 @@
 """`sampan.vision.models`: Paddle's names of layers and parameters, replaced parts, hooks, blocks of one's own."""
 
+import copy
 import hashlib
 import inspect
+import pickle
 
 import numpy as np
 import pytest
@@ -73,8 +75,16 @@ def test_all_names_are_there():
         assert issubclass(getattr(models, name), nn.Layer) and getattr(sampan.vision, name) is getattr(models, name)
 
 
+@pytest.fixture
+def zeros():
+    """First values that cost nothing."""
+    nn.initializer.set_global_initializer(nn.initializer.Constant(0.0), nn.initializer.Constant(0.0))
+    yield
+    nn.initializer.set_global_initializer(None)
+
+
 @pytest.mark.parametrize("name", PADDLE)
-def test_layers_and_state_have_paddles_names(name):
+def test_layers_and_state_have_paddles_names(name, zeros):
     net = getattr(models, name)()
     state = net.state_dict()
     count = sum(t.size for t in state.values())
@@ -187,6 +197,11 @@ def test_blocks_of_your_own():
     assert y.shape == [1, 3] and net.layer2[0].conv.weight.grad is not None
     assert "layer2.0.conv.weight" in net.state_dict()
 
+    class Wide(models.resnet.BasicBlock):
+        pass
+
+    assert type(models.ResNet(Wide, 18).layer4[1]) is Wide
+
 
 class Features(models.ResNet):
     """A model whose forward is changed in Python."""
@@ -200,6 +215,16 @@ class Features(models.ResNet):
 
 def test_subclasses():
     assert Features()(sampan.randn([1, 3, 16, 16])).shape == [1, 64, 4, 4]
+
+
+def test_copies():
+    for net in (models.LeNet(3), models.vgg11(num_classes=0), models.ResNet(Plain, 18, num_classes=2)):
+        net.eval()
+        x = sampan.randn([1, 1 if isinstance(net, models.LeNet) else 3, 28, 28])
+        for again in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+            assert type(again) is type(net) and not again.training
+            np.testing.assert_array_equal(again(x).numpy(), net(x).numpy())
+    assert inspect.signature(models.MobileNetV2).parameters["num_classes"].default == 1000
 
 
 def test_state_goes_over():

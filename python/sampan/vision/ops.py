@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from .. import _registry, nn
+from .._core import to_tensor_py as to_tensor
 from ..nn.builtin import _OTHERS, BuiltinLayer
 
 globals().update(_registry.functions("vision.ops"))
 globals().update(_registry.plain_functions("vision.ops"))
-_CLASSES = _registry.define(globals(), "vision.ops", BuiltinLayer)
+
+
+class RoIAlign(BuiltinLayer):
+    __doc__ = _registry.classes("vision.ops")["RoIAlign"].doc
+    _definition = _registry.classes("vision.ops")["RoIAlign"]
+
+    def forward(self, x, boxes, boxes_num, aligned=True):
+        return self._core.forward(x, boxes, boxes_num, to_tensor(bool(aligned)))
+
+
+_CLASSES = ["RoIAlign", *_registry.define(globals(), "vision.ops", BuiltinLayer)]
 
 
 class ConvNormActivation(nn.Sequential):
@@ -42,10 +53,17 @@ class ConvNormActivation(nn.Sequential):
         activation = [] if activation_layer is None else [activation_layer()]
         super().__init__(conv, *norm, *activation)
 
+    @classmethod
+    def _of(cls, core, settings, memo, root):
+        """One inside a model of the core."""
+        made = cls.__new__(cls)
+        nn.Sequential.__init__(made)
+        BuiltinLayer._adopt(made, core, {}, [], memo, root)
+        made._mirror()
+        return made
 
-# Those inside a model.
-_OTHERS["ConvNormActivation"] = type("ConvNormActivation", (BuiltinLayer, ConvNormActivation), {"__module__": __name__})
 
+_OTHERS["ConvNormActivation"] = ConvNormActivation
 
 __all__ = sorted(
     {*_registry.functions("vision.ops"), *_registry.plain_functions("vision.ops"), *_CLASSES, "ConvNormActivation"}

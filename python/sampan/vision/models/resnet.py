@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ... import _registry
+from ...nn import BatchNorm2D, Sequential
 from ...nn.builtin import _OTHERS, BuiltinLayer, _wrap
-from ._make import Model, family
+from ._make import family
 
 _BLOCKS = _registry.classes("vision.models.resnet")
 
@@ -12,9 +13,11 @@ _BLOCKS = _registry.classes("vision.models.resnet")
 class _Block(BuiltinLayer):
     expansion: int
 
-    def __init__(self, *args, norm_layer=None, **kwargs):
-        super().__init__(*args, **kwargs)
-        if norm_layer is not None:
+    def __init__(
+        self, inplanes, planes, stride=1, downsample=None, groups=1, base_width=64, dilation=1, norm_layer=None
+    ):
+        super().__init__(inplanes, planes, stride, downsample, groups, base_width, dilation)
+        if norm_layer not in (None, BatchNorm2D):
             for name, layer in list(self.named_children()):
                 if name.startswith("bn"):
                     setattr(self, name, norm_layer(layer.weight.shape[0]))
@@ -22,14 +25,12 @@ class _Block(BuiltinLayer):
 
 class BasicBlock(_Block):
     __doc__ = _BLOCKS["BasicBlock"].doc
-    __text_signature__ = _BLOCKS["BasicBlock"].text_signature
     _definition = _BLOCKS["BasicBlock"]
     expansion = 1
 
 
 class BottleneckBlock(_Block):
     __doc__ = _BLOCKS["BottleneckBlock"].doc
-    __text_signature__ = _BLOCKS["BottleneckBlock"].text_signature
     _definition = _BLOCKS["BottleneckBlock"]
     expansion = 4
 
@@ -38,15 +39,17 @@ class BottleneckBlock(_Block):
 _OTHERS.update(BasicBlock=BasicBlock, BottleneckBlock=BottleneckBlock)
 
 
-class ResNet(Model):
+class ResNet(BuiltinLayer):
     __doc__ = _registry.classes("vision.models")["ResNet"].doc
-    __text_signature__ = _registry.classes("vision.models")["ResNet"].text_signature
     _definition = _registry.classes("vision.models")["ResNet"]
 
-    def __init__(self, block, *args, **kwargs):
+    def __init__(self, block, depth=50, width=64, num_classes=1000, with_pool=True, groups=1):
         # The core knows its own blocks by name, and calls for others.
-        own = [block.expansion, _Maker(block)] if isinstance(block, type) else block
-        super().__init__(block.__name__ if block in (BasicBlock, BottleneckBlock) else own, *args, **kwargs)
+        if block in (BasicBlock, BottleneckBlock):
+            block = block.__name__
+        elif isinstance(block, type):
+            block = [block.expansion, _Maker(block)]
+        super().__init__(block, depth, width, num_classes, with_pool, groups)
 
 
 class _Maker:
@@ -56,12 +59,10 @@ class _Maker:
         self.block = block
 
     def __call__(self, arguments):
-        from ... import nn
-
         inplanes, planes, stride, downsample, *rest = arguments
         if downsample is not None:
-            downsample = nn.Sequential(*_wrap("Sequential", downsample, {}, lambda: None))
-        return self.block(inplanes, planes, stride, downsample, *rest, nn.BatchNorm2D)
+            downsample = Sequential(*_wrap("Sequential", downsample, {}, lambda: None))
+        return self.block(inplanes, planes, stride, downsample, *rest, BatchNorm2D)
 
 
 __all__ = ["BasicBlock", "BottleneckBlock", *family(globals(), "ResNet")]
