@@ -77,7 +77,6 @@ globals().update(_types.objects())
 globals().update(_types.TYPED)
 manual_seed = seed
 
-from . import linalg, nn, optimizer  # noqa: E402
 from . import amp, autograd, incubate, jit, metric, regularizer, static  # noqa: E402
 from . import device, linalg, nn, optimizer, signal, utils, version  # noqa: E402
 from .device import (  # noqa: E402
@@ -102,6 +101,7 @@ from .device import (  # noqa: E402
     set_default_device,
     set_device,
 )
+from . import io, text, vision  # noqa: E402
 from .nn.attr import ParamAttr  # noqa: E402
 
 __version__ = version.full_version

@@ -94,3 +94,20 @@ def define(namespace: dict, module: str, base: type, **more) -> list[str]:
                 namespace[last] = made
                 names.append(last)
     return names
+
+
+def _collect_plain() -> dict[str, dict[str, _core.Function]]:
+    modules: dict[str, dict[str, _core.Function]] = {}
+    for module, name, function in _core._functions():
+        for public in (f"{module}.{name}", *function.also):
+            home, _, last = public.rpartition(".")
+            modules.setdefault(home, {})[last] = function
+    return modules
+
+
+_PLAIN = _collect_plain()
+
+
+def plain_functions(module: str) -> dict[str, _core.Function]:
+    """The functions of a module that are no ops, by name."""
+    return _PLAIN.get(module, {})

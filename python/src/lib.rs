@@ -7,10 +7,12 @@ mod array;
 mod autograd;
 mod class;
 mod dlpack;
+mod data;
 mod doc;
 mod dtype;
 mod errors;
 mod files;
+mod function;
 mod layer;
 mod memory;
 mod object;
@@ -22,10 +24,8 @@ mod pylayer;
 mod runtime;
 mod tensor;
 mod value;
+mod vision;
 mod watch;
-
-// Linked for the classes it registers.
-use sampan_data as _;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -77,9 +77,17 @@ mod _core {
     #[pymodule_export]
     use crate::dlpack::{from_dlpack, to_dlpack};
     #[pymodule_export]
+    use crate::data::{
+        _after_fork, _cifar, _data_home, _derive_seed, _download, _fashion_mnist, _flowers, _mnist, _next_sample,
+        _pass_seed, _read_sample, _stack, _tensor_of_bytes, _uci_housing, _viterbi_decode, PyDataset, PyImageSet,
+        PyPass,
+    };
+    #[pymodule_export]
     use crate::dtype::{_dtype, PyDType};
     #[pymodule_export]
     use crate::files::{_load, _save};
+    #[pymodule_export]
+    use crate::function::{PyFunction, _function, _functions};
     #[pymodule_export]
     use crate::layer::{PyLayerBase, PyRustLayer};
     #[pymodule_export]
@@ -104,4 +112,5 @@ mod _core {
     use crate::tensor::{PyParameter, PyTensor};
     #[pymodule_export]
     use crate::watch::{_report_numerics, _start_op_stats, _stop_op_stats, _stop_report_numerics};
+    use crate::vision::{_image_load, _model_arguments, _models, PyPictureFunction, PyPipeline};
 }

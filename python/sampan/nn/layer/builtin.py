@@ -306,6 +306,10 @@ def _wrap(kind: str, core, memo: dict, root) -> Layer:
         BuiltinLayer._adopt(made, core, {}, [], memo, root)
         made._mirror()
         return made
+    if kind == "LayerList":
+        made = LayerList()
+        BuiltinLayer._adopt(made, core, {}, [], memo, root)
+        return made
     cls = getattr(nn, kind, None)
     if not (inspect.isclass(cls) and issubclass(cls, BuiltinLayer)):
         cls = _other(kind)
