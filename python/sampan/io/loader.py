@@ -14,6 +14,9 @@ from .dataset import IterableDataset, NoLength, rust_source
 from .fetch import End, Task, make_fetcher
 from .sampler import BatchSampler, DistributedBatchSampler, RandomSampler, SequenceSampler
 
+# Samplers whose indices are in range.
+_KNOWN = (SequenceSampler, RandomSampler)
+
 
 class DataLoader:
     """Reads a data set in batches.
@@ -177,15 +180,19 @@ class DataLoader:
         def indices(keys):
             size = len(self.dataset)
             keys = [int(k) for k in keys]
-            if any(not -size <= k < size for k in keys):
-                bad = next(k for k in keys if not -size <= k < size)
-                name = type(self.dataset).__name__
-                raise IndexError(f"(OutOfRange) {name} has {size} samples, there is none at index {bad}.")
-            keys = [k + size if k < 0 else k for k in keys]
+            for k in keys:
+                if not -size <= k < size:
+                    name = type(self.dataset).__name__
+                    raise IndexError(f"(OutOfRange) {name} has {size} samples, there is none at index {k}.")
+            return within([k + size if k < 0 else k for k in keys])
+
+        def within(keys):
             return keys if mapping is None else [mapping[k] for k in keys]
 
         if type(self.batch_sampler) in (BatchSampler, DistributedBatchSampler):
-            batches = [indices(keys) for keys in self.batch_sampler]
+            sampler = getattr(self.batch_sampler, "sampler", None)
+            known = sampler is None or (type(sampler) in _KNOWN and getattr(sampler, "generator", None) is None)
+            batches = [within(keys) if known else indices(keys) for keys in self.batch_sampler]
             arguments = self.num_workers, self.prefetch_factor, self.use_buffer_reader, float(self.timeout)
             return Pass(self, _core.RustPass(data, batches, *arguments))
         # A sampler of the user's may go on for ever, or follow what happens between two batches.
