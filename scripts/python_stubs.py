@@ -16,10 +16,11 @@ import textwrap
 import types
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent / "python"
-sys.path.insert(0, str(ROOT))
 
-import sampan  # noqa: E402
-from sampan import _core  # noqa: E402
+import sampan
+from sampan import _core
+
+PACKAGE = pathlib.Path(sampan.__file__).parent
 
 # Modules whose names come from the registries. Their sources alone would tell an editor nothing.
 MODULES = """
@@ -207,7 +208,9 @@ def stubs():
             module = importlib.import_module(name)
         except ModuleNotFoundError:
             continue
-        yield pathlib.Path(module.__file__).with_suffix(".pyi"), module_stub(module)
+        # The package that is imported may be an installed one; the stubs are written beside the sources.
+        home = pathlib.Path(module.__file__).relative_to(PACKAGE)
+        yield (ROOT / "sampan" / home).with_suffix(".pyi"), module_stub(module)
 
 
 def main():

@@ -44,9 +44,7 @@ bfloat16 = _core._dtype("bfloat16")
 float32 = _core._dtype("float32")
 float64 = _core._dtype("float64")
 
-from . import io, linalg, nn, optimizer  # noqa: E402
-from .vision import datasets as _datasets  # noqa: E402
-from . import text  # noqa: E402
+from . import io, linalg, nn, optimizer, text, vision  # noqa: E402
 from .nn.attr import ParamAttr  # noqa: E402
 
 __version__ = "0.1.0"

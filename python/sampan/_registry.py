@@ -52,6 +52,14 @@ def classes(module: str) -> dict[str, _core.ClassDef]:
     return _CLASSES.get(module, {})
 
 
+def signature(definition):
+    """What the constructor of a class takes, as `inspect` shows it."""
+    import inspect
+
+    made = eval(f"lambda {definition.text_signature[1:-1]}: None", {})
+    return inspect.signature(made)
+
+
 def define(namespace: dict, module: str, base: type, **more) -> list[str]:
     """Makes a Python class of every class of a module, as a subclass of `base`, which builds itself from `_definition`."""
     names = []
@@ -74,3 +82,20 @@ def define(namespace: dict, module: str, base: type, **more) -> list[str]:
                 namespace[last] = made
                 names.append(last)
     return names
+
+
+def _collect_plain() -> dict[str, dict[str, _core.Function]]:
+    modules: dict[str, dict[str, _core.Function]] = {}
+    for module, name, function in _core._functions():
+        for public in (f"{module}.{name}", *function.also):
+            home, _, last = public.rpartition(".")
+            modules.setdefault(home, {})[last] = function
+    return modules
+
+
+_PLAIN = _collect_plain()
+
+
+def plain_functions(module: str) -> dict[str, _core.Function]:
+    """The functions of a module that are no ops, by name."""
+    return _PLAIN.get(module, {})

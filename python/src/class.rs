@@ -50,6 +50,9 @@ pub fn wrap(py: Python<'_>, object: Object) -> PyResult<Py<PyAny>> {
     if let Some(layer) = object.downcast::<Arc<dyn Layer>>() {
         return PyRustLayer::wrap(py, layer.clone(), String::new());
     }
+    if let Some(cache) = object.downcast::<sampan_nn::AttentionCache>() {
+        return crate::layer::cache_to_python(py, cache);
+    }
     let base = PyClassInitializer::from(PyObject(object.clone()));
     if let Some(o) = object.downcast::<Arc<Mutex<Optimizer>>>() {
         return Ok(Py::new(py, base.add_subclass(PyOptimizer(o.clone())))?.into_any());

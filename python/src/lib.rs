@@ -10,12 +10,15 @@ mod doc;
 mod dtype;
 mod errors;
 mod files;
+mod function;
 mod layer;
 mod object;
 mod op;
+mod param;
 mod runtime;
 mod tensor;
 mod value;
+mod vision;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -63,18 +66,27 @@ mod _core {
     #[pymodule_export]
     use crate::files::{_load, _save};
     #[pymodule_export]
+    use crate::function::{PyFunction, _function, _functions};
+    #[pymodule_export]
     use crate::layer::{PyLayerBase, PyRustLayer};
     #[pymodule_export]
     use crate::object::{
-        _clip, _param_attr, _regularizer, _set_settings, _settings, PyBase, PyInitializer, PyMetric, PyOptimizer,
+        _param_attr, _regularizer, _set_settings, _settings, PyBase, PyInitializer, PyMetric, PyOptimizer,
         PySchedule,
     };
     #[pymodule_export]
     use crate::op::{PyOp, op, op_info, ops};
+    #[pymodule_export]
+    use crate::param::{
+        _apply_clip, _calculate_gain, _cast_in_place, _python_initializer, _set_global_initializer, _unique_name,
+        clip_grad_norm_, clip_grad_value_, parameters_to_vector, vector_to_parameters,
+    };
     #[pymodule_export]
     use crate::runtime::{
         _random_state, _set_random_state, get_default_dtype, num_threads, seed, set_default_dtype, set_num_threads,
     };
     #[pymodule_export]
     use crate::tensor::{PyParameter, PyTensor};
+    #[pymodule_export]
+    use crate::vision::{_image_load, _model_arguments, _models, PyPictureFunction, PyPipeline};
 }

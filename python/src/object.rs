@@ -174,18 +174,17 @@ pub struct PyBase(Base);
 #[pymethods]
 impl PyBase {
     #[new]
-    #[pyo3(signature = (name, from_class = false, dtype = None))]
-    fn new(name: &str, from_class: bool, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<PyBase> {
+    #[pyo3(signature = (full_name, dtype = None))]
+    fn new(full_name: String, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<PyBase> {
         let dtype = dtype.filter(|d| !d.is_none()).map(dtype::read).transpose()?;
-        let base = if from_class { Base::of(name) } else { Base::new(name) };
-        base.placed(&Value::None, dtype).map(PyBase).map_err(raise)
+        Base::named(full_name).placed(&Value::None, dtype).map(PyBase).map_err(raise)
     }
     #[getter]
     fn full_name(&self) -> &str {
         self.0.full_name()
     }
     /// A parameter, or None if the attributes say that there is to be none.
-    #[pyo3(signature = (shape, attr, is_bias, default))]
+    #[pyo3(signature = (shape, attr, is_bias, default, dtype = None))]
     fn parameter(
         &self,
         py: Python<'_>,
@@ -193,15 +192,19 @@ impl PyBase {
         attr: &Bound<'_, PyAny>,
         is_bias: bool,
         default: &Bound<'_, PyAny>,
+        dtype: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Option<Py<PyAny>>> {
+        let dtype = dtype.filter(|d| !d.is_none()).map(dtype::read).transpose()?.unwrap_or_else(|| self.0.dtype());
         use sampan_core::value::Arg;
         let attr = value::any(attr)?;
         let attr = ParamAttr::get(&attr, "attr").map_err(raise)?;
         let default = ParamAttr::get(&value::any(default)?, "default_initializer").map_err(raise)?.own_initializer();
         let p = match default {
-            Some(i) => self.0.parameter(&shape, &attr, is_bias, &*i),
-            None if is_bias => self.0.parameter(&shape, &attr, true, &sampan_nn::init::Constant::new(0.0)),
-            None => self.0.parameter(&shape, &attr, false, &sampan_nn::init::XavierUniform::new()),
+            Some(i) => self.0.parameter_as(&shape, &attr, is_bias, &*i, dtype),
+            None if is_bias => {
+                self.0.parameter_as(&shape, &attr, true, &sampan_nn::init::Constant::new(0.0), dtype)
+            }
+            None => self.0.parameter_as(&shape, &attr, false, &sampan_nn::init::XavierUniform::new(), dtype),
         };
         p.map_err(raise)?.map(|p| PyParameter::wrap(py, p)).transpose()
     }
@@ -237,14 +240,6 @@ pub fn _param_attr(
 pub fn _regularizer(kind: &str, coeff: f64) -> PyObject {
     use sampan_nn::regularizer::{L1Decay, L2Decay};
     PyObject(sampan_core::Object::new(if kind == "L1" { L1Decay(coeff) } else { L2Decay(coeff) }))
-}
-
-/// A limit on gradients.
-#[pyfunction]
-#[pyo3(signature = (kind, **settings))]
-pub fn _clip(kind: &str, settings: Option<&Bound<'_, pyo3::types::PyDict>>) -> PyResult<Py<PyAny>> {
-    let _ = (kind, settings);
-    Err(pyo3::exceptions::PyNotImplementedError::new_err("clip"))
 }
 
 /// What an optimizer knows of a parameter: (learning_rate, need_clip).

@@ -55,6 +55,11 @@ pub fn any(value: &Bound<'_, PyAny>) -> PyResult<Value> {
         return sequence(list.iter(), list.len());
     }
     if let Ok(tuple) = value.cast::<PyTuple>() {
+        if !tuple.is_exact_instance_of::<PyTuple>()
+            && let Some(cache) = layer::cache(tuple)?
+        {
+            return Ok(cache.into());
+        }
         return sequence(tuple.iter(), tuple.len());
     }
     if let Ok(d) = value.cast::<PyDType>() {
