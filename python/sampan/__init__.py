@@ -48,3 +48,21 @@ from . import linalg, nn, optimizer  # noqa: E402
 from .nn.attr import ParamAttr  # noqa: E402
 
 __version__ = "0.1.0"
+
+# Modules, and names in them, that are imported when they are first used: `import sampan` stays quick.
+_LATER = dict.fromkeys("callbacks compat distribution hapi hub reader static sysconfig utils version".split())
+_LATER |= {"Model": "hapi", "flops": "hapi", "summary": "hapi", "batch": "reader"}
+
+
+def __getattr__(name):
+    if name not in _LATER:
+        raise AttributeError(f"module 'sampan' has no attribute {name!r}")
+    import importlib
+
+    module = importlib.import_module(f"sampan.{_LATER[name] or name}")
+    found = globals()[name] = getattr(module, name) if _LATER[name] else module
+    return found
+
+
+def __dir__():
+    return sorted({*globals(), *_LATER})
