@@ -7,6 +7,7 @@ mod autograd;
 mod class;
 mod dtype;
 mod errors;
+mod events;
 mod files;
 mod layer;
 mod object;
@@ -45,6 +46,11 @@ pub(crate) fn intern(name: &str) -> &'static str {
 /// The native part of the package.
 #[pymodule]
 mod _core {
+    /// The version of this build.
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+
     #[pymodule_export]
     use crate::array::to_tensor_py;
     #[pymodule_export]
@@ -55,6 +61,8 @@ mod _core {
     use crate::class::{PyClassDef, PyObject, classes};
     #[pymodule_export]
     use crate::dtype::{_dtype, PyDType};
+    #[pymodule_export]
+    use crate::events::PyEventWriter;
     #[pymodule_export]
     use crate::files::{_load, _save};
     #[pymodule_export]

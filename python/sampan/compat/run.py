@@ -12,8 +12,11 @@ from . import finder
 _SHADOW = os.path.join(os.path.dirname(os.path.abspath(__file__)), "shadow")
 
 
-def _reach_children() -> None:
-    """Processes that the program starts find sampan as `paddle` too."""
+def _prepare(folder: str) -> None:
+    """`paddle` is sampan here and in the processes that the program starts, and modules are found in its folder."""
+    finder.install_as_paddle()
+    # Processes that multiprocessing spawns get the path; others read the environment.
+    sys.path[:1] = [folder, _SHADOW]
     home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     paths = [_SHADOW, home, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
@@ -48,10 +51,8 @@ def run_file(path: str, arguments: list[str]) -> None:
     except OSError as error:
         print(f"python -m sampan run: can't open file {path!r}: {error.strerror}", file=sys.stderr)
         raise SystemExit(2) from None
-    finder.install_as_paddle()
-    _reach_children()
+    _prepare(os.path.dirname(os.path.abspath(path)))
     sys.argv = [path, *arguments]
-    sys.path[0] = os.path.dirname(os.path.abspath(path))
     main = types.ModuleType("__main__")
     main.__dict__.update(__file__=path, __builtins__=__builtins__, __cached__=None, __spec__=None)
     try:
@@ -66,9 +67,7 @@ def run_module(name: str, arguments: list[str]) -> None:
     """`python -m name arguments…`."""
     import importlib.util
 
-    finder.install_as_paddle()
-    _reach_children()
-    sys.path[0] = os.getcwd()
+    _prepare(os.getcwd())
 
     def find(wanted: str):
         try:

@@ -47,11 +47,7 @@ def summary(net, input_size=None, dtypes=None, input=None) -> dict:
     """
     if input_size is None and input is None:
         raise ValueError("(InvalidArgument) summary: input_size and input cannot be None at the same time.")
-    if input is not None:
-        sizes, arguments = _known(shapes_of(input)), None
-    else:
-        sizes = _sizes(input_size)
-        arguments = _make(sizes, _dtypes(dtypes, input_size))
+    sizes = _sizes(input_size) if input is None else _known(shapes_of(input))
     rows: dict[int, _Row] = {}
 
     def note(layer, inputs, outputs):
@@ -61,7 +57,7 @@ def summary(net, input_size=None, dtypes=None, input=None) -> dict:
     inner = net.sublayers()
     shown = [layer for layer in inner if not isinstance(layer, (Sequential, LayerList))] or [net]
     with evaluating(net), listening(shown, note):
-        net(input) if arguments is None else net(*arguments)
+        net(*_make(sizes, _dtypes(dtypes, input_size))) if input is None else net(input)
     text, info = _table(list(rows.values()), sizes)
     print(text)
     return info
