@@ -33,10 +33,17 @@ class Optimizer:
         fresh = [p for p in parameters if id(p) not in self._covered]
         if fresh:
             part = getattr(new, self._kind)(parameters=fresh, **self._settings)
-            if self._state:
-                part.set_state_dict(self._state)
             self._parts.append(part)
+            self._restore(part)
             self._covered.update(map(id, fresh))
+
+    def _restore(self, part) -> None:
+        if self._state:
+            state = dict(self._state)
+            if isinstance(self._learning_rate, LearningRateDecay):
+                # The decay is shared, and knows its place.
+                state["LR_Scheduler"] = part.state_dict()["LR_Scheduler"]
+            part.set_state_dict(state)
 
     def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None, grad_clip=None):
         """One step; `loss.backward()` comes before it."""
@@ -93,7 +100,7 @@ class Optimizer:
             self._learning_rate.go_to(int(step))
         self._state.pop("LR_Scheduler", None)
         for part in self._parts:
-            part.set_state_dict(self._state)
+            self._restore(part)
 
     set_state_dict = set_dict
 

@@ -16,24 +16,20 @@ from .. import layers as functions
 from .layers import Layer
 
 
-def _either(*, drop=(), **defaults):
-    """For `__init__`: a name as the first argument means the arguments of 1.5, without `drop`; they are found later."""
+def _either(drop: str | None = None):
+    """For `__init__`: a name as the first argument means the arguments of 1.5, without `drop`, which is found later."""
 
     def wrap(init):
-        names = [name for name in inspect.signature(init).parameters if name != "self"]
-        old = [name for name in names if name not in drop]
+        names = [name for name in inspect.signature(init).parameters if name not in ("self", drop)]
 
         @functools.wraps(init)
         def either(self, *args, **kwargs):
-            old_style = (args and isinstance(args[0], str)) or "name_scope" in kwargs
-            scope = kwargs.pop("name_scope", None)
-            if old_style and args and isinstance(args[0], str):
-                scope, *args = args
-            if old_style:
-                kwargs = dict(zip(old, args)) | {name: None for name in drop} | defaults | kwargs
-                args = ()
-            del scope  # Names of parameters come from the kind of the layer.
-            init(self, *args, **kwargs)
+            # The name itself has no use: names of parameters come from the kind of the layer.
+            if args and isinstance(args[0], str):
+                args = args[1:]
+            elif kwargs.pop("name_scope", None) is None:
+                return init(self, *args, **kwargs)
+            init(self, **({} if drop is None else {drop: None}), **dict(zip(names, args)), **kwargs)
 
         return either
 
@@ -81,7 +77,7 @@ class FC(Layer):
 class Conv2D(Layer):
     """A convolution, and an activation."""
 
-    @_either(drop=("num_channels",))
+    @_either(drop="num_channels")
     def __init__(
         self, num_channels, num_filters, filter_size, stride=1, padding=0, dilation=1, groups=None, param_attr=None, bias_attr=None,
         use_cudnn=True, act=None, dtype="float32",
@@ -109,7 +105,7 @@ class Conv2D(Layer):
 class Conv2DTranspose(Layer):
     """A transposed convolution, and an activation."""
 
-    @_either(drop=("num_channels",))
+    @_either(drop="num_channels")
     def __init__(
         self, num_channels, num_filters, filter_size, output_size=None, padding=0, stride=1, dilation=1, groups=None,
         param_attr=None, bias_attr=None, use_cudnn=True, act=None, dtype="float32",
@@ -243,7 +239,6 @@ class InstanceNorm(Layer):
 class PRelu(Layer):
     """Leaky with a slope that is learned: one for all, or one for each channel."""
 
-    @_either()
     def __init__(self, mode, channel=None, input_shape=None, param_attr=None, dtype="float32"):
         super().__init__("prelu", dtype)
         if mode not in ("all", "channel"):
