@@ -23,6 +23,11 @@ class SummaryWriter:
         self.logdir = logdir or log_dir or os.path.join("runs", time.strftime("%b%d_%H-%M-%S") + comment)
         self._writer = _core.EventWriter(self.logdir)
 
+    @property
+    def path(self) -> str:
+        """The file."""
+        return os.fspath(self._writer.path)
+
     def add_scalar(self, tag, scalar_value, global_step=None, walltime=None) -> None:
         """A point of a curve; a number, or an array or tensor of one element."""
         self._writer.scalar(tag, _number(scalar_value), global_step or 0)

@@ -1,21 +1,20 @@
 """Penalties on parameters, with the argument names of 1.x."""
 
-from ... import _core
+from ... import regularizer as new
 
 
-def _decay(kind: str):
-    class Decay:
-        def __init__(self, regularization_coeff: float = 0.0):
-            self._regularization_coeff = regularization_coeff
-            self._core = _core._regularizer(kind, float(regularization_coeff))
+class L1Decay(new.L1Decay):
+    """Adds the sum of the absolute values of the parameters, times the coefficient, to the loss."""
 
-        def __str__(self):
-            return f"{kind}Decay, regularization_coeff={self._regularization_coeff:f}"
-
-    Decay.__name__ = Decay.__qualname__ = f"{kind}Decay"
-    Decay.__doc__ = f"Adds the {kind} penalty of the parameters, times the coefficient, to the loss."
-    return Decay
+    def __init__(self, regularization_coeff: float = 0.0):
+        super().__init__(regularization_coeff)
 
 
-L1Decay = L1DecayRegularizer = _decay("L1")
-L2Decay = L2DecayRegularizer = _decay("L2")
+class L2Decay(new.L2Decay):
+    """Adds half the sum of the squares of the parameters, times the coefficient, to the loss."""
+
+    def __init__(self, regularization_coeff: float = 0.0):
+        super().__init__(regularization_coeff)
+
+
+L1DecayRegularizer, L2DecayRegularizer = L1Decay, L2Decay
