@@ -47,6 +47,8 @@ float64 = _core._dtype("float64")
 from . import linalg, nn, optimizer  # noqa: E402
 from .nn.attr import ParamAttr  # noqa: E402
 
+from . import _interop  # noqa: E402, F401
+
 __version__ = "0.1.0"
 
 # Modules, and names in them, that are imported when they are first used: `import sampan` stays quick.

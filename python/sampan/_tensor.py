@@ -90,17 +90,3 @@ def __deepcopy__(self, memo):
     copy.__dict__.update(self.__dict__)
     memo[id(self)] = copy
     return copy
-
-
-@_property
-def __array_interface__(self):
-    """The elements for libraries that take arrays without knowing ours, such as pictures of Pillow's."""
-    array = self.numpy()
-    # The array itself is the memory, so that it lives as long as whoever uses it.
-    return {**array.__array_interface__, "data": array, "strides": array.strides}
-
-
-@_method
-def tobytes(self) -> bytes:
-    """The bytes of the elements, row by row."""
-    return self.numpy().tobytes()
