@@ -81,8 +81,9 @@ impl PyClassDef {
         module_name(self.0.module)
     }
     #[getter]
-    fn doc(&self) -> &'static str {
-        self.0.doc
+    fn doc(&self) -> String {
+        let args = crate::doc::arguments(self.0.params, self.0.aliases);
+        format!("{}\n\nArgs:\n{args}\n", crate::doc::prose(self.0.doc))
     }
     /// Other public names of the same class, with their module.
     #[getter]
@@ -94,7 +95,7 @@ impl PyClassDef {
         text_signature(self.0.params)
     }
     #[getter]
-    fn params(&self) -> Vec<(&'static str, String, Option<String>, bool)> {
+    fn params(&self) -> Vec<(&'static str, String, Option<String>, bool, String)> {
         params_info(self.0.params)
     }
     #[getter]

@@ -5,6 +5,7 @@
 mod array;
 mod autograd;
 mod class;
+mod doc;
 mod dtype;
 mod errors;
 mod events;

@@ -6,6 +6,7 @@ mod display;
 mod grad;
 pub mod indexing;
 mod inplace;
+mod memory;
 mod operators;
 mod update;
 

@@ -3,7 +3,7 @@
 use super::args::probability;
 use super::{Image, Key, Keys, Transform, draw};
 use sampan_core::{Result, Tensor};
-use sampan_macros::class;
+use sampan_macros::{class, function};
 
 /// Left and right exchanged.
 ///
@@ -13,6 +13,7 @@ use sampan_macros::class;
 /// assert_eq!(hflip(&Tensor::new([[1u8, 2], [3, 4]]))?.to_vec::<u8>(), [2, 1, 4, 3]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.transforms")]
 pub fn hflip(img: impl Into<Image>) -> Result<Tensor> {
     let image = img.into();
     image.extents().and_then(|_| image.tensor().try_flip([image.axes().1])).map_err(|e| e.in_op("hflip"))
@@ -26,6 +27,7 @@ pub fn hflip(img: impl Into<Image>) -> Result<Tensor> {
 /// assert_eq!(vflip(&Tensor::new([[1u8, 2], [3, 4]]))?.to_vec::<u8>(), [3, 4, 1, 2]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.transforms")]
 pub fn vflip(img: impl Into<Image>) -> Result<Tensor> {
     let image = img.into();
     image.extents().and_then(|_| image.tensor().try_flip([image.axes().0])).map_err(|e| e.in_op("vflip"))

@@ -6,7 +6,7 @@ use super::resample::Interpolation;
 use super::warp::Mapping;
 use super::{Image, Key, Keys, Numbers, Transform, draw};
 use sampan_core::{Result, Tensor, bail, ensure};
-use sampan_macros::class;
+use sampan_macros::{class, function};
 
 /// Four corners as `[x, y]`: top left, top right, bottom right, bottom left.
 type Corners = [[f64; 2]; 4];
@@ -45,12 +45,13 @@ fn mapping(start: &Corners, end: &Corners) -> Result<[f64; 8]> {
 /// assert_eq!(perspective(&x, square, turned, "nearest", 0)?.to_vec::<u8>(), [3, 1, 4, 2]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.transforms")]
 pub fn perspective(
     img: impl Into<Image>,
     startpoints: [[f64; 2]; 4],
     endpoints: [[f64; 2]; 4],
-    interpolation: &str,
-    fill: impl Into<Numbers>,
+    #[default("nearest")] interpolation: &str,
+    #[default(0)] fill: impl Into<Numbers>,
 ) -> Result<Tensor> {
     let (image, fill) = (img.into(), fill.into());
     (|| {

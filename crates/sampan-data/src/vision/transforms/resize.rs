@@ -8,7 +8,7 @@ use super::{Image, Key, Keys, Numbers, Transform, crop, draw};
 use sampan_core::ops::resample::InterpolateOpts;
 use sampan_core::{Ints, Result, Tensor, bail, ensure};
 use sampan_kernels::match_dtype;
-use sampan_macros::class;
+use sampan_macros::{class, function};
 
 /// The picture at another size: `(height, width)`, or one number for the shorter side, the other keeping its share.
 ///
@@ -24,7 +24,12 @@ use sampan_macros::class;
 /// assert_eq!(resize(&x, 2, "nearest")?.shape(), [2, 8, 1]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
-pub fn resize(img: impl Into<Image>, size: impl Into<Ints>, interpolation: &str) -> Result<Tensor> {
+#[function(module = "vision.transforms")]
+pub fn resize(
+    img: impl Into<Image>,
+    size: impl Into<Ints>,
+    #[default("bilinear")] interpolation: &str,
+) -> Result<Tensor> {
     to_size(&img.into(), &size.into().0, Interpolation::parse(interpolation)?).map_err(|e| e.in_op("resize"))
 }
 

@@ -3,7 +3,7 @@
 use super::image::{DataFormat, describe};
 use super::{Image, Key, Keys, Numbers, Role, Transform};
 use sampan_core::{DType, Error, Result, Tensor, ensure};
-use sampan_macros::class;
+use sampan_macros::{class, function};
 
 /// The picture as a network takes it: bytes become float32 from 0 to 1, other dtypes stay as they are, and the axes are
 /// `data_format`: `"CHW"` or `"HWC"`. `[H, W]` gets one channel.
@@ -15,7 +15,8 @@ use sampan_macros::class;
 /// assert_eq!((x.shape(), x.to_vec::<f32>()), (&[3, 1, 1][..], vec![0.0, 0.2, 1.0]));
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
-pub fn to_tensor(pic: impl Into<Image>, data_format: &str) -> Result<Tensor> {
+#[function(module = "vision.transforms")]
+pub fn to_tensor(pic: impl Into<Image>, #[default("CHW")] data_format: &str) -> Result<Tensor> {
     DataFormat::parse(data_format).and_then(|to| convert(&pic.into(), to)).map_err(|e| e.in_op("to_tensor"))
 }
 
@@ -72,12 +73,13 @@ fn scaled(image: &Image, normalize: Option<(&[f32], &[f32])>) -> Result<Tensor> 
 /// assert_eq!(normalize(&x, [1, 5], [2, 4], "CHW", false)?.to_vec::<f32>(), [0.0, 1.0, 0.0, 0.5]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.transforms")]
 pub fn normalize(
     img: &Tensor,
     mean: impl Into<Numbers>,
     std: impl Into<Numbers>,
-    data_format: &str,
-    to_rgb: bool,
+    #[default("CHW")] data_format: &str,
+    #[default(false)] to_rgb: bool,
 ) -> Result<Tensor> {
     let (mean, std) = (mean.into(), std.into());
     Normalize::build(mean, std, data_format, to_rgb, None).and_then(|n| n.apply(img)).map_err(|e| e.in_op("normalize"))
