@@ -52,6 +52,11 @@ from . import _interop  # noqa: E402, F401
 __version__ = "0.1.0"
 
 # Modules, and names in them, that are imported when they are first used: `import sampan` stays quick.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from . import callbacks, compat, distribution, hapi, hub, reader, static, sysconfig, utils, version
+    from .hapi import Model, flops, summary
+    from .reader import batch
 _LATER = dict.fromkeys("callbacks compat distribution hapi hub reader static sysconfig utils version".split())
 _LATER |= {"Model": "hapi", "flops": "hapi", "summary": "hapi", "batch": "reader"}
 
