@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from . import callbacks, compat, distribution, hapi, hub, reader, static, sysconfig, utils, version
     from .hapi import Model, flops, summary
     from .reader import batch
+del TYPE_CHECKING
 _LATER = dict.fromkeys("callbacks compat distribution hapi hub reader static sysconfig utils version".split())
 _LATER |= {"Model": "hapi", "flops": "hapi", "summary": "hapi", "batch": "reader"}
 
