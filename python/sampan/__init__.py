@@ -54,12 +54,13 @@ __version__ = "0.1.0"
 # Modules, and names in them, that are imported when they are first used: `import sampan` stays quick.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from . import callbacks, compat, distribution, hapi, hub, reader, static, sysconfig, utils, version
+    from . import callbacks, compat, distributed, distribution, hapi, hub, reader, static, sysconfig, utils, version
+    from .distributed import DataParallel
     from .hapi import Model, flops, summary
     from .reader import batch
 del TYPE_CHECKING
-_LATER = dict.fromkeys("callbacks compat distribution hapi hub reader static sysconfig utils version".split())
-_LATER |= {"Model": "hapi", "flops": "hapi", "summary": "hapi", "batch": "reader"}
+_LATER = dict.fromkeys("callbacks compat distributed distribution hapi hub reader static sysconfig utils version".split())
+_LATER |= {"DataParallel": "distributed", "Model": "hapi", "flops": "hapi", "summary": "hapi", "batch": "reader"}
 
 
 def __getattr__(name):

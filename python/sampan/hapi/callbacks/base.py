@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
-MODES = ("train", "eval", "predict")
-
 
 def is_first_process() -> bool:
     """Of several processes that train together, only one prints and writes files."""
-    return int(os.environ.get("PADDLE_TRAINER_ID", "0")) == 0
+    from ...distributed import get_rank
+
+    return get_rank() == 0
 
 
 class Callback:
