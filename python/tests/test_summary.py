@@ -116,15 +116,3 @@ def test_flops_with_a_rule_of_ones_own(capsys):
     assert sampan.flops(net, [2, 4], custom_ops={nn.Tanh: count}) == 2 * 4 * 5 + 2 * 3 * 4
     assert "Customize Function has been applied to <class 'sampan.nn.Tanh'>" in capsys.readouterr().out
     assert not hasattr(net[0], "total_ops")
-
-
-def test_input_spec():
-    spec = InputSpec([None, 784], "int64", "x")
-    assert spec.shape == (-1, 784) and spec.dtype == sampan.int64 and spec.name == "x"
-    assert InputSpec.from_tensor(sampan.ones([2, 2]), "x").shape == (2, 2)
-    assert spec.batch(4).shape == (4, -1, 784) and spec.unbatch().shape == (-1, 784)
-    assert spec == InputSpec((None, 784), "int64", "x") and hash(spec) == hash(InputSpec((-1, 784), "int64", "y"))
-    with pytest.raises(TypeError, match="tuple or list"):
-        InputSpec(4)
-    with pytest.raises(ValueError, match=r"shape\[1\]"):
-        InputSpec([1, "a"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..nn.layer import LayerList, Sequential
+from ..nn import LayerList, Sequential
 from .inspection import evaluating, listening, own_parameters, random_input, shapes_of
 
 __all__ = ["summary"]
