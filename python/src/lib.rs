@@ -6,11 +6,12 @@ mod amp;
 mod array;
 mod autograd;
 mod class;
-mod dlpack;
 mod data;
+mod dlpack;
 mod doc;
 mod dtype;
 mod errors;
+mod events;
 mod files;
 mod function;
 mod layer;
@@ -62,6 +63,10 @@ mod _core {
         sampan_nn::lr::set_printer(crate::watch::print);
         Ok(())
     }
+    /// The version of this build.
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_export]
     use crate::amp::{_amp_policy, _count_numerics, _set_check_nan_inf, _swap_amp, _unscale, PyPolicy};
@@ -75,19 +80,21 @@ mod _core {
     #[pymodule_export]
     use crate::class::{PyClassDef, PyObject, classes};
     #[pymodule_export]
-    use crate::dlpack::{from_dlpack, to_dlpack};
-    #[pymodule_export]
     use crate::data::{
         _after_fork, _cifar, _data_home, _derive_seed, _download, _fashion_mnist, _flowers, _mnist, _next_sample,
         _pass_place, _read_sample, _stack, _tensor_of_bytes, _uci_housing, _viterbi_decode, PyDataset, PyImageSet,
         PyPass,
     };
     #[pymodule_export]
+    use crate::dlpack::{from_dlpack, to_dlpack};
+    #[pymodule_export]
     use crate::dtype::{_dtype, PyDType};
+    #[pymodule_export]
+    use crate::events::PyEventWriter;
     #[pymodule_export]
     use crate::files::{_load, _save};
     #[pymodule_export]
-    use crate::function::{PyFunction, _function, _functions};
+    use crate::function::{_function, _functions, PyFunction};
     #[pymodule_export]
     use crate::layer::{PyLayerBase, PyRustLayer};
     #[pymodule_export]
@@ -110,7 +117,7 @@ mod _core {
     };
     #[pymodule_export]
     use crate::tensor::{PyParameter, PyTensor};
+    use crate::vision::{_image_load, _model_arguments, _models, PyPictureFunction, PyPipeline};
     #[pymodule_export]
     use crate::watch::{_report_numerics, _start_op_stats, _stop_op_stats, _stop_report_numerics};
-    use crate::vision::{_image_load, _model_arguments, _models, PyPictureFunction, PyPipeline};
 }
