@@ -1,7 +1,9 @@
 """Learning rates: the built-in ones, those of the user, their states, and how an optimizer follows them."""
 
+import copy
 import inspect
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -161,3 +163,16 @@ def test_states_that_do_not_fit():
         Harmonic(0.1, 1.0).set_state_dict({"last_epoch": 1})
     with pytest.raises(KeyError, match="last_epoch"):
         L.StepDecay(0.1, 1).set_state_dict({})
+
+
+def test_copies_go_their_own_way():
+    for schedule in (Harmonic(0.8, 1.0), L.LinearWarmup(L.StepDecay(0.5, 2), 2, 0.0, 0.5), L.ExponentialDecay(0.5, 0.9)):
+        schedule.step()
+        schedule.step()
+        for again in (copy.deepcopy(schedule), copy.copy(schedule)):
+            before = schedule()
+            assert again() == before and again.last_epoch == 2 and again.base_lr == schedule.base_lr
+            again.step(3)
+            assert schedule() == before and schedule.last_epoch == 2
+    state = pickle.loads(pickle.dumps(L.CosineAnnealingDecay(0.5, 7))).state_dict()
+    assert state == L.CosineAnnealingDecay(0.5, 7).state_dict()

@@ -126,6 +126,18 @@ class _BuiltinScheduler(LRScheduler):
                 return values[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
+    def __getstate__(self) -> dict:
+        # What the core holds is made anew in a copy, from the same arguments, and put where it stood.
+        kept = {key: value for key, value in self.__dict__.items() if key not in ("_rust", "_settings")}
+        return {**kept, "_state": self.state_dict(), "_base_lr": self.base_lr}
+
+    def __setstate__(self, kept: dict) -> None:
+        state, base_lr = kept.pop("_state"), kept.pop("_base_lr")
+        self.__dict__.update(kept)
+        self._rust, self._settings = self._definition.make(**{**self._given, "verbose": False})
+        self.base_lr, self.verbose = base_lr, self._given.get("verbose", False)
+        self._rust.set_state_dict(state)
+
     def _is_changed(self) -> bool:
         """Does a subclass of the user's compute the rate?"""
         cls = type(self)

@@ -433,3 +433,38 @@ fn wrong_arguments_are_errors() {
     let wrong = class::find("optimizer", "SGD").unwrap().make(vec![Value::from("fast")], Vec::new());
     assert!(wrong.err().unwrap().to_string().contains("learning_rate"));
 }
+
+#[test]
+fn a_closure_may_use_the_optimizer_that_calls_it() {
+    for lbfgs in [false, true] {
+        let p = Parameter::new(Tensor::new([3.0f32]));
+        let optimizer = match lbfgs {
+            true => LBFGS::new(1.0, vec![p.clone()]),
+            false => SGD::new(0.25, vec![p.clone()]),
+        };
+        let shared = Mutex::new(optimizer);
+        let closure = || {
+            shared.lock().unwrap().clear_grad();
+            let loss = p.value()?.square().sum(());
+            loss.backward();
+            Ok(loss)
+        };
+        assert_eq!(Optimizer::step_shared(&shared, closure).unwrap().to_f64(), 9.0);
+        assert!(p.tensor().to_f64() <= 1.5);
+        assert_eq!(shared.lock().unwrap().steps(), 1);
+    }
+}
+
+#[test]
+fn parameters_join_later() {
+    let (p, q) = (Parameter::new(Tensor::new([1.0f32])), Parameter::new(Tensor::new([1.0f32])));
+    let mut opt = SGD::new(0.5, vec![p.clone()]);
+    opt.add_param_group(ParamGroup::new([q.clone()]).learning_rate(0.5)).unwrap();
+    for r in [&p, &q] {
+        r.tensor().set_grad(Some(Tensor::new([1.0f32])));
+    }
+    opt.step().unwrap();
+    assert_eq!([p.tensor().to_f64(), q.tensor().to_f64()], [0.5, 0.75]);
+    let error = opt.add_param_group(ParamGroup::new([q])).unwrap_err();
+    assert!(error.to_string().contains("trained already"), "{error}");
+}
