@@ -66,7 +66,11 @@ class AmpScaler:
             raise RuntimeError("(PreconditionNotMet) unscale_() is called after step(). Hint: call update() first.")
         if key in self._unscaled:
             raise RuntimeError("(PreconditionNotMet) unscale_() was called on this optimizer since the last update() already.")
-        self._found_inf = _core._unscale(_parameters(optimizer), self._scale.item())
+        parameters, scale = _parameters(optimizer), self._scale.item()
+        plain = [p for p in parameters if not getattr(p, "_master_grad", False)]
+        wide = [p for p in parameters if getattr(p, "_master_grad", False)]
+        found = [_core._unscale(plain, scale, False), _core._unscale(wide, scale, True)]
+        self._found_inf = any(found)
         self._unscaled[key] = self._found_inf
 
     def _step(self, optimizer, make_step):

@@ -468,3 +468,21 @@ fn parameters_join_later() {
     let error = opt.add_param_group(ParamGroup::new([q])).unwrap_err();
     assert!(error.to_string().contains("trained already"), "{error}");
 }
+
+#[test]
+fn a_float32_gradient_of_a_half_parameter_keeps_its_precision() {
+    let step = |dtype: DType, grad: f64| {
+        let p = Parameter::new(Tensor::new([1.0f32]).cast(dtype));
+        let mut opt = SGD::with(1.0, vec![p.clone()], |o| o.multi_precision(true));
+        p.tensor().set_grad(Some(Tensor::new([grad as f32])));
+        opt.step().unwrap();
+        let state = opt.state_dict().unwrap();
+        let master = <&Dict as sampan_core::value::Arg>::get(state.get("master_weights").unwrap(), "masters").unwrap();
+        let Some((_, Value::Tensor(master))) = master.iter().next() else { panic!("a tensor") };
+        assert_eq!(p.tensor().to_f64(), master.cast(dtype).to_f64());
+        master.to_f64()
+    };
+    // 0.1 is not a half: the step must not be that of the half next to it.
+    assert_eq!(step(DType::Float16, 0.1), (1.0f32 - 0.1f32) as f64);
+    assert_eq!(step(DType::BFloat16, 0.75), 0.25);
+}
