@@ -1,8 +1,8 @@
 //! Mixed precision, and the check for numbers that are not finite.
 
+use crate::dtype;
 use crate::errors;
 use crate::tensor::PyTensor;
-use crate::dtype;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use sampan_core::amp::{self, Level, Policy};
@@ -97,4 +97,3 @@ pub fn _set_check_nan_inf(on: bool) -> bool {
     sampan_core::flags::set_check_nan_inf(on);
     before
 }
-

@@ -59,7 +59,7 @@ mod _core {
     }
 
     #[pymodule_export]
-    use crate::amp::{PyPolicy, _amp_policy, _count_numerics, _set_check_nan_inf, _swap_amp, _unscale};
+    use crate::amp::{_amp_policy, _count_numerics, _set_check_nan_inf, _swap_amp, _unscale, PyPolicy};
     #[pymodule_export]
     use crate::array::to_tensor_py;
     #[pymodule_export]
@@ -76,21 +76,19 @@ mod _core {
     #[pymodule_export]
     use crate::layer::{PyLayerBase, PyRustLayer};
     #[pymodule_export]
-    use crate::object::{
-        _clip, _param_attr, _regularizer, PyBase, PyInitializer, PyMetric,
-    };
-    #[pymodule_export]
-    use crate::optimizer::{PyOptimizer, PySchedule, _python_schedule, _set_setting, _settings};
-    #[pymodule_export]
-    use crate::pylayer::_apply_layer;
+    use crate::object::{_clip, _param_attr, _regularizer, PyBase, PyInitializer, PyMetric};
     #[pymodule_export]
     use crate::op::{PyOp, op, op_info, ops};
+    #[pymodule_export]
+    use crate::optimizer::{_python_schedule, _set_setting, _settings, PyOptimizer, PySchedule};
+    #[pymodule_export]
+    use crate::pylayer::_apply_layer;
     #[pymodule_export]
     use crate::runtime::{
         _random_state, _set_random_state, get_default_dtype, num_threads, seed, set_default_dtype, set_num_threads,
     };
     #[pymodule_export]
-    use crate::watch::{_report_numerics, _start_op_stats, _stop_op_stats, _stop_report_numerics};
-    #[pymodule_export]
     use crate::tensor::{PyParameter, PyTensor};
+    #[pymodule_export]
+    use crate::watch::{_report_numerics, _start_op_stats, _stop_op_stats, _stop_report_numerics};
 }

@@ -166,7 +166,11 @@ def test_a_scaler_has_nothing_to_do_for_bfloat16():
 def test_training_at_o2_with_master_weights(low):
     sampan.seed(1)
     net = sampan.nn.Sequential(
-        sampan.nn.Conv2D(1, 4, 3), sampan.nn.BatchNorm2D(4), sampan.nn.ReLU(), sampan.nn.Flatten(), sampan.nn.Linear(144, 3)
+        sampan.nn.Conv2D(1, 4, 3),
+        sampan.nn.BatchNorm2D(4),
+        sampan.nn.ReLU(),
+        sampan.nn.Flatten(),
+        sampan.nn.Linear(144, 3),
     )
     opt = sampan.optimizer.AdamW(1e-2, parameters=net.parameters())
     net, opt = amp.decorate(net, opt, level="O2", dtype=low)

@@ -50,7 +50,8 @@ def test_three_steps_as_in_paddle(name, settings, expected):
 
 
 def test_signatures_and_private_names():
-    assert list(inspect.signature(O.Adam).parameters)[:5] == ["learning_rate", "beta1", "beta2", "epsilon", "parameters"]
+    names = list(inspect.signature(O.Adam).parameters)
+    assert names[:5] == ["learning_rate", "beta1", "beta2", "epsilon", "parameters"]
     p = weight()
     opt = O.Adam(parameters=[p], beta1=0.8)
     assert isinstance(opt, O.Optimizer)

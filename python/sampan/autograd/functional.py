@@ -18,9 +18,13 @@ class Jacobian:
     def __init__(self, ys: Tensor, xs: Tensor, is_batched: bool = False):
         for name, t in (("ys", ys), ("xs", xs)):
             if not isinstance(t, Tensor):
-                raise TypeError(f"(InvalidType) jacobian: {name} is a Tensor or a tuple of them, got {type(t).__name__}.")
+                raise TypeError(
+                    f"(InvalidType) jacobian: {name} is a Tensor or a tuple of them, got {type(t).__name__}."
+                )
             if is_batched and t.ndim < 1:
-                raise ValueError(f"(InvalidArgument) jacobian: with batch_axis=0, {name} needs a first axis, got shape [].")
+                raise ValueError(
+                    f"(InvalidArgument) jacobian: with batch_axis=0, {name} needs a first axis, got shape []."
+                )
         self._ys, self._xs, self._is_batched = ys, xs, is_batched
         self._value: Tensor | None = None
 
@@ -112,8 +116,8 @@ def jacobian(ys, xs, batch_axis=None):
 
 
 def hessian(ys: Tensor, xs, batch_axis=None):
-    """The second derivatives of `ys`, one number (or one a case, with `batch_axis=0`), with respect to `xs`; for a tuple
-    of `xs` a tuple of tuples, one for each pair.
+    """The second derivatives of `ys`, one number (or one a case, with `batch_axis=0`), with respect to `xs`; for a
+    tuple of `xs` a tuple of tuples, one for each pair.
 
     >>> import sampan
     >>> x = sampan.to_tensor([1.0, 2.0], stop_gradient=False)

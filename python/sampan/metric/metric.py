@@ -18,7 +18,9 @@ class Metric:
         pass
 
     def _missing(self, name: str):
-        return NotImplementedError(f"the metric {type(self).__name__} has no {name}(); every metric of your own defines it.")
+        return NotImplementedError(
+            f"the metric {type(self).__name__} has no {name}(); every metric of your own defines it."
+        )
 
     def reset(self):
         """Begins anew."""

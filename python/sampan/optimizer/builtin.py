@@ -15,7 +15,9 @@ class BuiltinOptimizer(Optimizer):
     def __init__(self, *args, **kwargs):
         names = [p[0] for p in self._definition.params]
         if len(args) > len(names) + 1:
-            raise TypeError(f"(InvalidType) {self._definition.name}: takes at most {len(names) + 1} arguments, got {len(args)}.")
+            raise TypeError(
+                f"(InvalidType) {self._definition.name}: takes at most {len(names) + 1} arguments, got {len(args)}."
+            )
         given = {**dict(zip([*names, "name"], args)), **kwargs}
         parameters = _as_list(given.get("parameters"), self._definition.name)
         rate = given.get("learning_rate")

@@ -23,7 +23,9 @@ def _as_list(parameters, name: str) -> list:
     for i, item in enumerate(items):
         if isinstance(item, dict):
             if "params" not in item:
-                raise ValueError(f"(InvalidArgument) {name}: a group of parameters is a dict with `params`, got {list(item)}.")
+                raise ValueError(
+                    f"(InvalidArgument) {name}: a group of parameters is a dict with `params`, got {list(item)}."
+                )
             params = item["params"]
             items[i] = {**item, "params": [params] if isinstance(params, Tensor) else list(params)}
     return items
@@ -92,7 +94,8 @@ class Optimizer:
 
     def _append_optimize_op(self, block, param_and_grad):
         raise NotImplementedError(
-            f"{type(self).__name__} has no _append_optimize_op(block, param_and_grad); define it to say how a parameter changes."
+            f"{type(self).__name__} has no _append_optimize_op(block, param_and_grad); define it to say how a "
+            "parameter changes."
         )
 
     def _create_accumulators(self, block, parameters) -> None:
@@ -183,7 +186,8 @@ class Optimizer:
             raise TypeError(f"(InvalidType) set_lr: value is a float, got {type(value).__name__}.")
         if isinstance(self._learning_rate, LRScheduler):
             raise RuntimeError(
-                f"(PreconditionNotMet) set_lr: a schedule, {type(self._learning_rate).__name__}, sets the learning rate. "
+                f"(PreconditionNotMet) set_lr: a schedule, {type(self._learning_rate).__name__}, sets the learning "
+                "rate. "
                 "Hint: set_lr_scheduler replaces it."
             )
         self._learning_rate = float(value)
@@ -191,7 +195,9 @@ class Optimizer:
     def set_lr_scheduler(self, scheduler: LRScheduler) -> None:
         """From now on a schedule sets the learning rate."""
         if not isinstance(scheduler, LRScheduler):
-            raise TypeError(f"(InvalidType) set_lr_scheduler: an LRScheduler is needed, got {type(scheduler).__name__}.")
+            raise TypeError(
+                f"(InvalidType) set_lr_scheduler: an LRScheduler is needed, got {type(scheduler).__name__}."
+            )
         self._learning_rate = scheduler
 
     # ---- state

@@ -147,7 +147,7 @@ fn a_schedule_that_keeps_its_own_clock_is_followed_and_saved() {
     again.step();
     warm.step();
     assert_eq!((again.last_lr(), again.last_epoch()), (warm.last_lr(), 6));
-    let opt = SGD::new(&elsewhere(), vec![Parameter::new(Tensor::new([1.0f32]))]);
+    let opt = SGD::new(elsewhere(), vec![Parameter::new(Tensor::new([1.0f32]))]);
     assert_eq!(opt.get_lr(), 1.0);
 }
 
