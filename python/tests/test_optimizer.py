@@ -107,6 +107,17 @@ def test_settings_of_one_parameter():
     assert p.stop_gradient
 
 
+def test_limits_on_gradients_are_those_of_the_core():
+    class Limit:
+        _core = sampan._registry.classes("nn")["ClipGradByGlobalNorm"].make(1.0)[0]
+
+    p, q = weight((0.0, 0.0)), weight((0.0, 0.0))
+    opt = O.SGD(1.0, [{"params": [p]}, {"params": [q], "grad_clip": None}], grad_clip=Limit())
+    step(opt, (p, [3.0, 4.0]), (q, [3.0, 4.0]))
+    np.testing.assert_allclose(p.numpy(), [[-0.6, -0.8]], rtol=1e-6)
+    np.testing.assert_allclose(q.numpy(), [[-3.0, -4.0]])
+
+
 def test_functions_as_arguments():
     p, q = weight(), weight()
     p.name, q.name = "keep.w", "decay.w"
