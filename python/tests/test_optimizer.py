@@ -86,7 +86,11 @@ def test_groups_have_settings_of_their_own():
     step(opt, (p, [1.0, 1.0]), (q, [0.0, 0.0]))
     np.testing.assert_allclose(p.numpy(), [[0.95, -2.05]], rtol=1e-6)
     np.testing.assert_allclose(q.numpy(), [[0.95, -1.9]], rtol=1e-6)
-    assert opt._param_groups[0]["params"] == [p]
+    assert opt._param_groups[0]["params"] == [p] and p.optimize_attr == {"learning_rate": 0.5}
+    p.optimize_attr["learning_rate"] = 0.0
+    step(opt, (p, [1.0, 1.0]))
+    np.testing.assert_allclose(p.numpy(), [[0.95, -2.05]], rtol=1e-6)
+    q.clear_grad()
     opt._add_param_group({"params": [r], "learning_rate": 2.0})
     step(opt, (r, [1.0, 1.0]))
     np.testing.assert_allclose(r.numpy(), [[0.8, -2.2]], rtol=1e-6)
@@ -250,7 +254,7 @@ class Heavy(O.Optimizer):
 
 def test_an_optimizer_of_the_user_with_decay_groups_and_state():
     def make(cls, p, q, **more):
-        groups = [{"params": [p]}, {"params": [q], "weight_decay": 0.5}]
+        groups = [{"params": [p]}, {"params": [q], "weight_decay": 0.5, "learning_rate": 0.3}]
         return cls(learning_rate=0.1, parameters=groups, weight_decay=L1Decay(0.1), **more)
 
     (p, q), (p2, q2) = (weight(), weight()), (weight(), weight())

@@ -7,10 +7,21 @@ from .lr import LambdaDecay, LRScheduler
 from .optimizer import Optimizer, _as_list
 
 
+def _for_core(item):
+    """A group without the factor that its parameters know themselves; a plain tensor knows none."""
+    if not isinstance(item, dict) or not all(isinstance(p, _core.Parameter) for p in item["params"]):
+        return item
+    return {key: value for key, value in item.items() if key != "learning_rate"}
+
+
 class BuiltinOptimizer(Optimizer):
     """An optimizer of the core: a step is one pass over all parameters."""
 
     _definition: _core.ClassDef
+
+    @property
+    def _decays_by_penalty(self) -> bool:
+        return self._definition.name != "AdamW"
 
     def __init__(self, *args, **kwargs):
         names = [p[0] for p in self._definition.params]
@@ -24,7 +35,8 @@ class BuiltinOptimizer(Optimizer):
         if isinstance(rate, _core.Tensor):
             given["learning_rate"] = rate.item()
         name = given.pop("name", None)
-        self._core, self._settings = self._definition.make(**{**given, "parameters": parameters})
+        groups = [_for_core(item) for item in parameters]
+        self._core, self._settings = self._definition.make(**{**given, "parameters": groups})
         rate = given.get("learning_rate", self._settings.get("learning_rate"))
         self._note(rate, parameters, given.get("weight_decay"), given.get("grad_clip"), name)
         fixed = ("learning_rate", "parameters", "weight_decay", "grad_clip")
@@ -62,7 +74,7 @@ class BuiltinOptimizer(Optimizer):
     def _add_param_group(self, param_group: dict) -> None:
         """Trains more parameters: a dict with `params` and settings of their own."""
         group = _as_list([param_group], self._definition.name)[0]
-        self._core.add_param_group(group)
+        self._core.add_param_group(_for_core(group))
         super()._add_param_group(group)
 
     @property

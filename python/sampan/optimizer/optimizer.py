@@ -54,7 +54,19 @@ class Optimizer:
         self._default_dict = {"weight_decay": self.regularization, "grad_clip": grad_clip}
         self._param_groups = parameters
         if parameters and isinstance(parameters[0], dict):
-            self._param_groups = [{**self._default_dict, **group} for group in parameters]
+            self._param_groups = [self._settle({**self._default_dict, **group}) for group in parameters]
+
+    # Is `weight_decay` a penalty, which a parameter may have of its own?
+    _decays_by_penalty = True
+
+    def _settle(self, group: dict) -> dict:
+        """Gives the parameters of a group what the group says about them: there it can be changed later."""
+        for p in group["params"]:
+            if isinstance(p, _core.Parameter):
+                p.optimize_attr = {"learning_rate": group.get("learning_rate", 1.0)}
+                if self._decays_by_penalty:
+                    p.regularizer = regularizer._of(group["weight_decay"])
+        return group
 
     def _all_parameters(self) -> list:
         return [p for item in self._param_groups for p in (item["params"] if isinstance(item, dict) else [item])]
@@ -209,7 +221,7 @@ class Optimizer:
             raise ValueError("(InvalidArgument) _add_param_group: some parameters appear in more than one group.")
         if not isinstance(self._param_groups[0], dict):
             self._param_groups = [{**self._default_dict, "params": self._param_groups}]
-        self._param_groups.append({**self._default_dict, **group})
+        self._param_groups.append(self._settle({**self._default_dict, **group}))
 
     def state_dict(self) -> dict:
         """What must be kept to go on later: what is remembered about parameters, and the schedule."""
