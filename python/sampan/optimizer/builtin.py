@@ -8,10 +8,15 @@ from .optimizer import Optimizer, _as_list
 
 
 def _for_core(item):
-    """A group without the factor that its parameters know themselves; a plain tensor knows none."""
-    if not isinstance(item, dict) or not all(isinstance(p, _core.Parameter) for p in item["params"]):
+    """A group without a decay of None, which means the optimizer's, and without the factor that its parameters know
+    themselves; a plain tensor knows none."""
+    if not isinstance(item, dict):
         return item
-    return {key: value for key, value in item.items() if key != "learning_rate"}
+    known = all(isinstance(p, _core.Parameter) for p in item["params"])
+    item = {key: value for key, value in item.items() if key != "learning_rate" or not known}
+    if item.get("weight_decay", 0.0) is None:
+        del item["weight_decay"]
+    return item
 
 
 class BuiltinOptimizer(Optimizer):

@@ -90,7 +90,7 @@ class Optimizer:
         group = group or self._default_dict
         if group["grad_clip"] is not None:
             params_grads = group["grad_clip"](params_grads)
-        penalty = regularizer._of(group["weight_decay"])
+        penalty = regularizer._of(group["weight_decay"]) or self.regularization
         new = []
         for p, g in params_grads:
             own = getattr(p, "regularizer", None) or penalty
