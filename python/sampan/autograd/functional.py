@@ -43,13 +43,20 @@ class Jacobian:
                 self._value = zeros(self.shape, self._xs.dtype)
             else:
                 found = _core._jacobian(self._ys, [self._xs], 0 if self._is_batched else None)[0]
-                self._value = found.reshape(self.shape)
+                # Paddle gives one number a case as a row of one, though it is not told by the shape.
+                self._value = found if self._has_rows_of_one() else found.reshape(self.shape)
         return self._value
 
     def __getitem__(self, index):
         if not self.shape:
             raise IndexError("(OutOfRange) a Jacobian of two numbers has no axis to index.")
-        return self._evaluate_all()[index]
+        value = self._evaluate_all()
+        if self._has_rows_of_one() and not isinstance(index, slice):
+            value = value.reshape(self.shape)
+        return value[index]
+
+    def _has_rows_of_one(self) -> bool:
+        return self._is_batched and self._ys.ndim == 1 and self._xs.ndim > 1
 
     def __getattr__(self, name: str):
         if name.startswith("_"):
