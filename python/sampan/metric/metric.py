@@ -93,6 +93,17 @@ class Accuracy(_BuiltinMetric):
         """The share of all batches, or a list of them for several `topk`."""
         return self._one(self._core.accumulate())
 
+    @property
+    def topk(self) -> tuple[int, ...]:
+        """How many of the highest scores are looked at."""
+        topk = self._settings["topk"]
+        return (topk,) if isinstance(topk, int) else tuple(topk)
+
+    @property
+    def maxk(self) -> int:
+        """The largest of `topk`."""
+        return max(self.topk)
+
     def _one(self, values: list[float]):
         return values[0] if len(values) == 1 else values
 
