@@ -197,10 +197,15 @@ def test_blocks_of_your_own():
     assert y.shape == [1, 3] and net.layer2[0].conv.weight.grad is not None
     assert "layer2.0.conv.weight" in net.state_dict()
 
-    class Wide(models.resnet.BasicBlock):
-        pass
+    class Twice(models.resnet.BasicBlock):
+        def forward(self, x):
+            calls.append(self)
+            return super().forward(x)
 
-    assert type(models.ResNet(Wide, 18).layer4[1]) is Wide
+    calls = []
+    net = models.ResNet(Twice, 18, num_classes=2)
+    net(sampan.randn([1, 3, 32, 32]))
+    assert type(net.layer4[1]) is Twice and len(calls) == 8
 
 
 class Features(models.ResNet):
@@ -220,7 +225,7 @@ def test_subclasses():
 def test_copies():
     for net in (models.LeNet(3), models.vgg11(num_classes=0), models.ResNet(Plain, 18, num_classes=2)):
         net.eval()
-        x = sampan.randn([1, 1 if isinstance(net, models.LeNet) else 3, 28, 28])
+        x = sampan.randn([1, 1, 28, 28] if isinstance(net, models.LeNet) else [1, 3, 32, 32])
         for again in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
             assert type(again) is type(net) and not again.training
             np.testing.assert_array_equal(again(x).numpy(), net(x).numpy())

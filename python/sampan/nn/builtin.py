@@ -294,6 +294,9 @@ def _layers_in(values) -> list[BuiltinLayer]:
             found.append(value)
         elif isinstance(value, (list, tuple)):
             found += _layers_in(value)
+        elif hasattr(value, "layers"):
+            # A function that makes layers, and has kept them.
+            found += _layers_in(value.layers)
     return found
 
 
