@@ -13,7 +13,7 @@ import weakref
 from ... import _core
 from .container import LayerList, Sequential
 from .layers import Layer
-from .settings import changed, setting
+from .settings import changed, lacks, setting
 from .signatures import arranged, signature
 
 Tensor = _core.Tensor
@@ -116,7 +116,7 @@ class BuiltinLayer(Layer):
         known = {name for name, *_ in self._definition.params} if self._definition is not None else ()
         if key not in known:
             raise AttributeError(f"(InvalidType) {type(self).__name__}: {key} cannot be changed. Hint: make a new layer.")
-        if _same(self._settings[key], value):
+        if key in self._settings and _same(self._settings[key], value):
             return
         told = {**self._settings, key: value}
         random = _core._random_state()
@@ -150,13 +150,22 @@ class BuiltinLayer(Layer):
             raise
 
     def _put(self, kind, name, value):
+        new = False
         for core in self._cores() if "_core" in self.__dict__ else ():
             if kind == "_parameters":
-                core.set_parameter(name, self._neutral(name) if value is None else value)
+                new = not core.set_parameter(name, self._neutral(name) if value is None else value)
+                if new:
+                    break
             elif kind == "_buffers" and value is not None:
                 # A buffer may take the name of a parameter: a weight that a hook computes.
                 core.set_buffer(name, value) or core.set_parameter(name, value)
         super()._put(kind, name, value)
+        if kind == "_parameters" and new and value is not None and lacks(self, name):
+            # The core's layer was built without it: another one is built that has it.
+            if self._settings.get(name) is False:
+                self._settings[name] = True
+            self._settings[f"{name}_attr"] = False
+            self._tell(f"{name}_attr", None)
 
     def _neutral(self, name: str) -> Tensor:
         """What a parameter that was taken away leaves: a bias of zeros, a scale of ones."""

@@ -433,7 +433,13 @@ class ParameterList(Layer):
     def __setitem__(self, idx: int, param: Tensor) -> None:
         if not isinstance(param, Tensor):
             raise TypeError(f"(InvalidType) ParameterList[{idx}]: a Parameter or Tensor is needed, got {type(param).__name__}.")
-        self[idx].set_value(param)
+        own = self[idx]
+        if own.shape == param.shape:
+            own.set_value(param)
+        else:
+            values = param.detach().clone()
+            values.stop_gradient = own.stop_gradient
+            own._replace(values)
 
     def __len__(self) -> int:
         return len(self._parameters)
