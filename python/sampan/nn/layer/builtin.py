@@ -7,12 +7,11 @@ is assigned here (a parameter, another layer) reaches the core.
 from __future__ import annotations
 
 import copy
-import inspect
 import weakref
 
 from ... import _core
 from .container import LayerList, Sequential
-from .layers import Layer
+from .layers import Layer, without_history
 from .settings import changed, lacks, setting
 from .signatures import arranged, signature
 
@@ -22,6 +21,12 @@ Tensor = _core.Tensor
 _OWN = frozenset(
     "_core _changed_core _settings _inner _made_from _root _replaced _base _full_name _parameters _buffers _sub_layers training".split()
 )
+
+
+# The Python class of each type of the core.
+_CLASSES: dict[str, type] = {}
+# Types of the core that are a chain of their layers.
+_CHAINS = ("Sequential", "ConvNormActivation")
 
 
 class _Signature:
@@ -42,6 +47,11 @@ class BuiltinLayer(Layer):
 
     _definition = None
     __signature__ = _Signature()
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if cls.__dict__.get("_definition") is not None:
+            _CLASSES.setdefault(cls._definition.name, cls)
 
     def __init__(self, *args, **kwargs):
         self._build(args, kwargs)
@@ -192,7 +202,7 @@ class BuiltinLayer(Layer):
             inner[name] = ("inner", layer._state()) if own else ("layer", layer)
         return {
             "parameters": dict(self._parameters),
-            "buffers": dict(self._buffers),
+            "buffers": without_history(self._buffers),
             "layers": inner,
             "training": self.training,
             "settings": self._settings if "_changed_core" in self.__dict__ else None,
@@ -308,24 +318,23 @@ def _layers_in(values) -> list[BuiltinLayer]:
 
 def _wrap(kind: str, core, memo: dict, root) -> Layer:
     """The Python object of a layer inside one of the core, by the name of its type."""
-    from ... import nn
-
-    if kind == "Sequential":
-        made = Sequential()
+    if kind in _CHAINS:
+        made = (Sequential if kind == "Sequential" else _other(kind, Sequential))()
         BuiltinLayer._adopt(made, core, {}, [], memo, root)
         made._mirror()
         return made
-    cls = getattr(nn, kind, None)
-    if not (inspect.isclass(cls) and issubclass(cls, BuiltinLayer)):
-        cls = _other(kind)
-    return cls._of(core, core.settings(), memo, root)
+    return (_CLASSES.get(kind) or _other(kind, BuiltinLayer))._of(core, core.settings(), memo, root)
 
 
 _OTHERS: dict[str, type] = {}
 
 
-def _other(kind: str) -> type:
+def _other(kind: str, base: type) -> type:
     """A class for a type of the core that is not public on its own."""
+    from . import rnn
+
     if kind not in _OTHERS:
-        _OTHERS[kind] = type(kind, (BuiltinLayer,), {"__module__": "sampan.nn", "__doc__": "A part of a built-in layer."})
+        # Two are something else in Python, and their instances inside the core still count as such.
+        bases = (base, getattr(rnn, kind)) if kind in ("RNN", "BiRNN") else (base,)
+        _OTHERS[kind] = type(kind, bases, {"__module__": "sampan.nn", "__doc__": "A part of a built-in layer.", "_definition": None})
     return _OTHERS[kind]

@@ -267,8 +267,13 @@ class LayerList(_Ordered):
     def _changed(self) -> None:
         root = self.__dict__.get("_root")
         owner = root() if root is not None else None
-        if owner is not None and hasattr(owner, "_list_changed"):
+        if hasattr(owner, "_list_changed"):
             owner._list_changed(self)
+        elif owner is not None and self._inner and set(self._inner) != set(self._sub_layers):
+            raise RuntimeError(
+                f"(Unavailable) the number of layers in this list of {type(owner).__name__} is fixed in the core. Hint: a layer "
+                "can be replaced, for example by nn.Identity()."
+            )
 
     def __deepcopy__(self, memo):
         return _copied(self, memo)
