@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ... import _registry
 from ...nn import BatchNorm2D, Conv2D, Sequential
-from ...nn.builtin import _OTHERS, BuiltinLayer
+from ...nn.layer.builtin import BuiltinLayer
 from ._make import family
 
 _BLOCKS = _registry.classes("vision.models.resnet")
@@ -33,10 +33,6 @@ class BottleneckBlock(_Block):
     __doc__ = _BLOCKS["BottleneckBlock"].doc
     _definition = _BLOCKS["BottleneckBlock"]
     expansion = 4
-
-
-# Those inside a model are of these classes too.
-_OTHERS.update(BasicBlock=BasicBlock, BottleneckBlock=BottleneckBlock)
 
 
 class ResNet(BuiltinLayer):
