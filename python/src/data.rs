@@ -2,15 +2,16 @@
 
 use crate::errors::{self, raise};
 use crate::tensor::PyTensor;
+use crate::vision::PyPipeline;
 use crate::{dtype, value};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
-use sampan_core::{Result, Tensor, Value, random};
+use sampan_core::{DType, Result, Tensor, Value, random};
 use sampan_data::download::{self, Download};
 use sampan_data::text::viterbi_decode;
 use sampan_data::vision::datasets::ImageSet;
 use sampan_data::{
-    Batch, Cifar10, Cifar100, DataLoader, Dataset, FashionMnist, Flowers, IndexBatches, LoaderIter, Mnist,
+    Batch, Cifar10, Cifar100, DataLoader, Dataset, FashionMnist, Flowers, IndexBatches, LoaderIter, LoaderState, Mnist,
     TensorDataset, UciHousing, default_collate,
 };
 use std::path::PathBuf;
@@ -84,6 +85,18 @@ impl PyImageSet {
         let set = self.0.clone().tabulated(tables, shape, channels_last).map_err(raise)?;
         Ok(PyDataset(Arc::new(set)))
     }
+    /// The set whose images went through transforms of the core. They are given `[H, W]` where there is one channel, as
+    /// float32 if `floats` says so; `float_result` says the same of what comes out.
+    fn transformed(&self, pipeline: PyRef<'_, PyPipeline>, floats: bool, float_result: bool) -> PyDataset {
+        let run = pipeline.on_values();
+        let [channels, height, width] = self.0.extents();
+        let cast = |t: Tensor, on: bool| if on { t.try_cast(DType::Float32) } else { Ok(t) };
+        let transform = move |image: &Tensor| {
+            let image = if channels == 1 { image.try_reshape([height, width])? } else { image.clone() };
+            cast(run(cast(image, floats)?)?, float_result)
+        };
+        PyDataset(Arc::new(self.0.clone().with_transform(Arc::new(transform))))
+    }
 }
 
 /// MNIST: two files in the idx format, or without them the digits that are part of this library.
@@ -154,6 +167,7 @@ pub struct PyPass(Mutex<LoaderIter>);
 #[pymethods]
 impl PyPass {
     /// `batches` holds the indices of each batch; `threads` make them, each `ahead` batches before they are asked for.
+    /// `random` is the place in the generator that [`_pass_place`] gave.
     #[new]
     fn new(
         py: Python<'_>,
@@ -163,6 +177,7 @@ impl PyPass {
         ahead: usize,
         buffered: bool,
         timeout: f64,
+        random: (u64, u64),
     ) -> PyResult<PyPass> {
         let builder = DataLoader::builder(dataset.0.clone())
             .batch_sampler(Chosen(batches))
@@ -170,7 +185,8 @@ impl PyPass {
             .prefetch_factor(ahead)
             .use_buffer_reader(buffered)
             .timeout(Duration::try_from_secs_f64(timeout).unwrap_or(Duration::ZERO));
-        errors::run(py, move || Ok(PyPass(Mutex::new(builder.build()?.iter()))))
+        let start = LoaderState { random, ..LoaderState::default() };
+        errors::run(py, move || Ok(PyPass(Mutex::new(builder.build()?.resume(&start)?))))
     }
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
         slf
@@ -181,11 +197,10 @@ impl PyPass {
     }
 }
 
-/// A seed for one pass over data; the generator moves on by one number.
+/// The seed and the place in the generator that decide what is drawn in one pass over data; the generator moves on.
 #[pyfunction]
-pub fn _pass_seed() -> u64 {
-    let (seed, at) = random::reserve(1);
-    random::derive(seed, at, 0)
+pub fn _pass_place() -> (u64, u64) {
+    random::reserve(1)
 }
 
 /// `dataset[key]` with a generator of the sample's own: what is drawn depends on the seed of the pass, the sample and its

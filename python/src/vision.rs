@@ -195,6 +195,12 @@ impl PyPipeline {
         Ok(PyPipeline(vec![Step { name, transform, with_next: None }]))
     }
 
+    /// The names of the classes, in order.
+    #[getter]
+    fn names(&self) -> Vec<&str> {
+        self.0.iter().map(|step| step.name.as_str()).collect()
+    }
+
     /// One after the other.
     fn __add__(&self, other: PyRef<'_, PyPipeline>) -> PyResult<PyPipeline> {
         let mut steps = [&self.0[..], &other.0[..]].concat();
@@ -224,6 +230,12 @@ impl PyPipeline {
 }
 
 impl PyPipeline {
+    /// What the steps make of the values of a picture, without Python.
+    pub fn on_values(&self) -> impl Fn(Tensor) -> sampan_core::Result<Tensor> + Send + Sync + use<> {
+        let own = PyPipeline(self.0.clone());
+        move |t| own.run(Form::Array, t).map(|(_, t)| t)
+    }
+
     fn run(&self, mut form: Form, mut t: Tensor) -> sampan_core::Result<(Form, Tensor)> {
         let mut steps = self.0.iter();
         while let Some(step) = steps.next() {

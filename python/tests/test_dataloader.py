@@ -12,7 +12,16 @@ import numpy as np
 import pytest
 
 import sampan
-from sampan.io import BatchSampler, DataLoader, Dataset, IterableDataset, Subset, TensorDataset, get_worker_info
+from sampan.io import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    Subset,
+    SubsetRandomSampler,
+    TensorDataset,
+    get_worker_info,
+)
 
 
 class Samples(Dataset):
@@ -85,6 +94,7 @@ def test_arguments():
     assert [len(b["name"]) for b in DataLoader(data, batch_size=4, drop_last=True)()] == [4, 4]
     assert DataLoader(data).batch_size == 1 and DataLoader(data).return_list
     picked = DataLoader(data, batch_sampler=[[1, 2], [0]])
+    assert picked.batch_size is None and picked.auto_collate_batch
     assert [b["name"] for b in picked] == [["n1", "n2"], ["n0"]] and len(picked) == 2
     sizes = DataLoader(data, batch_size=5, collate_fn=len)
     assert list(sizes) == [5, 5]
@@ -136,8 +146,10 @@ def test_tensors_are_gathered_by_the_core():
     part = [20, 3, -1, 7, 8, 9]
     assert epoch(Subset(Subset(data, range(23)), part)) == epoch(Subset(slow, part))
     assert [b[1].tolist() for b in DataLoader(data, batch_sampler=[[-1, 0], [3]])] == [[22, 0], [3]]
-    with pytest.raises(IndexError, match="TensorDataset has 23 samples, there is none at index 23"):
-        list(DataLoader(data, batch_sampler=[[23]]))
+    ask = [SubsetRandomSampler([i]) for i in (-2, 23)]
+    assert list(DataLoader(data, batch_sampler=BatchSampler(sampler=ask[0])))[0][1].tolist() == [21]
+    with pytest.raises(IndexError, match=r"TensorDataset has 23 samples, the sampler asks for \[23\]"):
+        list(DataLoader(data, batch_sampler=BatchSampler(sampler=ask[1])))
 
     class Shifted(TensorDataset):
         def __getitem__(self, i):

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import sampan
+from sampan import _core
 from sampan.io import DataLoader, Subset
+from sampan.vision import transforms as T
 from sampan.vision.datasets import (
     MNIST,
     VOC2012,
@@ -159,6 +161,32 @@ def test_batches_of_the_core_are_those_of_python(tmp_path, backend):
     assert [s[0][0].shape for s in slow] == [(7, 1, 28, 28), (6, 3, 32, 32)]
     data = next(sets(tmp_path, pointwise(), backend))
     assert type(DataLoader(data, batch_size=2)._fast_pass()._batches).__name__ == "RustPass"
+
+
+CHAINS = {
+    "to_tensor": [T.ToTensor()],
+    "normalize": [T.Normalize(127.5, 127.5)],
+    "both": [T.ToTensor(), T.Normalize(0.5, 0.5)],
+    "geometry": [T.Resize(20), T.CenterCrop(16), T.ToTensor()],
+    "random": [T.RandomHorizontalFlip(), T.RandomCrop(24, padding=2), T.ToTensor(), T.Normalize(0.1, 0.3)],
+}
+
+
+@pytest.mark.parametrize("backend", ["pil", "cv2"])
+@pytest.mark.parametrize("chain", CHAINS)
+def test_transforms_of_the_package_run_in_the_core(tmp_path, chain, backend):
+    transform = T.Compose(CHAINS[chain])
+    slow, fast = sets(tmp_path, lambda x: transform(x), backend), sets(tmp_path, transform, backend)
+    for by_python, by_core in zip(slow, fast):
+        if isinstance(by_core, Cifar10) and (chain == "normalize" or backend == "cv2" and chain == "random"):
+            continue
+        if isinstance(by_core, Subset):
+            by_python, by_core = by_python.dataset, by_core.dataset
+            for data in (by_python, by_core):
+                data._set = _core._mnist("test", [str(p) for p in put_digits(tmp_path, n=9)])
+        assert DataLoader(by_core, batch_size=2)._fast_pass() is not None
+        expected = batches(by_python)
+        assert same(batches(by_core), expected) and same(batches(by_core, num_workers=2), expected)
 
 
 def test_what_is_not_pointwise_is_left_to_python(tmp_path):

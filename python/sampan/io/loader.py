@@ -12,7 +12,17 @@ from .. import _core
 from .collate import default_collate_fn, default_convert_fn, to_tensors
 from .dataset import IterableDataset, NoLength, rust_source
 from .fetch import End, Task, make_fetcher
-from .sampler import BatchSampler, DistributedBatchSampler, RandomSampler, SequenceSampler
+from .sampler import (
+    BatchSampler,
+    DistributedBatchSampler,
+    RandomSampler,
+    SequenceSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+
+# Samplers that end.
+_FINITE = (SequenceSampler, RandomSampler, SubsetRandomSampler, WeightedRandomSampler)
 
 
 class DataLoader:
@@ -101,6 +111,7 @@ class DataLoader:
                 "(InvalidArgument) DataLoader: batch_size, shuffle and drop_last must not be set beside batch_sampler. "
                 f"Received {batch_size!r}, {shuffle!r}, {drop_last!r}."
             )
+        self.batch_size = batch_size if batch_sampler is None else None
         if batch_size is not None and batch_sampler is None:
             if not isinstance(batch_size, int) or batch_size < 1:
                 raise ValueError(
@@ -109,7 +120,6 @@ class DataLoader:
                 )
             if not self._iterable:
                 batch_sampler = BatchSampler(dataset, None, bool(shuffle), batch_size, bool(drop_last))
-        self.batch_size = batch_size if batch_sampler is None or isinstance(batch_sampler, BatchSampler) else None
         self.batch_sampler = batch_sampler
         self.auto_collate_batch = batch_sampler is not None or batch_size is not None
 
@@ -122,17 +132,18 @@ class DataLoader:
         fast = self._fast_pass()
         if fast is not None:
             return fast
-        seed = _core._pass_seed()
+        tasks = self._tasks()
+        seed = _core._derive_seed(*_core._pass_place(), 0)
         collate = self.collate_fn or (default_collate_fn if self.auto_collate_batch else default_convert_fn)
         if self.num_workers == 0:
             fetch = make_fetcher(self.dataset, collate, self.auto_collate_batch, seed, self.drop_last)
-            return Pass(self, (to_tensors(batch) for batch in _made(fetch, self._tasks())))
-        return self._process_pass(collate, seed)
+            return Pass(self, (to_tensors(batch) for batch in _made(fetch, tasks)))
+        return self._process_pass(collate, tasks, seed)
 
     def __call__(self):
         return iter(self)
 
-    def _process_pass(self, collate: Callable, seed: int):
+    def _process_pass(self, collate: Callable, tasks, seed: int):
         from .processes import Crew, ProcessPass
 
         crew = self._crew
@@ -142,7 +153,7 @@ class DataLoader:
                 self._crew = crew
                 weakref.finalize(self, crew.stop)
         arguments = (self.timeout, self.prefetch_factor, self.__len__, self._persistent_workers)
-        return ProcessPass(crew, self._tasks(), seed, *arguments)
+        return ProcessPass(crew, tasks, seed, *arguments)
 
     def _order(self):
         """What each batch is asked for by."""
@@ -166,30 +177,30 @@ class DataLoader:
 
     def _fast_pass(self):
         """A pass by threads of the core, where the data set is one of the core's and nothing of it is Python's."""
-        if self.collate_fn is not None or self.batch_sampler is None or self.worker_init_fn is not None:
+        batches, sampler = self.batch_sampler, getattr(self.batch_sampler, "sampler", None)
+        # A sampler of the user's may go on for ever, or follow what happens between two batches.
+        finite = type(batches) is DistributedBatchSampler or (type(batches) is BatchSampler and type(sampler) in _FINITE)
+        if self.collate_fn is not None or self.worker_init_fn is not None or not finite:
             return None
         source = rust_source(self.dataset)
         if source is None:
             return None
         data, mapping = source
-        _core._pass_seed()
+
+        size, in_range = len(self.dataset), type(sampler) in (SequenceSampler, type(None))
+        in_range = in_range or (type(sampler) is RandomSampler and sampler.generator is None)
 
         def indices(keys):
-            size = len(self.dataset)
-            keys = [int(k) for k in keys]
-            if any(not -size <= k < size for k in keys):
-                bad = next(k for k in keys if not -size <= k < size)
-                name = type(self.dataset).__name__
-                raise IndexError(f"(OutOfRange) {name} has {size} samples, there is none at index {bad}.")
-            keys = [k + size if k < 0 else k for k in keys]
+            if not in_range:
+                keys = [k + size if k < 0 else k for k in map(int, keys)]
+                if not all(0 <= k < size for k in keys):
+                    name = type(self.dataset).__name__
+                    raise IndexError(f"(OutOfRange) {name} has {size} samples, the sampler asks for {keys}.")
             return keys if mapping is None else [mapping[k] for k in keys]
 
-        if type(self.batch_sampler) in (BatchSampler, DistributedBatchSampler):
-            batches = [indices(keys) for keys in self.batch_sampler]
-            arguments = self.num_workers, self.prefetch_factor, self.use_buffer_reader, float(self.timeout)
-            return Pass(self, _core.RustPass(data, batches, *arguments))
-        # A sampler of the user's may go on for ever, or follow what happens between two batches.
-        return Pass(self, (data.batch(indices(keys)) for keys in self.batch_sampler))
+        arguments = self.num_workers, self.prefetch_factor, self.use_buffer_reader, float(self.timeout)
+        order = [indices(keys) for keys in batches]
+        return Pass(self, _core.RustPass(data, order, *arguments, _core._pass_place()))
 
 
 def _made(fetch: Callable, tasks):

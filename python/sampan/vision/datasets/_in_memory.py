@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ... import _core
 from ...io import Dataset
+from ..transforms.transforms import pipeline_of
 from ._files import pillow
 
-# Transforms that change every value by itself, whatever stands around it.
+# Transforms that change every value by itself, whatever stands around it. They give arrays and tensors.
 _POINTWISE = frozenset({"ToTensor", "Normalize", "Transpose"})
 
 
@@ -60,14 +61,27 @@ class InMemoryImages(Dataset):
         return len(self._set)
 
     def _rust(self):
-        """The set with a table in the place of its transform, if that gives the same: the core then makes whole batches."""
-        plain = self.transform is None and self.backend == "cv2"
-        if self._own or self.dtype != "float32" or not (plain or _is_pointwise(self.transform)):
+        """The set with the same samples that the core makes, if it can."""
+        if self._own or self.dtype != "float32" or len(self) == 0:
             return None
+        plain = self.transform is None and self.backend == "cv2"
+        table = self._by_table() if plain or _is_pointwise(self.transform) else None
+        if table is not None or self.transform is None:
+            return table
+        chain = pipeline_of(self.transform)
+        # Pillow's pictures cannot be stacked.
+        if chain is None or (self.backend == "pil" and not _POINTWISE & set(chain.names)):
+            return None
+        floats = self.backend == "cv2" and self._array(self._image(0)).dtype == "float32"
+        return self._set.transformed(chain, floats, self.backend == "cv2"), None
+
+    def _by_table(self):
+        """The set with a table in the place of its transform, if that gives the same: whole batches are then made at
+        once."""
         import numpy as np
 
         channels, height, width = self._set.extents
-        if height * width < 256 or len(self) == 0:
+        if height * width < 256:
             return None
         # What becomes of an image that has every byte in every channel.
         byte = np.arange(height * width, dtype="uint8")

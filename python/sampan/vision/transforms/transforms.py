@@ -71,6 +71,13 @@ def _joined(parts: list) -> list:
     return steps
 
 
+def pipeline_of(transform) -> _core.Pipeline | None:
+    """What a transform, or a `Compose` of them, runs, if all of it runs in the core."""
+    parts = transform.transforms if type(transform) is Compose else [transform]
+    steps = _joined([_native(t) or t for t in parts])
+    return steps[0] if len(steps) == 1 and isinstance(steps[0], _core.Pipeline) else None
+
+
 class BaseTransform:
     """What transforms of your own are made from.
 

@@ -69,7 +69,8 @@ impl ImageSet {
         self.labels.iter().map(|&label| label.into()).collect()
     }
 
-    pub(super) fn with_transform(mut self, f: ImageFn) -> ImageSet {
+    /// Changes every image by `f` when it is read.
+    pub fn with_transform(mut self, f: ImageFn) -> ImageSet {
         self.transform = Transform::Custom(f);
         self
     }
