@@ -117,6 +117,7 @@ mod _core {
     };
     #[pymodule_export]
     use crate::tensor::{PyParameter, PyTensor};
+    #[pymodule_export]
     use crate::vision::{_image_load, _model_arguments, _models, PyPictureFunction, PyPipeline};
     #[pymodule_export]
     use crate::watch::{_report_numerics, _start_op_stats, _stop_op_stats, _stop_report_numerics};
