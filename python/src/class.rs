@@ -2,7 +2,8 @@
 
 use crate::errors::{passing, raise};
 use crate::layer::PyRustLayer;
-use crate::object::{PyInitializer, PyMetric, PyOptimizer, PySchedule};
+use crate::object::{PyInitializer, PyMetric};
+use crate::optimizer::{PyOptimizer, PySchedule};
 use crate::op::{bind, module_name, params_info, text_signature};
 use crate::tensor::{PyParameter, PyTensor, parameter_of};
 use crate::value;
@@ -136,7 +137,7 @@ impl PyClassDef {
 }
 
 /// Parameters for an optimizer: a list, or a list of dicts with `params` and settings.
-fn parameters(given: &Bound<'_, PyAny>) -> PyResult<Value> {
+pub fn parameters(given: &Bound<'_, PyAny>) -> PyResult<Value> {
     let one = |item: &Bound<'_, PyAny>| -> PyResult<Value> {
         if let Some(p) = parameter_of(item) {
             return Ok(Value::from(&p));

@@ -64,7 +64,7 @@ impl PyFunction {
     }
     /// Parameters as (name, kind, default or None, may be None).
     #[getter]
-    fn params(&self) -> Vec<(&'static str, String, Option<String>, bool)> {
+    fn params(&self) -> Vec<(&'static str, String, Option<String>, bool, String)> {
         params_info(self.0.params)
     }
     fn __repr__(&self) -> String {

@@ -415,7 +415,7 @@ static CACHES: PyOnceLock<(Py<PyAny>, Py<PyAny>)> = PyOnceLock::new();
 /// The named tuples of keys and values that attention keeps: `Cache` and `StaticCache`.
 fn caches(py: Python<'_>) -> PyResult<&(Py<PyAny>, Py<PyAny>)> {
     CACHES.get_or_try_init(py, || {
-        let home = py.import("sampan.nn.transformer")?;
+        let home = py.import("sampan.nn.layer.transformer")?;
         Ok((home.getattr("Cache")?.unbind(), home.getattr("StaticCache")?.unbind()))
     })
 }

@@ -2,23 +2,30 @@
 //!
 //! Nothing here computes; arguments are bound, the interpreter's lock is released, and the core is called.
 
+mod amp;
 mod array;
 mod autograd;
 mod class;
 mod data;
 mod doc;
+mod dlpack;
 mod dtype;
 mod errors;
 mod files;
 mod function;
 mod layer;
+mod memory;
 mod object;
 mod op;
+mod optimizer;
+mod pylayer;
+mod operators;
 mod param;
 mod runtime;
 mod tensor;
 mod value;
 mod vision;
+mod watch;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -47,11 +54,23 @@ pub(crate) fn intern(name: &str) -> &'static str {
 /// The native part of the package.
 #[pymodule]
 mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        sampan_core::dispatch::hide_callers();
+        sampan_nn::lr::set_printer(crate::watch::print);
+        Ok(())
+    }
+
     #[pymodule_export]
-    use crate::array::to_tensor_py;
+    use crate::amp::{PyPolicy, _amp_policy, _count_numerics, _set_check_nan_inf, _swap_amp, _unscale};
+    #[pymodule_export]
+    use crate::array::{_from_bytes, _share_array, to_tensor_py};
     #[pymodule_export]
     use crate::autograd::{
-        _apply_function, _hessian, _jacobian, _set_grad_enabled, PyHook, backward, grad, is_grad_enabled,
+        _hessian, _jacobian, _jacobian_product, _pop_saved_hooks, _push_saved_hooks, _set_grad_enabled, PyHook,
+        backward, grad, is_grad_enabled,
     };
     #[pymodule_export]
     use crate::class::{PyClassDef, PyObject, classes};
@@ -62,6 +81,8 @@ mod _core {
         PyPass,
     };
     #[pymodule_export]
+    use crate::dlpack::{from_dlpack, to_dlpack};
+    #[pymodule_export]
     use crate::dtype::{_dtype, PyDType};
     #[pymodule_export]
     use crate::files::{_load, _save};
@@ -71,9 +92,12 @@ mod _core {
     use crate::layer::{PyLayerBase, PyRustLayer};
     #[pymodule_export]
     use crate::object::{
-        _param_attr, _regularizer, _set_settings, _settings, PyBase, PyInitializer, PyMetric, PyOptimizer,
-        PySchedule,
+        _param_attr, _regularizer, PyBase, PyInitializer, PyMetric,
     };
+    #[pymodule_export]
+    use crate::optimizer::{PyOptimizer, PySchedule, _python_schedule, _set_setting, _settings};
+    #[pymodule_export]
+    use crate::pylayer::_apply_layer;
     #[pymodule_export]
     use crate::op::{PyOp, op, op_info, ops};
     #[pymodule_export]
@@ -83,8 +107,12 @@ mod _core {
     };
     #[pymodule_export]
     use crate::runtime::{
-        _random_state, _set_random_state, get_default_dtype, num_threads, seed, set_default_dtype, set_num_threads,
+        _check_nan_inf, _memory, _random_state, _release_cache, _reset_peak, _set_random_state,
+        broadcast_shapes, check_place, get_default_dtype, num_threads, seed, set_default_dtype, set_num_threads,
+        set_printoptions,
     };
+    #[pymodule_export]
+    use crate::watch::{_report_numerics, _start_op_stats, _stop_op_stats, _stop_report_numerics};
     #[pymodule_export]
     use crate::tensor::{PyParameter, PyTensor};
     #[pymodule_export]

@@ -49,8 +49,8 @@ pub(crate) fn tensors(layer: &'static str, names: &[&str], mut values: Vec<Value
         match value {
             Value::Tensor(t) => found.push(t),
             Value::Tensors(ts) => found.extend(ts),
-            Value::Int(size) => found.push(Tensor::from_vec(vec![size], [1])),
-            Value::Ints(sizes) => {
+            Value::Int(size) if *name == "output_size" => found.push(Tensor::from_vec(vec![size], [1])),
+            Value::Ints(sizes) if *name == "output_size" => {
                 let n = sizes.len();
                 found.push(Tensor::from_vec(sizes.into_vec(), [n]));
             }

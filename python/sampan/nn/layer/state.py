@@ -6,7 +6,7 @@ import inspect
 import warnings
 from collections import OrderedDict, namedtuple
 
-from .. import _core
+from ... import _core
 
 _FLOATS = ("bfloat16", "float16", "float32", "float64")
 _DTYPES = (*_FLOATS, "int8", "int16", "int32", "int64", "uint8", "complex64", "complex128", "bool")
@@ -177,7 +177,7 @@ class State:
 
     def _cast_floats(self, dtype: str, excluded):
         if excluded is None:
-            from .. import nn
+            from ... import nn
 
             excluded = (nn.BatchNorm,)
         elif inspect.isclass(excluded):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .. import _core, _registry
+from ... import _core, _registry
 from .builtin import BuiltinLayer
-from .containers import LayerList
-from .layer import Layer
+from .container import LayerList
+from .layers import Layer
 
 _definitions = _registry.classes("nn")
 

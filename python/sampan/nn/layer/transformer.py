@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from .. import _core, _registry
+from ... import _core, _registry
 from .builtin import BuiltinLayer
-from .containers import LayerList
+from .container import LayerList
 
 Cache = namedtuple("Cache", ["k", "v"])
 Cache.__doc__ = "Keys and values that grow with each call."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from .. import _registry
+from ... import _registry
 
 # Layers whose constructor has no `name`.
 _WITHOUT_NAME = frozenset(

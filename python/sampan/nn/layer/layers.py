@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from .. import _core
+from ... import _core
 from .hooks import HookRemoveHelper, Hooks
 from .state import State
 from .walk import Walk

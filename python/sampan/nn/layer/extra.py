@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _registry
+from ... import _registry
 from .builtin import BuiltinLayer
 
 _definitions = _registry.classes("nn")
@@ -28,7 +28,7 @@ class SyncBatchNorm(BuiltinLayer):
     @classmethod
     def convert_sync_batchnorm(cls, layer):
         """The same network with every batch norm in it, or itself, counting over all processes."""
-        from .. import nn
+        from ... import nn
 
         if isinstance(layer, (nn.BatchNorm1D, nn.BatchNorm2D, nn.BatchNorm3D)) and not isinstance(layer, cls):
             told = layer._settings

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from .. import _core
-from .layer import Layer
+from ... import _core
+from .layers import Layer
 
 Tensor, Parameter = _core.Tensor, _core.Parameter
 

@@ -10,9 +10,9 @@ import copy
 import inspect
 import weakref
 
-from .. import _core
-from .containers import LayerList, Sequential
-from .layer import Layer
+from ... import _core
+from .container import LayerList, Sequential
+from .layers import Layer
 from .settings import changed, setting
 from .signatures import arranged, signature
 
@@ -299,7 +299,7 @@ def _layers_in(values) -> list[BuiltinLayer]:
 
 def _wrap(kind: str, core, memo: dict, root) -> Layer:
     """The Python object of a layer inside one of the core, by the name of its type."""
-    from .. import nn
+    from ... import nn
 
     if kind == "Sequential":
         made = Sequential()

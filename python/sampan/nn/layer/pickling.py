@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copyreg
 
-from .. import _core
+from ... import _core
 
 Tensor, Parameter = _core.Tensor, _core.Parameter
 
