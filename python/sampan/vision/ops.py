@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import _registry, nn
-from ..nn.builtin import _OTHERS, BuiltinLayer
+from ..nn.layer.builtin import _OTHERS, BuiltinLayer
 
 globals().update(_registry.functions("vision.ops"))
 globals().update(_registry.plain_functions("vision.ops"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ... import _registry
-from ...nn.builtin import _OTHERS, BuiltinLayer, _wrap
+from ...nn.layer.builtin import _OTHERS, BuiltinLayer, _wrap
 from ._make import Model, family
 
 _BLOCKS = _registry.classes("vision.models.resnet")
