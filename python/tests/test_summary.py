@@ -74,6 +74,29 @@ def test_whole_numbers_are_good_for_an_embedding(capsys):
     assert sampan.summary(net, (1, 5), dtypes="int64")["total_params"] == 50
 
 
+def test_recurrent_networks_have_one_row(capsys):
+    class Reader(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.lstm, self.fc = nn.LSTM(8, 16), nn.Linear(16, 2)
+
+        def forward(self, x):
+            return self.fc(self.lstm(x)[0][:, -1])
+
+    # As Paddle counts it.
+    assert sampan.summary(Reader(), (2, 5, 8))["total_params"] == 1698
+    out = capsys.readouterr().out
+    assert "RNN" not in out and "[[2, 5, 16], [[1, 2, 16], [1, 2, 16]]]" in out
+    assert sampan.summary(nn.LSTM(8, 16, 2), (2, 5, 8))["total_params"] == 3840
+
+
+def test_layers_inside_layers_of_the_core_are_seen(capsys):
+    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32), 2)
+    assert sampan.summary(encoder, (2, 5, 16))["total_params"] == 4448
+    assert capsys.readouterr().out.count("Linear-") == 12
+    assert sampan.flops(encoder, [2, 5, 16]) == 2 * 10 * (4 * 16 * 16 + 2 * 16 * 32)
+
+
 @pytest.mark.parametrize(("size", "message"), [((None, None), "only the extent of the batch"), ((0, 4), "greater than zero"), ("4", "tuple")])
 def test_wrong_sizes(size, message):
     with pytest.raises((ValueError, TypeError), match=message):

@@ -17,7 +17,7 @@ def _conv(layer, inputs, output):
     if "Transpose" in type(layer).__name__:
         # The weight is [in, out / groups, …], and each input is used by its group alone.
         channels = layer.weight.shape[0] // (getattr(layer, "_groups", None) or 1)
-    return output.size * (channels * kernel + (layer.bias is not None))
+    return output.size * (channels * kernel + (getattr(layer, "bias", None) is not None))
 
 
 def _linear(layer, inputs, output):

@@ -54,13 +54,26 @@ def summary(net, input_size=None, dtypes=None, input=None) -> dict:
         row = rows.setdefault(id(layer), _Row(layer, len(rows) + 1))
         row.inputs, row.outputs = shapes_of(inputs), shapes_of(outputs)
 
-    inner = net.sublayers()
-    shown = [layer for layer in inner if not isinstance(layer, (Sequential, LayerList))] or [net]
-    with evaluating(net), listening(shown, note):
+    with evaluating(net), listening(_shown(net), note):
         net(*_make(sizes, _dtypes(dtypes, input_size))) if input is None else net(input)
     text, info = _table(list(rows.values()), sizes)
     print(text)
     return info
+
+
+def _shown(net) -> list:
+    """The layers that have a row: no mere containers, and not the network itself unless it is all there is."""
+    rows, hidden = [], set()
+    for layer in net.sublayers(include_self=True):
+        is_container = isinstance(layer, (Sequential, LayerList))
+        if layer in hidden or (not is_container and layer is net and net.sublayers()):
+            continue
+        if is_container and layer._parameters:
+            # A recurrent network computes as a whole, and owns what the cells inside it name.
+            hidden.update(layer.sublayers())
+        if not is_container or layer._parameters:
+            rows.append(layer)
+    return rows
 
 
 def _sizes(given) -> list:
