@@ -40,7 +40,10 @@ def test_what_is_told_and_when():
     trained = model()
     trained.fit(batches(2), batches(1), epochs=1, verbose=0, callbacks=diary)
     names = [event[0] for event in diary.events]
-    train, evaluate = ["on_train_batch_begin", "on_train_batch_end"], ["on_eval_begin", "on_eval_batch_begin", "on_eval_batch_end", "on_eval_end"]
+    train, evaluate = (
+        ["on_train_batch_begin", "on_train_batch_end"],
+        ["on_eval_begin", "on_eval_batch_begin", "on_eval_batch_end", "on_eval_end"],
+    )
     assert names == ["on_train_begin", "on_epoch_begin", *train, *train, "on_epoch_end", *evaluate, "on_train_end"]
     assert diary.model is trained
     assert diary.params == {"batch_size": 1, "epochs": 1, "steps": 2, "verbose": 0, "metrics": ["loss"]}
@@ -51,7 +54,12 @@ def test_what_is_told_and_when():
     assert by_name["on_epoch_end"][1] == 0 and by_name["on_epoch_end"][-1] == logs
     diary.events.clear()
     trained.predict([batches(1)[0][0]], verbose=0, callbacks=[diary])
-    assert [e[0] for e in diary.events] == ["on_predict_begin", "on_predict_batch_begin", "on_predict_batch_end", "on_predict_end"]
+    assert [e[0] for e in diary.events] == [
+        "on_predict_begin",
+        "on_predict_batch_begin",
+        "on_predict_batch_end",
+        "on_predict_end",
+    ]
 
 
 def test_a_callback_can_stop_training():
@@ -165,7 +173,10 @@ def test_the_line_reads_like_paddles(capsys):
     bar = ProgressBar(num=938, verbose=1)
     bar.update(40, [("loss", [0.0325]), ("acc", 0.99384), ("tiny", np.float32(6.9384e-4)), ("count", 3), ("name", "x")])
     line = capsys.readouterr().out
-    assert line.startswith("step  40/938 [") and " - loss: 0.0325 - acc: 0.9938 - tiny: 6.9384e-04 - count: 3 - name: x - ETA: " in line
+    assert (
+        line.startswith("step  40/938 [")
+        and " - loss: 0.0325 - acc: 0.9938 - tiny: 6.9384e-04 - count: 3 - name: x - ETA: " in line
+    )
     ProgressBar(num=None, verbose=2).update(7, [("loss", [np.array(0.5), 1.5])])
     assert capsys.readouterr().out.startswith("step   7 - loss: 0.5000 1.5000 - ")
     with pytest.raises(TypeError, match="num"):

@@ -60,7 +60,7 @@ def only_one(what: str, processes: int | None = None) -> None:
     processes = get_world_size() if processes is None else processes
     if processes > 1:
         raise NotImplementedError(
-            f"(Unimplemented) {what}: {processes} processes are to train together; sampan trains in one process for now."
+            f"(Unimplemented) {what}: {processes} processes are to train together; sampan trains in one for now."
         )
 
 
@@ -97,10 +97,17 @@ def spawn(func, args=(), nprocs=-1, join=True, daemon=False, **options):
 
 
 class DataParallel(Layer):
-    """A network whose gradients are the means over all processes; of one, its own. Its state has the network's names."""
+    """A network whose gradients are the means over all processes; of one, its own. Its state has the network's
+    names."""
 
     def __init__(
-        self, layers, strategy=None, comm_buffer_size=25, last_comm_buffer_size=1, find_unused_parameters=False, group=None
+        self,
+        layers,
+        strategy=None,
+        comm_buffer_size=25,
+        last_comm_buffer_size=1,
+        find_unused_parameters=False,
+        group=None,
     ):
         super().__init__(layers.full_name() + "_data_parallel")
         only_one("DataParallel")
