@@ -378,8 +378,8 @@ def create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_
 _SAME = (
     "abs acos asin atan cast ceil clip cos cumsum diag equal erf exp eye floor gather_nd greater_equal greater_than "
     "has_inf has_nan increment isfinite kron less_equal less_than linspace log log1p logical_and logical_not "
-    "logical_or logical_xor not_equal ones_like reciprocal reverse round rsqrt scale scatter scatter_nd scatter_nd_add shape sign "
-    "sin slice sqrt square stack strided_slice tanh transpose unique unstack zeros_like"
+    "logical_or logical_xor not_equal ones_like reciprocal reverse round rsqrt scale scatter scatter_nd scatter_nd_add shape "
+    "sign sin slice sqrt square stack strided_slice tanh transpose unique unstack zeros_like"
 ).split()
 _SAME_F = (
     "elu gelu hard_shrink label_smooth log_softmax logsigmoid maxout npair_loss pixel_shuffle relu relu6 selu sigmoid "
