@@ -164,3 +164,44 @@ def test_who_takes_part(monkeypatch):
         dist.barrier()
     with pytest.raises(RuntimeError, match="sampan.distributed.launch"):
         dist.init_parallel_env()
+
+
+MODEL = """
+import sys
+import numpy as np
+import sampan
+from sampan import nn
+import sampan.distributed as dist
+
+class Numbers(sampan.io.Dataset):
+    def __len__(self):
+        return 9
+    def __getitem__(self, i):
+        return np.array([i, 1], "float32"), np.array([i % 2], "int64")
+
+def main(folder):
+    sampan.seed(3)
+    model = sampan.Model(nn.Linear(2, 2))
+    sgd = sampan.optimizer.SGD(0.01, parameters=model.parameters())
+    model.prepare(sgd, nn.CrossEntropyLoss(), sampan.metric.Accuracy())
+    model.fit(Numbers(), epochs=2, batch_size=2, shuffle=False, verbose=0)
+    result = model.evaluate(Numbers(), batch_size=2, verbose=2 if dist.get_rank() == 0 else 0)
+    model.save(f"{folder}/model")
+    print("accuracy", dist.get_rank(), result["acc"])
+
+if __name__ == "__main__":
+    dist.spawn(main, args=(sys.argv[1],), nprocs=2)
+"""
+
+
+def test_a_model_in_two_processes_judges_every_sample_once(tmp_path):
+    (tmp_path / "model.py").write_text(MODEL)
+    done = run(tmp_path, "model.py", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    found = {line.split()[2] for line in done.stdout.splitlines() if line.startswith("accuracy")}
+    net = nn.Linear(2, 2)
+    net.set_state_dict(sampan.load(str(tmp_path / "model.pdparams")))
+    points = sampan.to_tensor([[float(i), 1.0] for i in range(9)])
+    share = (net(points).argmax(-1).numpy() == np.arange(9) % 2).mean()
+    assert [float(f) for f in found] == [pytest.approx(share)]
+    assert "Eval samples: 9" in done.stdout

@@ -10,8 +10,10 @@ from ..static import InputSpec
 from . import data as reading
 from . import model_files
 from .callbacks import CallbackList, EarlyStopping, config_callbacks
+from .callbacks.base import is_first_process
 from .data import as_list, tensors
 from .precision import Precision
+from .replicas import Replicas
 
 __all__ = ["Model"]
 
@@ -37,6 +39,7 @@ class Model:
         self._optimizer = self._loss = self._scaler = None
         self._metrics = []
         self._precision = Precision()
+        self._replicas = Replicas()
         self._accumulate = 1
         self._remaining = None
         # Were the shapes of the inputs taken from a batch?
@@ -85,7 +88,7 @@ class Model:
         inputs, labels = tensors(inputs), tensors(labels)
         self._learn_shapes(inputs)
         with self._precision.cast():
-            outputs = as_list(self.network(*inputs))
+            outputs = as_list(self._replicas.trained(self.network)(*inputs))
         losses = as_list(self._loss(*outputs, *labels))
         total = losses[0] if len(losses) == 1 else sum(losses[1:], losses[0])
         if self._precision.is_mixed:
@@ -109,6 +112,7 @@ class Model:
             inputs, labels = tensors(inputs), tensors(labels)
             outputs = self._forward(inputs, "eval")
             losses = as_list(self._loss(*outputs, *labels)) if self._loss else []
+            outputs, labels = self._replicas.together(outputs, labels)
             return self._report(losses, outputs, labels)
 
     def predict_batch(self, inputs) -> list:
@@ -245,6 +249,7 @@ class Model:
 
     def _run_one_epoch(self, loader, told: CallbackList, mode: str, predictions: list | None = None) -> dict:
         logs: dict = {}
+        self._replicas.begin(loader)
         # Whether a batch is the last matters only for gradients that are still to be used; to know it, one is read
         # ahead.
         ahead = mode == "train" and self._accumulate > 1
@@ -264,7 +269,7 @@ class Model:
                     results = self.eval_batch(inputs, labels)
                 self._note(logs, results)
             logs["step"] = step
-            logs["batch_size"] = reading.samples_in(parts)
+            logs["batch_size"] = self._replicas.batch_size(mode, reading.samples_in(parts))
             told.on_batch_end(mode, step, logs)
             if self._remaining is not None:
                 self._remaining -= 1
@@ -301,6 +306,8 @@ class Model:
         `training=False`, the network for `jit.load`."""
         if not path or path.endswith(("/", "\\")):
             raise ValueError(f"(InvalidArgument) Model.save: path is 'folder/name' or 'name', received {path!r}.")
+        if not is_first_process():
+            return
         if training:
             model_files.save_training(self, path)
         else:
