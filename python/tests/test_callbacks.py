@@ -1,6 +1,8 @@
 """Callbacks: what they are told, and what the built-in ones do."""
 
 import os
+import sys
+import types
 import warnings
 
 import numpy as np
@@ -158,12 +160,41 @@ def test_a_progress_bar_of_ones_own_replaces_the_default(capsys):
     assert [line.split(" - ")[0] for line in capsys.readouterr().out.splitlines()[2:]] == ["step 2/4", "step 4/4"]
 
 
-def test_no_wandb_is_said():
-    try:
-        import wandb  # noqa: F401
-    except ImportError:
-        with pytest.raises(ImportError, match="pip install wandb"):
-            callbacks.WandbCallback()
+class Wandb(types.ModuleType):
+    """What of wandb the callback uses."""
+
+    run = None
+
+    def init(self, **settings):
+        self.settings, self.logged, self.finished = settings, [], False
+        return self
+
+    def define_metric(self, *_, **__):
+        pass
+
+    def log(self, figures):
+        self.logged.append(figures)
+
+    def finish(self):
+        self.finished = True
+
+
+def test_wandb_gets_the_figures(monkeypatch):
+    wandb = Wandb("wandb")
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    callback = callbacks.WandbCallback(project="p", mode="offline", tags=["t"])
+    model().fit(batches(2), batches(1), verbose=0, callbacks=[callback])
+    assert wandb.settings["project"] == "p" and wandb.settings["tags"] == ["t"]
+    assert [sorted(figures) for figures in wandb.logged] == [["train/loss", "train/step"]] * 2 + [
+        ["epoch", "eval/loss"]
+    ]
+    assert wandb.finished
+
+
+def test_no_wandb_is_said(monkeypatch):
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(ImportError, match="pip install wandb"):
+        callbacks.WandbCallback()
 
 
 # ---- the bar itself
