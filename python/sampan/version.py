@@ -15,6 +15,8 @@ api_version = "3.3.1"
 
 major, minor, patch = full_version.split("-")[0].split(".")[:3]
 rc = "0"
+commit = "unknown"
+istaged = True
 
 __all__ = ["cuda", "cudnn", "nccl", "show", "xpu", "xpu_xre", "xpu_xccl", "xpu_xhpc", "tensorrt", "cuda_archs", "hip"]
 

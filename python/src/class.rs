@@ -2,8 +2,9 @@
 
 use crate::errors::{passing, raise};
 use crate::layer::PyRustLayer;
-use crate::object::{PyInitializer, PyMetric, PyOptimizer, PySchedule};
+use crate::object::{PyInitializer, PyMetric};
 use crate::op::{bind, module_name, params_info, text_signature};
+use crate::optimizer::{PyOptimizer, PySchedule};
 use crate::tensor::{PyParameter, PyTensor, parameter_of};
 use crate::value;
 use pyo3::prelude::*;
@@ -49,6 +50,9 @@ pub fn wrap(py: Python<'_>, object: Object) -> PyResult<Py<PyAny>> {
     }
     if let Some(layer) = object.downcast::<Arc<dyn Layer>>() {
         return PyRustLayer::wrap(py, layer.clone(), String::new());
+    }
+    if let Some(cache) = object.downcast::<sampan_nn::AttentionCache>() {
+        return crate::layer::cache_to_python(py, cache);
     }
     let base = PyClassInitializer::from(PyObject(object.clone()));
     if let Some(o) = object.downcast::<Arc<Mutex<Optimizer>>>() {
@@ -133,7 +137,7 @@ impl PyClassDef {
 }
 
 /// Parameters for an optimizer: a list, or a list of dicts with `params` and settings.
-fn parameters(given: &Bound<'_, PyAny>) -> PyResult<Value> {
+pub fn parameters(given: &Bound<'_, PyAny>) -> PyResult<Value> {
     let one = |item: &Bound<'_, PyAny>| -> PyResult<Value> {
         if let Some(p) = parameter_of(item) {
             return Ok(Value::from(&p));

@@ -40,6 +40,15 @@ impl Layout {
         self.shape.iter().product()
     }
 
+    /// The lowest and the highest position of an element; of no meaning where there is none.
+    pub fn reach(&self) -> (isize, isize) {
+        let start = self.offset as isize;
+        self.shape.iter().zip(&self.strides).fold((start, start), |(low, high), (&n, &step)| {
+            let end = (n.saturating_sub(1) as isize).saturating_mul(step);
+            (low.saturating_add(end.min(0)), high.saturating_add(end.max(0)))
+        })
+    }
+
     /// Row-major without gaps (from any offset)?
     pub fn is_contiguous(&self) -> bool {
         sampan_kernels::view::is_contiguous(&self.shape, &self.strides)

@@ -69,6 +69,17 @@ impl Tensor {
         Arc::as_ptr(&self.0)
     }
 
+    /// Are both handles on the very same tensor: memory, history and gradient?
+    ///
+    /// ```
+    /// # use sampan_core::Tensor;
+    /// let x = Tensor::new([1.0f32]);
+    /// assert!(x.is_same(&x.clone()) && !x.is_same(&x.detach()));
+    /// ```
+    pub fn is_same(&self, other: &Tensor) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// A new tensor whose values are unspecified.
     pub(crate) fn uninit(shape: impl AsRef<[usize]>, dtype: DType, device: Device) -> Tensor {
         let layout = Layout::contiguous(shape);

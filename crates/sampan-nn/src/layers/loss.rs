@@ -300,6 +300,9 @@ impl TripletMarginWithDistanceLoss {
 }
 
 impl Layer for TripletMarginWithDistanceLoss {
+    fn input_names(&self) -> Vec<&'static str> {
+        vec!["input", "positive", "negative"]
+    }
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         Ok(self.forward_all(std::slice::from_ref(x))?.swap_remove(0))
     }

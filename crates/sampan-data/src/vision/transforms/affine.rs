@@ -234,8 +234,7 @@ impl RandomAffine {
 }
 
 impl Transform for RandomAffine {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        let image = Image::from(image);
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
         let [h, w, _] = image.extents().map_err(|e| e.in_op("RandomAffine"))?;
         let angle = draw::uniform(self.degrees);
         let translate = self
@@ -247,7 +246,7 @@ impl Transform for RandomAffine {
             Some(&[a, b, c, d]) => [draw::uniform([a, b]), draw::uniform([c, d])],
             _ => [0.0; 2],
         };
-        affine(&image, angle, translate, scale, shear, &self.interpolation, &self.fill, self.center)
+        affine(image, angle, translate, scale, shear, &self.interpolation, &self.fill, self.center)
     }
     fn keys(&self) -> &[Key] {
         &self.keys
@@ -298,7 +297,7 @@ impl RandomRotation {
 }
 
 impl Transform for RandomRotation {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
         rotate(image, draw::uniform(self.degrees), &self.interpolation, self.expand, self.center, &self.fill)
     }
     fn keys(&self) -> &[Key] {

@@ -230,7 +230,7 @@ impl Grayscale {
 }
 
 impl Transform for Grayscale {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
         to_grayscale(image, self.num_output_channels)
     }
     fn keys(&self) -> &[Key] {

@@ -97,7 +97,7 @@ impl CenterCrop {
 }
 
 impl Transform for CenterCrop {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
         center_crop(image, self.size)
     }
     fn keys(&self) -> &[Key] {
@@ -153,8 +153,8 @@ impl RandomCrop {
 }
 
 impl Transform for RandomCrop {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        let mut image = Image::from(image);
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
+        let mut image = image.clone();
         let widen = |image: &Image, by: &[i64]| {
             pad::pad(image, by, &self.fill, &self.padding_mode)
                 .map(|t| image.with(t))

@@ -139,8 +139,8 @@ impl RandomErasing {
 }
 
 impl Transform for RandomErasing {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        self.run(&image.into()).map_err(|e| e.in_op("RandomErasing"))
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
+        self.run(image).map_err(|e| e.in_op("RandomErasing"))
     }
     fn keys(&self) -> &[Key] {
         &self.keys

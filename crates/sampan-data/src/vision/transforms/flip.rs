@@ -57,8 +57,8 @@ impl RandomHorizontalFlip {
 }
 
 impl Transform for RandomHorizontalFlip {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        if draw::chance(self.prob) { hflip(image) } else { Ok(image.clone()) }
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
+        if draw::chance(self.prob) { hflip(image) } else { Ok(image.tensor().clone()) }
     }
     fn keys(&self) -> &[Key] {
         &self.keys
@@ -89,8 +89,8 @@ impl RandomVerticalFlip {
 }
 
 impl Transform for RandomVerticalFlip {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        if draw::chance(self.prob) { vflip(image) } else { Ok(image.clone()) }
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
+        if draw::chance(self.prob) { vflip(image) } else { Ok(image.tensor().clone()) }
     }
     fn keys(&self) -> &[Key] {
         &self.keys
@@ -120,7 +120,8 @@ impl Transpose {
 }
 
 impl Transform for Transpose {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
+        let image = image.tensor();
         let image = if image.ndim() == 2 { image.try_unsqueeze(-1)? } else { image.clone() };
         image.try_transpose(self.order.as_slice()).map_err(|e| e.in_op("Transpose"))
     }

@@ -151,7 +151,7 @@ impl Pad {
 }
 
 impl Transform for Pad {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
         pad(image, &self.padding, &self.fill, &self.padding_mode)
     }
     fn keys(&self) -> &[Key] {

@@ -118,8 +118,7 @@ impl RandomPerspective {
 }
 
 impl Transform for RandomPerspective {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        let image = Image::from(image);
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
         let [h, w, _] = image.extents().map_err(|e| e.in_op("RandomPerspective"))?;
         if !draw::chance(self.prob) {
             return Ok(image.tensor().clone());
@@ -128,7 +127,7 @@ impl Transform for RandomPerspective {
         for _ in 0..10 {
             let (start, end) = self.corners(h, w);
             if mapping(&start, &end).is_ok() {
-                return perspective(&image, start, end, &self.interpolation, &self.fill);
+                return perspective(image, start, end, &self.interpolation, &self.fill);
             }
         }
         Ok(image.tensor().clone())

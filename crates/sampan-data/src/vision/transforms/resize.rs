@@ -110,8 +110,8 @@ impl Resize {
 }
 
 impl Transform for Resize {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        to_size(&image.into(), &self.size, self.interpolation).map_err(|e| e.in_op("Resize"))
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
+        to_size(image, &self.size, self.interpolation).map_err(|e| e.in_op("Resize"))
     }
     fn keys(&self) -> &[Key] {
         &self.keys
@@ -181,11 +181,10 @@ impl RandomResizedCrop {
 }
 
 impl Transform for RandomResizedCrop {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        let image = Image::from(image);
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
         let [h, w, _] = image.extents().map_err(|e| e.in_op("RandomResizedCrop"))?;
         let [top, left, height, width] = self.part(h, w).map(|n| n as i64);
-        let part = image.with(crop(&image, top, left, height, width)?);
+        let part = image.with(crop(image, top, left, height, width)?);
         to_size(&part, &self.size, self.interpolation).map_err(|e| e.in_op("RandomResizedCrop"))
     }
     fn keys(&self) -> &[Key] {

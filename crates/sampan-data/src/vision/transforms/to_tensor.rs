@@ -82,7 +82,7 @@ pub fn normalize(
     #[default(false)] to_rgb: bool,
 ) -> Result<Tensor> {
     let (mean, std) = (mean.into(), std.into());
-    Normalize::build(mean, std, data_format, to_rgb, None).and_then(|n| n.apply(img)).map_err(|e| e.in_op("normalize"))
+    Normalize::build(mean, std, data_format, to_rgb, None).and_then(|n| n.run(img)).map_err(|e| e.in_op("normalize"))
 }
 
 /// Bytes to floats, channels first.
@@ -107,11 +107,16 @@ impl ToTensor {
     fn build(#[opt("CHW")] data_format: &str, #[opt(None)] keys: Option<Keys>) -> Result<ToTensor> {
         Ok(ToTensor { data_format: DataFormat::parse(data_format)?, keys: Keys::or_image(keys) })
     }
+
+    /// The order of the axes that it gives.
+    pub fn data_format(&self) -> DataFormat {
+        self.data_format
+    }
 }
 
 impl Transform for ToTensor {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        convert(&image.into(), self.data_format).map_err(|e| e.in_op("ToTensor"))
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
+        convert(image, self.data_format).map_err(|e| e.in_op("ToTensor"))
     }
     fn keys(&self) -> &[Key] {
         &self.keys
@@ -229,8 +234,8 @@ impl Normalize {
 }
 
 impl Transform for Normalize {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        self.run(image).map_err(|e| e.in_op("Normalize"))
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
+        self.run(image.tensor()).map_err(|e| e.in_op("Normalize"))
     }
     fn keys(&self) -> &[Key] {
         &self.keys
@@ -256,14 +261,14 @@ impl Scaled {
 }
 
 impl Transform for Scaled {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        let picture = Image::from(image);
-        let [_, _, c] = picture.extents().map_err(|e| e.in_op("ToTensor"))?;
-        let bytes = image.dtype() == DType::UInt8 && image.ndim() < 4 && picture.format() == DataFormat::Hwc;
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
+        let [_, _, c] = image.extents().map_err(|e| e.in_op("ToTensor"))?;
+        let t = image.tensor();
+        let bytes = t.dtype() == DType::UInt8 && t.ndim() < 4 && image.format() == DataFormat::Hwc;
         if bytes && self.then.channels(c) == Some(c) {
-            return scaled(&picture, Some((&self.then.mean, &self.then.std)));
+            return scaled(image, Some((&self.then.mean, &self.then.std)));
         }
-        self.then.apply(&self.first.apply(image)?)
+        self.then.apply(&self.first.apply_image(image)?)
     }
     fn keys(&self) -> &[Key] {
         &self.first.keys
