@@ -111,3 +111,6 @@ def test_attributes_of_a_parameter():
     assert nn.Linear(2, 2, bias_attr=False).bias is None and nn.Linear(2, 2, bias_attr=True).bias is not None
     with pytest.raises(TypeError, match="weight_attr"):
         nn.Linear(2, 2, weight_attr=3.5)
+    with pytest.raises(TypeError, match="ParamAttr: learning_rate must be of type Real, got str"):
+        sp.ParamAttr(learning_rate="fast")
+    assert sp.ParamAttr._to_attr("w").name == "w" and sp.ParamAttr._to_attr(False) is False

@@ -203,6 +203,22 @@ def test_subclasses_compute_with_their_own_forward():
     assert copy.deepcopy(layer).calls == 1
 
 
+def test_forward_of_one_layer_can_be_replaced():
+    net = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0)
+    t, seen = x(1, 3, 8), []
+    plain, own = net(t), net.linear1.forward
+
+    def watched(inputs):
+        seen.append(inputs.shape)
+        return own(inputs)
+
+    net.linear1.forward = watched
+    assert same(net(t), plain) and seen == [[1, 3, 8]]
+    del net.linear1.forward
+    net(t)
+    assert len(seen) == 1
+
+
 def test_inputs_may_be_named_and_errors_name_them():
     logits, label = x(3, 4), ints(0, 1, 2)
     assert same(nn.CrossEntropyLoss()(input=logits, label=label), nn.CrossEntropyLoss()(logits, label))

@@ -5,6 +5,7 @@ from . import functional, init, initializer, utils
 from .clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from . import layer
 from .layer import *  # noqa: F403
+from .decode import BeamSearchDecoder, dynamic_decode
 from .layer import homes
 from .layer.layers import Layer
 from .utils import spectral_norm

@@ -93,7 +93,18 @@ class BuiltinLayer(Layer):
     @property
     def forward(self):
         """What the core computes; without a frame of ours between it and the caller."""
-        return (self.__dict__.get("_changed_core") or self._core).forward
+        here = self.__dict__
+        return here.get("_own_forward") or (here.get("_changed_core") or here["_core"]).forward
+
+    @forward.setter
+    def forward(self, function):
+        self.__dict__["_own_forward"] = function
+        self._note_hooks()
+
+    @forward.deleter
+    def forward(self):
+        del self.__dict__["_own_forward"]
+        self._note_hooks()
 
     def full_name(self) -> str:
         return self._core.full_name or type(self).__name__
@@ -113,8 +124,6 @@ class BuiltinLayer(Layer):
             for core in self._cores():
                 core.set_training(value)
         super().__setattr__(name, value)
-        if name == "forward":
-            self._note_hooks()
 
     def _cores(self):
         """The core's layer, and the one that computes in its place since a setting was changed."""
@@ -143,11 +152,6 @@ class BuiltinLayer(Layer):
         for path, _, place in core.children():
             place.set_stand_in(self.get_sublayer(path))
         self._note_hooks()
-
-    def __delattr__(self, name):
-        super().__delattr__(name)
-        if name == "forward":
-            self._note_hooks()
 
     def __getattr__(self, name):
         try:
@@ -190,7 +194,7 @@ class BuiltinLayer(Layer):
     def _stands_in(self) -> bool:
         """Does Python do more in a call than the core alone?"""
         own = type(self).forward is not BuiltinLayer.forward
-        return own or self._hooked or "forward" in self.__dict__ or "_changed_core" in self.__dict__
+        return own or self._hooked or "_own_forward" in self.__dict__ or "_changed_core" in self.__dict__
 
     # ---- copies
 
