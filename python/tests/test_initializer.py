@@ -35,7 +35,10 @@ def test_values_lie_where_they_should(init, low, high):
     assert type(again) is type(init) and repr(again) == repr(init)
 
 
-@pytest.mark.parametrize("values", [[[1.0, 2.0], [3.0, 4.0]], np.array([[1, 2], [3, 4]], "float32"), sp.to_tensor([[1.0, 2.0], [3.0, 4.0]])])
+VALUES = [[1.0, 2.0], [3.0, 4.0]]
+
+
+@pytest.mark.parametrize("values", [VALUES, np.array(VALUES, "float32"), sp.to_tensor(VALUES)])
 def test_assign(values):
     assert nn.Linear(2, 2, weight_attr=I.Assign(values)).weight.tolist() == [[1.0, 2.0], [3.0, 4.0]]
 
@@ -98,8 +101,8 @@ def test_gain_and_functions():
     with pytest.raises(ValueError, match="nonlinearity"):
         I.calculate_gain("nothing")
     p = sp.Parameter(sp.ones([4, 4]))
-    for fill in (nn.init.xavier_uniform_, nn.init.kaiming_normal_, nn.init.orthogonal_, nn.init.normal_, nn.init.zeros_, nn.init.eye_):
-        fill(p)
+    for name in "xavier_uniform xavier_normal kaiming_normal orthogonal normal uniform zeros ones eye".split():
+        getattr(nn.init, f"{name}_")(p)
     assert p.tolist() == sp.eye(4).tolist()
     assert I.Uniform(-1.0, 2.0).low == -1.0
 

@@ -1,7 +1,7 @@
 """The layers of the core, seen from Python.
 
-Such a layer computes in Rust. Python holds its tree: parameters, buffers and the layers inside are objects here, and what
-is assigned here (a parameter, another layer) reaches the core.
+Such a layer computes in Rust. Python holds its tree: parameters, buffers and the layers inside are objects here, and
+what is assigned here (a parameter, another layer) reaches the core.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ Tensor = _core.Tensor
 
 # What a copy is not given from the old layer's attributes, because it has its own.
 _OWN = frozenset(
-    "_core _changed_core _settings _inner _made_from _root _replaced _base _full_name _parameters _buffers _sub_layers training".split()
+    "_core _changed_core _settings _inner _made_from _root _replaced _base _full_name _parameters _buffers _sub_layers "
+    "training".split()
 )
 
 
@@ -134,7 +135,8 @@ class BuiltinLayer(Layer):
         """Changes a setting: a layer of the core like this one, but for that, computes from now on."""
         known = {name for name, *_ in self._definition.params} if self._definition is not None else ()
         if key not in known:
-            raise AttributeError(f"(InvalidType) {type(self).__name__}: {key} cannot be changed. Hint: make a new layer.")
+            here = type(self).__name__
+            raise AttributeError(f"(InvalidType) {here}: {key} cannot be changed. Hint: make a new layer.")
         if key in self._settings and _same(self._settings[key], value):
             return
         told = {**self._settings, key: value}
@@ -340,5 +342,6 @@ def _other(kind: str, base: type) -> type:
     if kind not in _OTHERS:
         # Two are something else in Python, and their instances inside the core still count as such.
         bases = (base, getattr(rnn, kind)) if kind in ("RNN", "BiRNN") else (base,)
-        _OTHERS[kind] = type(kind, bases, {"__module__": "sampan.nn", "__doc__": "A part of a built-in layer.", "_definition": None})
+        body = {"__module__": "sampan.nn", "__doc__": "A part of a built-in layer.", "_definition": None}
+        _OTHERS[kind] = type(kind, bases, body)
     return _OTHERS[kind]

@@ -32,7 +32,8 @@ class SyncBatchNorm(BuiltinLayer):
 
         if isinstance(layer, (nn.BatchNorm1D, nn.BatchNorm2D, nn.BatchNorm3D)) and not isinstance(layer, cls):
             told = layer._settings
-            made = cls(layer._mean.shape[0], told["momentum"], told["epsilon"], data_format=told.get("data_format", "NCHW"))
+            data_format = told.get("data_format", "NCHW")
+            made = cls(layer._mean.shape[0], told["momentum"], told["epsilon"], data_format=data_format)
             for name in ("weight", "bias"):
                 if layer._parameters.get(name) is not None:
                     setattr(made, name, layer._parameters[name])

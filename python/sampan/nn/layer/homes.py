@@ -6,9 +6,9 @@ import sys
 import types
 
 _FAMILIES = {
-    "activation": "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Maxout Mish "
-    "PReLU RReLU ReLU ReLU6 SELU Sigmoid Silu Softmax Softmax2D Softplus Softshrink Softsign Swish Tanh Tanhshrink "
-    "ThresholdedReLU",
+    "activation": "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Maxout "
+    "Mish PReLU RReLU ReLU ReLU6 SELU Sigmoid Silu Softmax Softmax2D Softplus Softshrink Softsign Swish Tanh "
+    "Tanhshrink ThresholdedReLU",
     "distance": "PairwiseDistance",
     "vision": "ChannelShuffle PixelShuffle PixelUnshuffle",
 }

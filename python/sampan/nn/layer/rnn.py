@@ -213,14 +213,14 @@ class BiRNN(_Walk):
         sizes = [getattr(cell, "input_size", None) for cell in (cell_fw, cell_bw)]
         if sizes[0] != sizes[1] and None not in sizes:
             raise ValueError(
-                f"(InvalidArgument) BiRNN: both cells must take the same inputs, cell_fw takes {sizes[0]} features, cell_bw "
-                f"{sizes[1]}."
+                f"(InvalidArgument) BiRNN: both cells must take the same inputs, cell_fw takes {sizes[0]} features, "
+                f"cell_bw {sizes[1]}."
             )
         self._setup((cell_fw, cell_bw), time_major=time_major)
 
     def forward(self, inputs, initial_states=None, sequence_length=None, **kwargs):
         if isinstance(initial_states, (list, tuple)) and len(initial_states) != 2:
-            raise ValueError("(InvalidArgument) BiRNN: initial_states is a pair, for the forward and the backward cell.")
+            raise ValueError("(InvalidArgument) BiRNN: initial_states is a pair, one for each of the two cells.")
         fast = None if kwargs or isinstance(inputs, (list, tuple, dict)) else self._fast()
         if fast is not None:
             return fast(inputs, initial_states, sequence_length)
