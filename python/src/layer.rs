@@ -6,7 +6,7 @@ use crate::tensor::{PyParameter, PyTensor, parameter_of};
 use crate::{errors, value};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use sampan_core::error::Kind;
 use sampan_core::{Error, Object, Result, Tensor, Value};
 use sampan_nn::{AttentionCache, Base, Buffer, Layer, LayerRef, Members, Parameter, Path, Visitor};
@@ -44,6 +44,23 @@ impl PyLayerBase {
     fn set_hooked(&self, on: bool) {
         self.hooked.store(on, Ordering::Relaxed);
     }
+    /// The parameter, layer or buffer of that name: what `Layer.__getattr__` is, without a Python frame.
+    fn _find_member<'py>(slf: &Bound<'py, Self>, name: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let own = slf.getattr(pyo3::intern!(py, "__dict__"))?.cast_into::<PyDict>()?;
+        let tables =
+            [pyo3::intern!(py, "_parameters"), pyo3::intern!(py, "_sub_layers"), pyo3::intern!(py, "_buffers")];
+        for table in tables {
+            if let Some(members) = own.get_item(table)?
+                && let Ok(members) = members.cast::<PyDict>()
+                && let Some(member) = members.get_item(name)?
+            {
+                return Ok(member);
+            }
+        }
+        // Once more in the ordinary way, for the ordinary error: the one a property raised, if it was one.
+        py.get_type::<PyAny>().call_method1(pyo3::intern!(py, "__getattribute__"), (slf, name))
+    }
     #[pyo3(signature = (*args, **kwargs))]
     fn __call__<'py>(
         slf: &Bound<'py, Self>,
@@ -61,7 +78,11 @@ impl PyLayerBase {
         DEPTH.set(depth);
         if result.is_ok() {
             // An exception that a layer caught is over.
-            FAILED.with_borrow_mut(|f| if f.is_some() { *f = None });
+            FAILED.with_borrow_mut(|f| {
+                if f.is_some() {
+                    *f = None
+                }
+            });
         }
         result.map_err(|e| named(slf, depth, e))
     }

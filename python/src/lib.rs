@@ -62,8 +62,7 @@ mod _core {
     use crate::layer::{PyLayerBase, PyRustLayer};
     #[pymodule_export]
     use crate::object::{
-        _param_attr, _regularizer, _set_settings, _settings, PyBase, PyInitializer, PyMetric, PyOptimizer,
-        PySchedule,
+        _param_attr, _regularizer, _set_settings, _settings, PyBase, PyInitializer, PyMetric, PyOptimizer, PySchedule,
     };
     #[pymodule_export]
     use crate::op::{PyOp, op, op_info, ops};

@@ -69,6 +69,16 @@ def test_a_layer_that_is_not_ready_says_so():
         Net().backward()
 
 
+def test_the_error_of_a_property_is_the_one_that_is_seen():
+    class Broken(nn.Layer):
+        @property
+        def size(self):
+            return self.missing + 1
+
+    with pytest.raises(AttributeError, match="has no attribute 'missing'"):
+        Broken().size
+
+
 def test_names_of_members_are_checked():
     net = Net()
     for name, error in ((3, TypeError), ("a.b", KeyError), ("", KeyError), ("fc1", KeyError)):

@@ -10,7 +10,7 @@ _definitions = _registry.classes("nn")
 
 class AdaptiveLogSoftmaxWithLoss(BuiltinLayer):
     _definition = _definitions["AdaptiveLogSoftmaxWithLoss"]
-    __doc__ = _definition.doc
+    __doc__ = _registry.doc(_definition)
 
     def log_prob(self, input):
         """The logarithms of the probabilities of all classes."""
@@ -23,7 +23,7 @@ class AdaptiveLogSoftmaxWithLoss(BuiltinLayer):
 
 class SyncBatchNorm(BuiltinLayer):
     _definition = _definitions["SyncBatchNorm"]
-    __doc__ = _definition.doc
+    __doc__ = _registry.doc(_definition)
 
     @classmethod
     def convert_sync_batchnorm(cls, layer):

@@ -150,13 +150,7 @@ class Layer(Walk, State, Hooks, _core.LayerBase):
 
     # ---- attributes
 
-    def __getattr__(self, name: str):
-        members = self.__dict__
-        for kind in _KINDS:
-            table = members.get(kind)
-            if table is not None and name in table:
-                return table[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+    __getattr__ = _core.LayerBase._find_member
 
     def __setattr__(self, name: str, value) -> None:
         if isinstance(getattr(type(self), name, None), property):

@@ -256,8 +256,8 @@ class LayerList(_Ordered):
             owner._list_changed(self)
         elif owner is not None and self._inner and set(self._inner) != set(self._sub_layers):
             raise RuntimeError(
-                f"(Unavailable) the number of layers in this list of {type(owner).__name__} is fixed in the core. Hint: "
-                "a layer can be replaced, for example by nn.Identity()."
+                f"(Unavailable) the number of layers in this list of {type(owner).__name__} is fixed in the core. "
+                "Hint: a layer can be replaced, for example by nn.Identity()."
             )
 
     def __deepcopy__(self, memo):
