@@ -45,6 +45,6 @@ float32 = _core._dtype("float32")
 float64 = _core._dtype("float64")
 
 from . import linalg, nn, optimizer  # noqa: E402
-from .nn.attr import ParamAttr  # noqa: E402
+from .nn.attr import ParamAttr, create_parameter  # noqa: E402
 
 __version__ = "0.1.0"

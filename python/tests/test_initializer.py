@@ -117,3 +117,8 @@ def test_attributes_of_a_parameter():
     with pytest.raises(TypeError, match="ParamAttr: learning_rate must be of type Real, got str"):
         sp.ParamAttr(learning_rate="fast")
     assert sp.ParamAttr._to_attr("w").name == "w" and sp.ParamAttr._to_attr(False) is False
+
+
+def test_a_parameter_without_a_layer():
+    p = sp.create_parameter([2, 3], "float64", name="alone", default_initializer=I.Constant(2.0))
+    assert p.name == "alone" and str(p.dtype).endswith("float64") and p.sum().item() == 12.0 and not p.stop_gradient

@@ -109,6 +109,8 @@ def test_a_changed_tree_is_copied(how):
     assert not other.layers[1].self_attn.training and other.layers[0].training
     other.layers[0].linear1.weight.set_value(sp.zeros([8, 16]))
     assert far(other(X), net(X)) > 0.0
+    second = other.layers.pop()
+    assert far(other(X), other.norm(other.layers[0](X))) == 0.0 and second(X).shape == X.shape
 
 
 def test_part_of_a_layer_is_copied_alone_or_with_the_rest():

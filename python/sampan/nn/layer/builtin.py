@@ -302,7 +302,7 @@ def _remake(cls, root_cls, made_from, path):
     args, kwargs = made_from
     random = _core._random_state()
     made = (root_cls or cls).__new__(root_cls or cls)
-    BuiltinLayer._build(made, args, kwargs)
+    made._build(args, kwargs)
     _core._set_random_state(*random)
     if not path:
         return made
