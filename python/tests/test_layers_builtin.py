@@ -243,6 +243,38 @@ def test_inputs_may_be_named_and_errors_name_them():
     assert nn.Conv2DTranspose(4, 2, 3, stride=2)(image[0], output_size=[14, 14]).shape == [2, 2, 14, 14]
 
 
+def test_a_distance_of_ones_own():
+    a, b, c = x(3, 4), x(3, 4), x(3, 4)
+    own = nn.TripletMarginWithDistanceLoss(lambda p, q: (p - q).abs().sum(-1), margin=2.0, reduction="sum")
+    expected = ((a - b).abs().sum(-1) - (a - c).abs().sum(-1) + 2.0).clip(min=0.0).sum()
+    assert (own(a, b, c) - expected).abs().item() < 1e-5
+    by_layer = nn.TripletMarginWithDistanceLoss(distance_function=nn.PairwiseDistance())
+    assert (by_layer(a, b, c) - nn.TripletMarginLoss()(a, b, c)).abs().item() < 1e-4
+
+    def broken(p, q):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        nn.TripletMarginWithDistanceLoss(broken)(a, b, c)
+
+
+def test_a_network_converted_to_sync_batch_norm():
+    net = nn.Sequential(nn.Conv2D(4, 4, 1), nn.BatchNorm2D(4, momentum=0.7)).eval()
+    y = net(image[0])
+    other = nn.SyncBatchNorm.convert_sync_batchnorm(net)
+    assert isinstance(other[1], nn.SyncBatchNorm) and other[1]._momentum == 0.7 and same(other(image[0]), y)
+
+
+def test_log_probabilities_of_an_adaptive_softmax():
+    layer, data = nn.AdaptiveLogSoftmaxWithLoss(8, 12, [3, 6]), x(4, 8)
+    logs = layer.log_prob(data)
+    assert logs.shape == [4, 12] and (logs.exp().sum(1) - 1).abs().max().item() < 1e-5
+    assert layer.predict(data).tolist() == logs.argmax(1).tolist()
+    output, loss = layer(data, ints(0, 4, 8, 2))
+    assert (output - sp.to_tensor([logs[i, k].item() for i, k in enumerate((0, 4, 8, 2))])).abs().max().item() < 1e-5
+    assert (loss + output.mean()).abs().item() < 1e-5
+
+
 def test_arguments_in_the_order_of_paddle_2():
     assert nn.LayerNorm(4, 1e-5, None, False).bias is None
     assert nn.Conv2D(1, 1, 1, 1, 0, 1, 1, "zeros", None, False).bias is None

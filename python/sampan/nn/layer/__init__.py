@@ -2,7 +2,7 @@
 
 from . import pickling  # noqa: F401  (registers tensors)
 from .container import LayerDict, LayerList, ParameterDict, ParameterList, Sequential
-from .extra import AdaptiveLogSoftmaxWithLoss, SyncBatchNorm
+from .extra import AdaptiveLogSoftmaxWithLoss, SyncBatchNorm, TripletMarginWithDistanceLoss
 from .layers import Layer
 from .rnn import GRU, LSTM, RNN, BiRNN, GRUCell, LSTMCell, RNNCellBase, SimpleRNN, SimpleRNNCell
 from .transformer import (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ... import _registry
 from .builtin import BuiltinLayer
+from .layers import Layer
 
 _definitions = _registry.classes("nn")
 
@@ -19,6 +20,30 @@ class AdaptiveLogSoftmaxWithLoss(BuiltinLayer):
     def predict(self, input):
         """The most probable class of each row."""
         return self.log_prob(input).argmax(1)
+
+
+class _OnPair:
+    """A function of two tensors as one of a pair, which is what the core calls."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, pair):
+        return self.function(*pair)
+
+
+class TripletMarginWithDistanceLoss(BuiltinLayer):
+    _definition = _definitions["TripletMarginWithDistanceLoss"]
+    __doc__ = _registry.doc(_definition)
+
+    def _build(self, args, kwargs):
+        distance = args[0] if args else kwargs.get("distance_function")
+        if callable(distance) and not isinstance(distance, (Layer, _OnPair)):
+            args, kwargs = args[1:], {**kwargs, "distance_function": _OnPair(distance)}
+            names = ("margin", "swap", "reduction", "name")
+            args, kwargs = (), {**dict(zip(names, args)), **kwargs}
+        super()._build(args, kwargs)
+        self.__dict__["distance_function"] = distance.function if isinstance(distance, _OnPair) else distance
 
 
 class SyncBatchNorm(BuiltinLayer):
