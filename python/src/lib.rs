@@ -4,6 +4,7 @@
 
 mod array;
 mod autograd;
+mod cache;
 mod class;
 mod dtype;
 mod errors;
@@ -12,6 +13,7 @@ mod layer;
 mod object;
 mod op;
 mod param;
+mod python_layer;
 mod runtime;
 mod tensor;
 mod value;
