@@ -52,7 +52,7 @@ pub fn wrap(py: Python<'_>, object: Object) -> PyResult<Py<PyAny>> {
         return PyRustLayer::wrap(py, layer.clone(), String::new());
     }
     if let Some(cache) = object.downcast::<sampan_nn::AttentionCache>() {
-        return crate::layer::cache_to_python(py, cache);
+        return crate::cache::to_python(py, cache);
     }
     let base = PyClassInitializer::from(PyObject(object.clone()));
     if let Some(o) = object.downcast::<Arc<Mutex<Optimizer>>>() {

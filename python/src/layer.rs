@@ -1,15 +1,15 @@
-//! Layers: the base of Python's, the core's own seen from Python, and Python's seen from the core.
+//! Layers: the base of Python's, and the core's own seen from Python.
 
 use crate::class::PyObject;
 use crate::errors::{passing, raise};
-use crate::tensor::{PyParameter, PyTensor, parameter_of};
+use crate::python_layer::{call_python, python_layer};
+use crate::tensor::{PyParameter, PyTensor};
 use crate::{errors, value};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use sampan_core::error::Kind;
 use sampan_core::{Error, Object, Result, Tensor, Value};
-use sampan_nn::{AttentionCache, Base, Buffer, Layer, LayerRef, Members, Parameter, Path, Visitor};
+use sampan_nn::{Base, Buffer, Layer, LayerRef, Members, Parameter, Path, Visitor};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -43,6 +43,23 @@ impl PyLayerBase {
     #[setter(_hooked)]
     fn set_hooked(&self, on: bool) {
         self.hooked.store(on, Ordering::Relaxed);
+    }
+    /// The parameter, layer or buffer of that name: what `Layer.__getattr__` is, without a Python frame.
+    fn _find_member<'py>(slf: &Bound<'py, Self>, name: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let own = slf.getattr(pyo3::intern!(py, "__dict__"))?.cast_into::<PyDict>()?;
+        let tables =
+            [pyo3::intern!(py, "_parameters"), pyo3::intern!(py, "_sub_layers"), pyo3::intern!(py, "_buffers")];
+        for table in tables {
+            if let Some(members) = own.get_item(table)?
+                && let Ok(members) = members.cast::<PyDict>()
+                && let Some(member) = members.get_item(name)?
+            {
+                return Ok(member);
+            }
+        }
+        // Once more in the ordinary way, for the ordinary error: the one a property raised, if it was one.
+        py.get_type::<PyAny>().call_method1(pyo3::intern!(py, "__getattribute__"), (slf, name))
     }
     #[pyo3(signature = (*args, **kwargs))]
     fn __call__<'py>(
@@ -90,9 +107,9 @@ fn named(slf: &Bound<'_, PyLayerBase>, depth: usize, e: PyErr) -> PyErr {
 /// A layer of the core: one of its own, or one inside it.
 #[pyclass(name = "RustLayer", module = "sampan._core", extends = PyObject, frozen)]
 pub struct PyRustLayer {
-    root: Arc<dyn Layer>,
+    pub(crate) root: Arc<dyn Layer>,
     /// The way from the root; empty for the root itself.
-    path: String,
+    pub(crate) path: String,
 }
 
 /// Finds the members of one layer inside another.
@@ -337,110 +354,4 @@ impl PyRustLayer {
         });
         self.with(|l| l.base().map(|b: &Base| b.set_stand_in(stand_in)).is_some())
     }
-}
-
-/// Calls a Python layer; arguments that are None at the end are left out.
-fn call_python(layer: &Bound<'_, PyAny>, mut args: Vec<Value>, named: Vec<(&str, Value)>) -> PyResult<Value> {
-    let py = layer.py();
-    while matches!(args.last(), Some(Value::None)) {
-        args.pop();
-    }
-    let args: Vec<_> = args.iter().map(|v| value::to_python(py, v)).collect::<PyResult<_>>()?;
-    let kwargs = PyDict::new(py);
-    for (name, v) in &named {
-        kwargs.set_item(name, value::to_python(py, v)?)?;
-    }
-    value::any(&layer.call(PyTuple::new(py, args)?, Some(&kwargs))?)
-}
-
-/// A layer written in Python, for the core.
-struct PythonLayer(Py<PyAny>);
-
-/// The Python object of a layer that was written in Python.
-fn python_layer(py: Python<'_>, layer: &dyn Layer) -> Option<Py<PyAny>> {
-    let mut layer: &dyn Any = layer;
-    while let Some(inner) = layer.downcast_ref::<Arc<dyn Layer>>() {
-        layer = &**inner;
-    }
-    layer.downcast_ref::<PythonLayer>().map(|l| l.0.clone_ref(py))
-}
-
-impl Members for PythonLayer {
-    fn visit(&self, path: &Path, visitor: &mut dyn Visitor) {
-        visitor.layer(path, LayerRef { type_name: "PythonLayer", layer: self });
-        let members = Python::attach(|py| -> PyResult<Vec<(String, Parameter)>> {
-            let named = self.0.bind(py).call_method0("named_parameters")?;
-            named
-                .try_iter()?
-                .filter_map(|item| {
-                    let (name, p) = item.and_then(|i| i.extract::<(String, Bound<'_, PyAny>)>()).ok()?;
-                    parameter_of(&p).map(|p| Ok((name, p)))
-                })
-                .collect()
-        });
-        for (name, p) in members.unwrap_or_default() {
-            visitor.parameter(&path.join(&name), &p);
-        }
-    }
-}
-
-impl Layer for PythonLayer {
-    fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let mut out = self.forward_all(std::slice::from_ref(x))?;
-        if out.is_empty() { Err(Error::invalid("the layer gave no tensor")) } else { Ok(out.swap_remove(0)) }
-    }
-    fn forward_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
-        let out = self.invoke(inputs.iter().map(Value::from).collect(), Vec::new())?;
-        let mut found = Vec::new();
-        out.for_each_tensor(&mut |t| found.push(t.clone()));
-        Ok(found)
-    }
-    fn invoke(&self, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<Value> {
-        Python::attach(|py| call_python(self.0.bind(py), positional, named)).map_err(passing)
-    }
-}
-
-/// The layer for the core that a Python object is, if it is one.
-pub fn object(value: &Bound<'_, PyAny>) -> PyResult<Option<Object>> {
-    if !value.is_instance_of::<PyLayerBase>() {
-        return Ok(None);
-    }
-    if let Ok(core) = value.getattr("_core")
-        && let Ok(layer) = core.cast::<PyRustLayer>()
-        && layer.get().path.is_empty()
-    {
-        return Ok(Some(Object::new(layer.get().root.clone())));
-    }
-    Ok(Some(Object::new(Arc::new(PythonLayer(value.clone().unbind())) as Arc<dyn Layer>)))
-}
-
-static CACHES: PyOnceLock<(Py<PyAny>, Py<PyAny>)> = PyOnceLock::new();
-
-/// The named tuples of keys and values that attention keeps: `Cache` and `StaticCache`.
-fn caches(py: Python<'_>) -> PyResult<&(Py<PyAny>, Py<PyAny>)> {
-    CACHES.get_or_try_init(py, || {
-        let home = py.import("sampan.nn.layer.transformer")?;
-        Ok((home.getattr("Cache")?.unbind(), home.getattr("StaticCache")?.unbind()))
-    })
-}
-
-/// The cache that a named tuple is, if it is one.
-pub fn cache(value: &Bound<'_, PyTuple>) -> PyResult<Option<AttentionCache>> {
-    let py = value.py();
-    let (growing, fixed) = caches(py)?;
-    let (growing, fixed) = (value.is_instance(growing.bind(py))?, value.is_instance(fixed.bind(py))?);
-    if !growing && !fixed {
-        return Ok(None);
-    }
-    let part = |i| -> PyResult<Tensor> { Ok(value.get_item(i)?.cast::<PyTensor>()?.borrow().tensor()) };
-    let (k, v) = (part(0)?, part(1)?);
-    Ok(Some(if growing { AttentionCache::Growing(k, v) } else { AttentionCache::Static(k, v) }))
-}
-
-/// A cache as the named tuple that Python knows.
-pub fn cache_to_python(py: Python<'_>, cache: &AttentionCache) -> PyResult<Py<PyAny>> {
-    let (growing, fixed) = caches(py)?;
-    let class = if matches!(cache, AttentionCache::Growing(..)) { growing } else { fixed };
-    let (k, v) = cache.parts();
-    class.call1(py, (PyTensor::wrap(py, k.clone())?, PyTensor::wrap(py, v.clone())?))
 }

@@ -5,6 +5,7 @@
 mod amp;
 mod array;
 mod autograd;
+mod cache;
 mod class;
 mod data;
 mod dlpack;
@@ -22,6 +23,7 @@ mod operators;
 mod optimizer;
 mod param;
 mod pylayer;
+mod python_layer;
 mod runtime;
 mod tensor;
 mod value;

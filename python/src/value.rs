@@ -3,7 +3,7 @@
 use crate::class::PyObject;
 use crate::dtype::{self, PyDType};
 use crate::tensor::PyTensor;
-use crate::{array, layer};
+use crate::{array, cache, python_layer};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyEllipsis, PyFloat, PyInt, PyList, PyRange, PySlice, PyString, PyTuple};
@@ -68,9 +68,9 @@ fn at_depth(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     }
     if let Ok(tuple) = value.cast::<PyTuple>() {
         if !tuple.is_exact_instance_of::<PyTuple>()
-            && let Some(cache) = layer::cache(tuple)?
+            && let Some(kept) = cache::read(tuple)?
         {
-            return Ok(cache.into());
+            return Ok(kept.into());
         }
         return sequence(tuple.iter(), tuple.len(), depth);
     }
@@ -87,7 +87,7 @@ fn at_depth(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     if let Ok(range) = value.cast::<PyRange>() {
         return Ok(Value::Ints(range.extract::<Vec<i64>>()?.into()));
     }
-    if let Some(object) = layer::object(value)? {
+    if let Some(object) = python_layer::object(value)? {
         return Ok(Value::Object(object));
     }
     // An object of the package that stands for one of the core's: an initializer, a regularizer, a schedule.

@@ -35,7 +35,10 @@ def test_values_lie_where_they_should(init, low, high):
     assert type(again) is type(init) and repr(again) == repr(init)
 
 
-@pytest.mark.parametrize("values", [[[1.0, 2.0], [3.0, 4.0]], np.array([[1, 2], [3, 4]], "float32"), sp.to_tensor([[1.0, 2.0], [3.0, 4.0]])])
+VALUES = [[1.0, 2.0], [3.0, 4.0]]
+
+
+@pytest.mark.parametrize("values", [VALUES, np.array(VALUES, "float32"), sp.to_tensor(VALUES)])
 def test_assign(values):
     assert nn.Linear(2, 2, weight_attr=I.Assign(values)).weight.tolist() == [[1.0, 2.0], [3.0, 4.0]]
 
@@ -98,8 +101,8 @@ def test_gain_and_functions():
     with pytest.raises(ValueError, match="nonlinearity"):
         I.calculate_gain("nothing")
     p = sp.Parameter(sp.ones([4, 4]))
-    for fill in (nn.init.xavier_uniform_, nn.init.kaiming_normal_, nn.init.orthogonal_, nn.init.normal_, nn.init.zeros_, nn.init.eye_):
-        fill(p)
+    for name in "xavier_uniform xavier_normal kaiming_normal orthogonal normal uniform zeros ones eye".split():
+        getattr(nn.init, f"{name}_")(p)
     assert p.tolist() == sp.eye(4).tolist()
     assert I.Uniform(-1.0, 2.0).low == -1.0
 
@@ -111,3 +114,11 @@ def test_attributes_of_a_parameter():
     assert nn.Linear(2, 2, bias_attr=False).bias is None and nn.Linear(2, 2, bias_attr=True).bias is not None
     with pytest.raises(TypeError, match="weight_attr"):
         nn.Linear(2, 2, weight_attr=3.5)
+    with pytest.raises(TypeError, match="ParamAttr: learning_rate must be of type Real, got str"):
+        sp.ParamAttr(learning_rate="fast")
+    assert sp.ParamAttr._to_attr("w").name == "w" and sp.ParamAttr._to_attr(False) is False
+
+
+def test_a_parameter_without_a_layer():
+    p = sp.create_parameter([2, 3], "float64", name="alone", default_initializer=I.Constant(2.0))
+    assert p.name == "alone" and str(p.dtype).endswith("float64") and p.sum().item() == 12.0 and not p.stop_gradient

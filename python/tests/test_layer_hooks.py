@@ -38,7 +38,7 @@ def test_prepend_with_kwargs_and_always_call():
     layer, seen = Scaled(), []
     layer.register_forward_pre_hook(lambda layer, inputs: seen.append("second"))
     layer.register_forward_pre_hook(lambda layer, inputs: seen.append("first"), prepend=True)
-    layer.register_forward_pre_hook(lambda layer, inputs, kwargs: (inputs, {"scale": kwargs["scale"]}), with_kwargs=True)
+    layer.register_forward_pre_hook(lambda layer, inputs, kwargs: (inputs, dict(kwargs)), with_kwargs=True)
     layer.register_forward_hook(lambda layer, i, k, o: seen.append(k["scale"]), with_kwargs=True, always_call=True)
     assert layer(sp.ones([1]), scale=3).item() == 3.0
     assert seen == ["first", "second", 3]
@@ -70,7 +70,8 @@ def test_hooks_on_layers_inside_the_core_run_and_may_change_the_output():
     def look(layer, inputs, outputs):
         seen.append((type(layer).__name__, [t.shape for t in inputs]))
 
-    hooks = [layer.register_forward_post_hook(look) for layer in encoder.sublayers() if isinstance(layer, nn.MultiHeadAttention)]
+    attentions = [layer for layer in encoder.sublayers() if isinstance(layer, nn.MultiHeadAttention)]
+    hooks = [layer.register_forward_post_hook(look) for layer in attentions]
     assert (encoder(x, mask) - plain).abs().max().item() < 1e-6
     assert seen == [("MultiHeadAttention", [[2, 3, 8]] * 3 + [[3, 3]])] * 2
     for hook in hooks:

@@ -22,8 +22,13 @@ X = sp.randn([2, 3, 8])
 def test_paths_and_types_are_those_of_the_fields():
     net = nn.Transformer(8, 2, 1, 1, 16)
     paths = dict(net.named_sublayers())
-    assert isinstance(paths["encoder.layers"], nn.LayerList) and isinstance(paths["encoder.layers.0.self_attn"], nn.MultiHeadAttention)
-    assert isinstance(paths["decoder.layers.0.cross_attn.q_proj"], nn.Linear) and isinstance(paths["encoder.norm"], nn.LayerNorm)
+    expected = {
+        "encoder.layers": nn.LayerList,
+        "encoder.layers.0.self_attn": nn.MultiHeadAttention,
+        "decoder.layers.0.cross_attn.q_proj": nn.Linear,
+        "encoder.norm": nn.LayerNorm,
+    }
+    assert {path: type(paths[path]) for path in expected} == expected
     assert paths["encoder.layers.0.self_attn"].num_heads == 2 and paths["encoder.layers.0.norm1"]._epsilon == 1e-5
     state = net.encoder.layers[0].state_dict()
     assert list(state)[:2] == ["self_attn.q_proj.weight", "self_attn.q_proj.bias"]
@@ -104,6 +109,8 @@ def test_a_changed_tree_is_copied(how):
     assert not other.layers[1].self_attn.training and other.layers[0].training
     other.layers[0].linear1.weight.set_value(sp.zeros([8, 16]))
     assert far(other(X), net(X)) > 0.0
+    second = other.layers.pop()
+    assert far(other(X), other.norm(other.layers[0](X))) == 0.0 and second(X).shape == X.shape
 
 
 def test_part_of_a_layer_is_copied_alone_or_with_the_rest():

@@ -68,7 +68,8 @@ def test_spectral_norm():
     check("spectral eval", fc(x(2, 3)))
     conv = utils.spectral_norm(nn.Conv2D(2, 3, 3), n_power_iterations=50)
     conv(x(1, 2, 5, 5)).sum().backward()
-    assert conv.weight_orig.grad is not None and sorted(conv.state_dict()) == ["bias", "weight_orig", "weight_u", "weight_v"]
+    assert conv.weight_orig.grad is not None
+    assert sorted(conv.state_dict()) == ["bias", "weight_orig", "weight_u", "weight_v"]
     largest = np.linalg.svd(conv.weight.numpy().reshape(3, -1), compute_uv=False)[0]
     assert abs(largest - 1.0) < 1e-3
     utils.remove_spectral_norm(conv)

@@ -15,8 +15,11 @@ pub(crate) fn bind(
     named: Vec<(&str, Value)>,
 ) -> Result<Vec<Value>> {
     let fail = |message: String| {
-        let takes: Vec<String> =
-            names.iter().enumerate().map(|(i, n)| if i < required { (*n).into() } else { format!("{n}=None") }).collect();
+        let takes: Vec<String> = names
+            .iter()
+            .enumerate()
+            .map(|(i, n)| if i < required { (*n).into() } else { format!("{n}=None") })
+            .collect();
         Err(Error::dtype(message).hint(format!("{layer} takes ({})", takes.join(", "))).in_op(layer))
     };
     if positional.len() > names.len() {

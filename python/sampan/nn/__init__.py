@@ -1,14 +1,13 @@
 """Layers: Paddle's `nn`."""
 
 from .._core import Parameter
-from . import functional, init, initializer, utils
+from . import functional, init, initializer, layer, utils
 from .clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
-from . import layer
+from .decode import BeamSearchDecoder, dynamic_decode
 from .layer import *  # noqa: F403
-from .layer import homes
+from .layer import LayerDict, LayerList, SmoothL1Loss, loss
 from .layer.layers import Layer
 from .utils import spectral_norm
 
-loss = homes.loss
-Module, ModuleList, ModuleDict = Layer, LayerList, LayerDict  # noqa: F405
-SiLU, HuberLoss = Silu, SmoothL1Loss  # noqa: F405
+Module, ModuleList, ModuleDict = Layer, LayerList, LayerDict
+HuberLoss = SmoothL1Loss

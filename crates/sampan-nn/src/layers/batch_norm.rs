@@ -119,7 +119,8 @@ macro_rules! batch_norms {
                 forward(&self.op, &self.base, x, [&self.mean, &self.variance], [&self.weight, &self.bias])
             }
             fn settings(&self) -> Vec<(&'static str, Value)> {
-                self.op.settings()
+                let features = self.mean.tensor().numel();
+                [self.op.settings(), vec![("num_features", features.into())]].concat()
             }
             fn extra_repr(&self) -> String {
                 describe(&self.mean, &self.op)
@@ -287,6 +288,9 @@ impl Layer for BatchNorm {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let y = forward(&self.op, &self.base, x, [&self.mean, &self.variance], [&self.weight, &self.bias])?;
         self.act.as_ref().map_or(Ok(y.clone()), |act| act.one(&self.base, &y))
+    }
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        [self.op.settings(), vec![("num_channels", self.mean.tensor().numel().into())]].concat()
     }
     fn extra_repr(&self) -> String {
         describe(&self.mean, &self.op)

@@ -106,8 +106,10 @@ impl Bound {
         let inputs = self.input_names();
         let told = |name: &str| {
             let slot = self.op.position(name);
-            let known = |n: &str, v: &Value| self.op.position(n) == slot && !matches!(v, Value::None);
-            self.settings.iter().any(|(n, v)| known(n, v))
+            let known = |(n, v): &(&str, Value)| {
+                self.op.position(n) == slot && !(name == "output_size" && matches!(v, Value::None))
+            };
+            self.settings.iter().any(known)
         };
         let settled = |name: &str| name == "training" || told(name);
         let open = self.op.params[self.inputs..].iter().map(|p| p.name).filter(|n| !settled(n));

@@ -126,7 +126,8 @@ fn tensors(x: &Tensor, weight: &Parameter, bias: &Option<Parameter>) -> Result<[
 /// The op's settings, and the channels and kernel that the weight tells.
 fn settings(op: &Bound, weight: &Parameter, transposed: bool) -> Vec<(&'static str, Value)> {
     let mut settings = op.settings();
-    let groups = settings.iter().find(|(n, _)| *n == "groups").map_or(1, |(_, v)| if let Value::Int(g) = v { *g } else { 1 });
+    let groups =
+        settings.iter().find(|(n, _)| *n == "groups").map_or(1, |(_, v)| if let Value::Int(g) = v { *g } else { 1 });
     let shape: Vec<i64> = weight.shape().iter().map(|&n| n as i64).collect();
     let (input, output) = if transposed { (shape[0], shape[1] * groups) } else { (shape[1] * groups, shape[0]) };
     settings.extend([("in_channels", input.into()), ("out_channels", output.into())]);

@@ -187,6 +187,11 @@ impl Layer for Embedding {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         first(self.op.call(&self.base, [x.into(), self.weight.value()?.into()])?)
     }
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        let shape = self.weight.shape();
+        let sizes = vec![("num_embeddings", shape[0].into()), ("embedding_dim", shape[1].into())];
+        [sizes, self.op.settings()].concat()
+    }
     fn extra_repr(&self) -> String {
         let shape = self.weight.shape();
         format!("{}, {}, {}", shape[0], shape[1], self.op.describe("padding_idx?, sparse, scale_grad_by_freq"))

@@ -1,7 +1,8 @@
 //! Losses: the mathematics is in `sampan-core`; a layer holds the arguments.
 
 use super::bound::op_layers;
-use crate::{Base, Layer, layer};
+use crate::callable::Callable;
+use crate::{Base, Layer, call_values, layer};
 use sampan_core::ops::geometry::PairwiseDistanceOpts;
 use sampan_core::ops::loss_margin::triplet_margin_with_distance_loss;
 use sampan_core::value::Arg;
@@ -220,7 +221,22 @@ impl From<Distance> for Value {
 impl<'a> Arg<'a> for Distance {
     const EXPECTED: &'static str = "a function of two Tensors";
     fn read(v: &'a Value) -> Option<Self> {
-        if let Value::Object(o) = v { o.downcast::<Distance>().cloned() } else { None }
+        let Value::Object(o) = v else { return None };
+        let one = |out: Value| match out {
+            Value::Tensor(t) => Ok(t),
+            other => Err(Error::dtype(format!("the distance must be a Tensor, got {}", other.type_name()))),
+        };
+        // A function of another language gets both tensors as one list.
+        let foreign = |f: &Callable| {
+            let f = f.0.clone();
+            Distance(Arc::new(move |a, b| one(f(Value::Tensors(vec![a.clone(), b.clone()]))?)))
+        };
+        let layer = |layer: &Arc<dyn Layer>| {
+            let layer = layer.clone();
+            Distance(Arc::new(move |a, b| one(call_values(&*layer, vec![a.into(), b.into()])?)))
+        };
+        let own = o.downcast::<Distance>().cloned();
+        own.or_else(|| o.downcast().map(foreign)).or_else(|| o.downcast().map(layer))
     }
 }
 

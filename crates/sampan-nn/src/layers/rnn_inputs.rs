@@ -1,7 +1,7 @@
 //! What a recurrent layer is called with, as one list of tensors.
 
-use sampan_core::ops::loss::SequenceMaskOpts;
 use crate::invoke;
+use sampan_core::ops::loss::SequenceMaskOpts;
 use sampan_core::{DType, Error, Result, Tensor, Value, ensure};
 
 /// The inputs of a recurrent layer: data, states if there are any, lengths of the sequences if there are any. The lengths

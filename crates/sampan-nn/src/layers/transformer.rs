@@ -149,7 +149,9 @@ impl<'a> Arg<'a> for Repeated {
     const EXPECTED: &'static str = "a layer, or a list of layers";
     fn read(v: &'a Value) -> Option<Self> {
         match v {
-            Value::List(list) => list.iter().map(|v| SharedLayer::read(v).map(|l| l.0)).collect::<Option<_>>().map(Repeated),
+            Value::List(list) => {
+                list.iter().map(|v| SharedLayer::read(v).map(|l| l.0)).collect::<Option<_>>().map(Repeated)
+            }
             one => SharedLayer::read(one).map(|l| Repeated(vec![l.0])),
         }
     }

@@ -9,6 +9,7 @@ mod containers;
 mod decode;
 mod golden;
 mod init;
+mod invoke;
 mod loss;
 mod lr;
 mod metric;

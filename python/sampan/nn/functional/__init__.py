@@ -6,8 +6,12 @@ globals().update(_registry.functions("nn.functional"))
 
 
 def silu(x, inplace=False, name=None):
-    """`x * sigmoid(x)`; with `inplace` in the memory of `x`."""
-    return _core.op("silu_" if inplace else "silu")(x)
+    """`x * sigmoid(x)`; with `inplace` the result takes the place of `x`."""
+    result = _core.op("silu")(x)
+    if not inplace:
+        return result
+    x._replace(result)
+    return x
 
 
 def triplet_margin_with_distance_loss(

@@ -2,7 +2,7 @@
 
 from . import pickling  # noqa: F401  (registers tensors)
 from .container import LayerDict, LayerList, ParameterDict, ParameterList, Sequential
-from .extra import AdaptiveLogSoftmaxWithLoss, SyncBatchNorm
+from .extra import AdaptiveLogSoftmaxWithLoss, SyncBatchNorm, TripletMarginWithDistanceLoss
 from .layers import Layer
 from .rnn import GRU, LSTM, RNN, BiRNN, GRUCell, LSTMCell, RNNCellBase, SimpleRNN, SimpleRNNCell
 from .transformer import (
@@ -20,8 +20,10 @@ from .builtin import BuiltinLayer
 
 _registry.define(globals(), "nn", BuiltinLayer, __module__="sampan.nn")
 
-from . import homes  # noqa: E402
+from .homes import publish  # noqa: E402
 
-homes.publish({name: cls for name, cls in list(globals().items()) if isinstance(cls, type) and issubclass(cls, Layer)})
-globals().update({name: module for name, module in vars(homes).items() if type(module) is type(homes)})
-__all__ = [name for name, cls in globals().items() if isinstance(cls, type) and cls is not BuiltinLayer]
+# Layers that have a module of their own are found there.
+_elsewhere = ("container", "layers", "ordered", "rnn", "transformer", "builtin")
+_layers = {name: cls for name, cls in list(globals().items()) if isinstance(cls, type) and issubclass(cls, Layer)}
+globals().update(publish({n: cls for n, cls in _layers.items() if cls.__module__.rpartition(".")[2] not in _elsewhere}))
+__all__ = [name for name in _layers if name != "BuiltinLayer"]

@@ -1,7 +1,7 @@
 """The layers of the core, seen from Python.
 
-Such a layer computes in Rust. Python holds its tree: parameters, buffers and the layers inside are objects here, and what
-is assigned here (a parameter, another layer) reaches the core.
+Such a layer computes in Rust. Python holds its tree: parameters, buffers and the layers inside are objects here, and
+what is assigned here (a parameter, another layer) reaches the core.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ Tensor = _core.Tensor
 
 # What a copy is not given from the old layer's attributes, because it has its own.
 _OWN = frozenset(
-    "_core _changed_core _settings _inner _made_from _root _replaced _base _full_name _parameters _buffers _sub_layers training".split()
+    "_core _changed_core _settings _inner _made_from _root _replaced _base _full_name _parameters _buffers _sub_layers "
+    "training".split()
 )
 
 
@@ -93,7 +94,18 @@ class BuiltinLayer(Layer):
     @property
     def forward(self):
         """What the core computes; without a frame of ours between it and the caller."""
-        return (self.__dict__.get("_changed_core") or self._core).forward
+        here = self.__dict__
+        return here.get("_own_forward") or (here.get("_changed_core") or here["_core"]).forward
+
+    @forward.setter
+    def forward(self, function):
+        self.__dict__["_own_forward"] = function
+        self._note_hooks()
+
+    @forward.deleter
+    def forward(self):
+        del self.__dict__["_own_forward"]
+        self._note_hooks()
 
     def full_name(self) -> str:
         return self._core.full_name or type(self).__name__
@@ -113,8 +125,6 @@ class BuiltinLayer(Layer):
             for core in self._cores():
                 core.set_training(value)
         super().__setattr__(name, value)
-        if name == "forward":
-            self._note_hooks()
 
     def _cores(self):
         """The core's layer, and the one that computes in its place since a setting was changed."""
@@ -125,7 +135,8 @@ class BuiltinLayer(Layer):
         """Changes a setting: a layer of the core like this one, but for that, computes from now on."""
         known = {name for name, *_ in self._definition.params} if self._definition is not None else ()
         if key not in known:
-            raise AttributeError(f"(InvalidType) {type(self).__name__}: {key} cannot be changed. Hint: make a new layer.")
+            here = type(self).__name__
+            raise AttributeError(f"(InvalidType) {here}: {key} cannot be changed. Hint: make a new layer.")
         if key in self._settings and _same(self._settings[key], value):
             return
         told = {**self._settings, key: value}
@@ -143,11 +154,6 @@ class BuiltinLayer(Layer):
         for path, _, place in core.children():
             place.set_stand_in(self.get_sublayer(path))
         self._note_hooks()
-
-    def __delattr__(self, name):
-        super().__delattr__(name)
-        if name == "forward":
-            self._note_hooks()
 
     def __getattr__(self, name):
         try:
@@ -190,7 +196,7 @@ class BuiltinLayer(Layer):
     def _stands_in(self) -> bool:
         """Does Python do more in a call than the core alone?"""
         own = type(self).forward is not BuiltinLayer.forward
-        return own or self._hooked or "forward" in self.__dict__ or "_changed_core" in self.__dict__
+        return own or self._hooked or "_own_forward" in self.__dict__ or "_changed_core" in self.__dict__
 
     # ---- copies
 
@@ -296,7 +302,7 @@ def _remake(cls, root_cls, made_from, path):
     args, kwargs = made_from
     random = _core._random_state()
     made = (root_cls or cls).__new__(root_cls or cls)
-    BuiltinLayer._build(made, args, kwargs)
+    made._build(args, kwargs)
     _core._set_random_state(*random)
     if not path:
         return made
@@ -343,5 +349,6 @@ def _other(kind: str, base: type) -> type:
     if kind not in _OTHERS:
         # Two are something else in Python, and their instances inside the core still count as such.
         bases = (base, getattr(rnn, kind)) if kind in ("RNN", "BiRNN") else (base,)
-        _OTHERS[kind] = type(kind, bases, {"__module__": "sampan.nn", "__doc__": "A part of a built-in layer.", "_definition": None})
+        body = {"__module__": "sampan.nn", "__doc__": "A part of a built-in layer.", "_definition": None}
+        _OTHERS[kind] = type(kind, bases, body)
     return _OTHERS[kind]

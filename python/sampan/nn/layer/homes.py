@@ -6,9 +6,9 @@ import sys
 import types
 
 _FAMILIES = {
-    "activation": "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Maxout Mish "
-    "PReLU RReLU ReLU ReLU6 SELU Sigmoid Silu Softmax Softmax2D Softplus Softshrink Softsign Swish Tanh Tanhshrink "
-    "ThresholdedReLU",
+    "activation": "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Maxout "
+    "Mish PReLU RReLU ReLU ReLU6 SELU Sigmoid Silu Softmax Softmax2D Softplus Softshrink Softsign Swish Tanh "
+    "Tanhshrink ThresholdedReLU",
     "distance": "PairwiseDistance",
     "vision": "ChannelShuffle PixelShuffle PixelUnshuffle",
 }
@@ -24,7 +24,8 @@ def _family(name: str) -> str:
     return "norm" if "Norm" in name else "common"
 
 
-def _make(classes: dict[str, type]) -> dict[str, types.ModuleType]:
+def publish(classes: dict[str, type]) -> dict[str, types.ModuleType]:
+    """Makes the modules, which can then be imported from."""
     made: dict[str, types.ModuleType] = {}
     for name, cls in classes.items():
         family = _family(name)
@@ -33,8 +34,3 @@ def _make(classes: dict[str, type]) -> dict[str, types.ModuleType]:
             made[family] = sys.modules[path] = types.ModuleType(path, f"Built-in layers: {family}.")
         setattr(made[family], name, cls)
     return made
-
-
-def publish(classes: dict[str, type]) -> None:
-    """Makes the modules."""
-    globals().update(_make(classes))

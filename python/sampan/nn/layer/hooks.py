@@ -28,11 +28,13 @@ class Hooks:
     def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False) -> HookRemoveHelper:
         """Calls `hook(layer, inputs)` before `forward`; what it returns replaces the inputs.
 
-        With `with_kwargs` it is `hook(layer, inputs, kwargs)` and returns both; with `prepend` it runs before the others.
+        With `with_kwargs` it is `hook(layer, inputs, kwargs)` and returns both; with `prepend` it runs before others.
         """
         return self._add_hook(hook, "pre", prepend, with_kwargs, False)
 
-    def register_forward_post_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False) -> HookRemoveHelper:
+    def register_forward_post_hook(
+        self, hook, *, prepend=False, with_kwargs=False, always_call=False
+    ) -> HookRemoveHelper:
         """Calls `hook(layer, inputs, outputs)` after `forward`; what it returns replaces the outputs.
 
         With `with_kwargs` it is `hook(layer, inputs, kwargs, outputs)`; with `prepend` it runs before the others; with
@@ -85,8 +87,8 @@ class Hooks:
                         outputs = self._after(key, hook, inputs, kwargs, outputs)
                     except Exception as second:
                         warnings.warn(
-                            f"a hook with always_call=True of {type(self).__name__} raised {second!r}; the exception of "
-                            "forward goes on instead.",
+                            f"a hook with always_call=True of {type(self).__name__} raised {second!r}; the exception "
+                            "of forward goes on instead.",
                             stacklevel=2,
                         )
             raise

@@ -77,7 +77,8 @@ class Layer(Walk, State, Hooks, _core.LayerBase):
         """
         if self._base is None:
             self.__dict__["_base"] = _core.Base(self.full_name())
-        return self._base.parameter([int(n) for n in shape], attr or (None if attr == "" else attr), is_bias, default_initializer, dtype)
+        attr = None if isinstance(attr, str) and attr == "" else attr
+        return self._base.parameter([int(n) for n in shape], attr, is_bias, default_initializer, dtype)
 
     def create_tensor(self, name=None, persistable=None, dtype=None) -> Tensor:
         """Makes an empty tensor, to be given values later; `persistable` says whether a checkpoint keeps it."""
@@ -122,7 +123,9 @@ class Layer(Walk, State, Hooks, _core.LayerBase):
 
     register_module = add_module
 
-    def register_buffer(self, name: str, tensor: Tensor | None, persistable: bool = True, *, persistent: bool | None = None):
+    def register_buffer(
+        self, name: str, tensor: Tensor | None, persistable: bool = True, *, persistent: bool | None = None
+    ) -> None:
         """Registers a tensor that is not trained; it is part of the state unless `persistable` is False."""
         self._check_name(name, "_buffers", "buffer")
         if tensor is not None and not isinstance(tensor, Tensor):
@@ -147,13 +150,7 @@ class Layer(Walk, State, Hooks, _core.LayerBase):
 
     # ---- attributes
 
-    def __getattr__(self, name: str):
-        members = self.__dict__
-        for kind in _KINDS:
-            table = members.get(kind)
-            if table is not None and name in table:
-                return table[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+    __getattr__ = _core.LayerBase._find_member
 
     def __setattr__(self, name: str, value) -> None:
         if isinstance(getattr(type(self), name, None), property):
@@ -310,6 +307,5 @@ def _not_ready(layer: Layer, name: str) -> str:
 def _wrong_type(layer: Layer, name: str, kind: str, value) -> str:
     what = {"_parameters": "Parameter", "_sub_layers": "Layer", "_buffers": "Tensor"}[kind]
     hint = f" Hint: {name}.set_value(…) changes its values." if kind == "_parameters" else ""
-    return (
-        f"(InvalidType) {type(layer).__name__}.{name} can only become a {what} or None, got {type(value).__name__}.{hint}"
-    )
+    here, got = type(layer).__name__, type(value).__name__
+    return f"(InvalidType) {here}.{name} can only become a {what} or None, got {got}.{hint}"

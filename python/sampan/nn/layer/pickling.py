@@ -20,7 +20,7 @@ def _restore(values, dtype, trained, stop_gradient, name, rest):
 def _reduce(tensor: Tensor):
     if not tensor.is_leaf:
         raise RuntimeError(
-            "(PreconditionNotMet) only a leaf can be pickled; this tensor was computed. Hint: x.detach() has no history."
+            "(PreconditionNotMet) only a leaf can be pickled; this tensor was computed. Hint: x.detach() has no past."
         )
     name = str(tensor.dtype).rpartition(".")[2]
     trained = isinstance(tensor, Parameter)

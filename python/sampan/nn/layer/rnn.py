@@ -74,17 +74,17 @@ class _Cell(BuiltinLayer, RNNCellBase):
 
 class SimpleRNNCell(_Cell):
     _definition = _definitions["SimpleRNNCell"]
-    __doc__ = _definition.doc
+    __doc__ = _registry.doc(_definition)
 
 
 class GRUCell(_Cell):
     _definition = _definitions["GRUCell"]
-    __doc__ = _definition.doc
+    __doc__ = _registry.doc(_definition)
 
 
 class LSTMCell(_Cell):
     _definition = _definitions["LSTMCell"]
-    __doc__ = _definition.doc
+    __doc__ = _registry.doc(_definition)
 
     @property
     def state_shape(self):
@@ -104,17 +104,17 @@ class _Recurrent(BuiltinLayer, LayerList):
 
 class SimpleRNN(_Recurrent):
     _definition = _definitions["SimpleRNN"]
-    __doc__ = _definition.doc
+    __doc__ = _registry.doc(_definition)
 
 
 class LSTM(_Recurrent):
     _definition = _definitions["LSTM"]
-    __doc__ = _definition.doc
+    __doc__ = _registry.doc(_definition)
 
 
 class GRU(_Recurrent):
     _definition = _definitions["GRU"]
-    __doc__ = _definition.doc
+    __doc__ = _registry.doc(_definition)
 
 
 def rnn(cell, inputs, initial_states=None, sequence_length=None, time_major=False, is_reverse=False, **kwargs):
@@ -189,7 +189,7 @@ class _Walk(Layer):
 
 class RNN(_Walk):
     _definition = _definitions["RNN"]
-    __doc__ = _definition.doc
+    __doc__ = _registry.doc(_definition)
     _names = ("cell",)
     _kind = "RNN"
 
@@ -205,7 +205,7 @@ class RNN(_Walk):
 
 class BiRNN(_Walk):
     _definition = _definitions["BiRNN"]
-    __doc__ = _definition.doc
+    __doc__ = _registry.doc(_definition)
     _names = ("cell_fw", "cell_bw")
     _kind = "BiRNN"
 
@@ -213,14 +213,14 @@ class BiRNN(_Walk):
         sizes = [getattr(cell, "input_size", None) for cell in (cell_fw, cell_bw)]
         if sizes[0] != sizes[1] and None not in sizes:
             raise ValueError(
-                f"(InvalidArgument) BiRNN: both cells must take the same inputs, cell_fw takes {sizes[0]} features, cell_bw "
-                f"{sizes[1]}."
+                f"(InvalidArgument) BiRNN: both cells must take the same inputs, cell_fw takes {sizes[0]} features, "
+                f"cell_bw {sizes[1]}."
             )
         self._setup((cell_fw, cell_bw), time_major=time_major)
 
     def forward(self, inputs, initial_states=None, sequence_length=None, **kwargs):
         if isinstance(initial_states, (list, tuple)) and len(initial_states) != 2:
-            raise ValueError("(InvalidArgument) BiRNN: initial_states is a pair, for the forward and the backward cell.")
+            raise ValueError("(InvalidArgument) BiRNN: initial_states is a pair, one for each of the two cells.")
         fast = None if kwargs or isinstance(inputs, (list, tuple, dict)) else self._fast()
         if fast is not None:
             return fast(inputs, initial_states, sequence_length)

@@ -27,7 +27,13 @@ _RENAMED = {
 
 
 def _list(value, n: int) -> list:
-    return list(value) * n if isinstance(value, (list, tuple)) and len(value) == 1 else [value] * n if isinstance(value, int) else value
+    if isinstance(value, int):
+        return [value] * n
+    return list(value) * n if isinstance(value, (list, tuple)) and len(value) == 1 else value
+
+
+def _algorithm(padding) -> str:
+    return padding.upper() if isinstance(padding, str) else "EXPLICIT"
 
 
 def _axes(layer) -> int:
@@ -51,7 +57,7 @@ _CONV = {
     "_padding_mode": lambda layer, told: told.get("padding_mode", "zeros"),
     "_channel_dim": lambda layer, told: -1 if _channels_last(layer, told) else 1,
     "_op_type": lambda layer, told: f"conv{_axes(layer)}d",
-    "_padding_algorithm": lambda layer, told: told["padding"].upper() if isinstance(told["padding"], str) else "EXPLICIT",
+    "_padding_algorithm": lambda layer, told: _algorithm(told["padding"]),
     "output_padding": lambda layer, told: told.get("output_padding", 0),
     "_device": lambda layer, told: None,
     "_use_cudnn": lambda layer, told: False,
@@ -59,7 +65,6 @@ _CONV = {
 _PAD = {
     "padding": lambda layer, told: _list(told["padding"], 2 * _axes(layer)),
     "_pad": lambda layer, told: _list(told["padding"], 2 * _axes(layer)),
-    "_mode": lambda layer, told: told.get("mode") or layer._pad_mode(),
     "value": lambda layer, told: told.get("value", 0.0),
     "_n_dim": lambda layer, told: _axes(layer),
 }
@@ -76,7 +81,7 @@ _RNN = {
     "could_use_cudnn": lambda layer, told: False,
     "_all_weights": lambda layer, told: list(layer._parameters.values()),
 }
-_MODES = {"Circular": "circular", "Reflection": "reflect", "Replication": "replicate", "Constant": "constant", "Zero": "constant"}
+_MODES = {"Circular": "circular", "Reflection": "reflect", "Replication": "replicate"}
 _PAD["_mode"] = lambda layer, told: told.get("mode") or next(
     (mode for start, mode in _MODES.items() if layer._definition.name.startswith(start)), "constant"
 )
@@ -140,11 +145,11 @@ def argument(layer, name: str) -> str | None:
 
 # Layers whose settings are attributes with an underscore; a name without one is the user's own there.
 _UNDERSCORED = (
-    "Adaptive", "Fractional", "BatchNorm", "InstanceNorm", "SyncBatchNorm", "LayerNorm", "GroupNorm", "SpectralNorm", "Bilinear",
-    "CELU", "ChannelShuffle", "Conv", "CosineSimilarity", "ELU", "Embedding", "GELU", "GLU", "HSigmoid", "Hard", "LeakyReLU",
-    "Linear", "LogSoftmax", "Maxout", "NLLLoss", "PReLU", "Pixel", "Poisson", "RReLU", "SELU", "Silu", "Soft", "Thresholded",
-)  # fmt: skip
-_NOT_UNDERSCORED = ("AdaptiveAvgPool1D", "AdaptiveMaxPool1D", "AdaptiveLogSoftmaxWithLoss", "SoftMarginLoss", "ConstantPad1D", "ConstantPad2D", "ConstantPad3D")
+    *"Adaptive Fractional BatchNorm InstanceNorm SyncBatchNorm LayerNorm GroupNorm SpectralNorm Bilinear CELU".split(),
+    *"ChannelShuffle Conv1D Conv2D Conv3D CosineSimilarity ELU Embedding GELU GLU HSigmoid Hard LeakyReLU".split(),
+    *"Linear LogSoftmax Maxout NLLLoss PReLU Pixel Poisson RReLU SELU Silu Soft Thresholded".split(),
+)
+_NOT_UNDERSCORED = "AdaptiveAvgPool1D AdaptiveMaxPool1D AdaptiveLogSoftmaxWithLoss SoftMarginLoss".split()
 
 
 def changed(layer, name: str) -> str | None:

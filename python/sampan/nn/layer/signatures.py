@@ -9,8 +9,8 @@ from ... import _registry
 # Layers whose constructor has no `name`.
 _WITHOUT_NAME = frozenset(
     "BatchNorm CTCLoss Conv1D Conv1DTranspose Conv2D Conv2DTranspose Conv3D Conv3DTranspose CosineSimilarity Flatten "
-    "KLDivLoss MSELoss MultiHeadAttention RNN BiRNN SpectralNorm Transformer TransformerDecoder TransformerDecoderLayer "
-    "TransformerEncoder TransformerEncoderLayer".split()
+    "KLDivLoss MSELoss MultiHeadAttention RNN BiRNN SpectralNorm Transformer TransformerDecoder "
+    "TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer".split()
 )
 
 # How many arguments may be given by position, and the names of those that Paddle 2 took after them.
@@ -29,9 +29,9 @@ def signature(definition) -> inspect.Signature:
     name = definition.name
     if name == "Identity":
         return inspect.signature(lambda *args, **kwargs: None)
-    params = [
-        p for p in _registry.signature(definition).parameters.values() if not (p.name == "name" and name in _WITHOUT_NAME)
-    ]
+    params = list(_registry.signature(definition).parameters.values())
+    if name in _WITHOUT_NAME:
+        params = [p for p in params if p.name != "name"]
     if name in _BY_POSITION:
         free, _ = _BY_POSITION[name]
         params[free:] = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in params[free:]]
@@ -49,6 +49,7 @@ def arranged(definition, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     free, old = _BY_POSITION.get(name, (None, ()))
     if free is not None and len(args) > free:
         if len(args) > free + len(old):
-            raise TypeError(f"(InvalidType) {name}: takes at most {free + len(old)} arguments by position, got {len(args)}.")
+            most = free + len(old)
+            raise TypeError(f"(InvalidType) {name}: takes at most {most} arguments by position, got {len(args)}.")
         return args[:free], {**dict(zip(old, args[free:])), **kwargs}
     return args, kwargs

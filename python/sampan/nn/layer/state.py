@@ -83,8 +83,10 @@ class State:
         return self._state_dict_impl(destination, include_sublayers, structured_name_prefix, True, use_hook, keep_vars)
 
     def set_state_dict(self, state_dict=None, use_structured_name=True, **stat_dict):
-        """Takes over values by path (or by the tensors' own names); gives the names that were missing or did not fit, and
-        those that were not expected. What does not fit is skipped with a warning."""
+        """Takes over values by path, or by the tensors' own names. What does not fit is skipped with a warning.
+
+        Gives the names that were missing or did not fit, and those that were not expected.
+        """
         state_dict = stat_dict.get("stat_dict") if state_dict is None else state_dict
         if state_dict is None:
             raise TypeError("(InvalidType) set_state_dict: argument `state_dict` is missing.")
@@ -168,11 +170,11 @@ class State:
         return self._cast_floats("float32", () if excluded_layers is None else excluded_layers)
 
     def float16(self, excluded_layers=None):
-        """Casts float parameters and buffers to float16, but for layers of the excluded types: `BatchNorm`, if none are named."""
+        """Casts float parameters and buffers to float16, but for layers of the excluded types (`BatchNorm`)."""
         return self._cast_floats("float16", excluded_layers)
 
     def bfloat16(self, excluded_layers=None):
-        """Casts float parameters and buffers to bfloat16, but for layers of the excluded types: `BatchNorm`, if none are named."""
+        """Casts float parameters and buffers to bfloat16, but for layers of the excluded types (`BatchNorm`)."""
         return self._cast_floats("bfloat16", excluded_layers)
 
     def _cast_floats(self, dtype: str, excluded):
@@ -183,9 +185,8 @@ class State:
         elif inspect.isclass(excluded):
             excluded = (excluded,)
         elif not isinstance(excluded, (list, tuple)):
-            raise TypeError(
-                f"(InvalidType) excluded_layers is a class of layers or a list of them, got {excluded.__class__.__name__}."
-            )
+            got = excluded.__class__.__name__
+            raise TypeError(f"(InvalidType) excluded_layers is a class of layers or a list of them, got {got}.")
         for layer in self.sublayers(include_self=True):
             if layer.__class__ not in excluded:
                 layer._cast(dtype, floats_only=True)

@@ -19,7 +19,7 @@ _definitions = _registry.classes("nn")
 
 class MultiHeadAttention(BuiltinLayer):
     _definition = _definitions["MultiHeadAttention"]
-    __doc__ = _definition.doc
+    __doc__ = _registry.doc(_definition)
     Cache = Cache
     StaticCache = StaticCache
 
@@ -32,8 +32,8 @@ class MultiHeadAttention(BuiltinLayer):
         return heads(self.k_proj(key)), heads(self.v_proj(value))
 
     def gen_cache(self, key, value=None, type=Cache):
-        """A cache for `forward`: an empty one for a batch as large as that of `key`, one that holds `key` and `value`, or
-        (`type=StaticCache`) the keys and values made of them."""
+        """A cache for `forward`: an empty one for a batch as large as that of `key`, one that holds `key` and `value`,
+        or (`type=StaticCache`) the keys and values made of them."""
         if type == StaticCache:
             return StaticCache(*self.compute_kv(key, value))
         if value is None:
@@ -54,7 +54,7 @@ class _LayerOfStack(BuiltinLayer):
 
 class TransformerEncoderLayer(_LayerOfStack):
     _definition = _definitions["TransformerEncoderLayer"]
-    __doc__ = _definition.doc
+    __doc__ = _registry.doc(_definition)
 
     def gen_cache(self, src):
         """An empty cache for a batch as large as that of `src`."""
@@ -63,7 +63,7 @@ class TransformerEncoderLayer(_LayerOfStack):
 
 class TransformerDecoderLayer(_LayerOfStack):
     _definition = _definitions["TransformerDecoderLayer"]
-    __doc__ = _definition.doc
+    __doc__ = _registry.doc(_definition)
 
     def gen_cache(self, memory):
         """An empty cache of the own sequence and a cache of the memory."""
@@ -81,8 +81,8 @@ class _Stack(BuiltinLayer):
             config = getattr(first, "_config", None)
             if config is None and n > 1:
                 raise TypeError(
-                    f"(InvalidType) {type(self).__name__}: a {type(first).__name__} has no `_config` to make {n - 1} more like "
-                    "it from. Hint: pass a list of layers."
+                    f"(InvalidType) {type(self).__name__}: a {type(first).__name__} has no `_config` to make {n - 1} "
+                    "more like it from. Hint: pass a list of layers."
                 )
             first = [first, *(type(first)(**config) for _ in range(n - 1))][:n]
         super()._build((list(first), n), {"norm": norm})
@@ -103,7 +103,8 @@ class _Stack(BuiltinLayer):
             return
         modes = self.training
         core, settings = self._definition.make(list(layers), len(layers), norm=self.norm)
-        self.__dict__.update(_core=core, _settings=settings, _made_from=((list(layers), len(layers)), {"norm": self.norm}))
+        made_from = ((list(layers), len(layers)), {"norm": self.norm})
+        self.__dict__.update(_core=core, _settings=settings, _made_from=made_from)
         core.set_training(modes)
         self.__dict__["num_layers"] = len(layers)
         self._note_hooks()
@@ -121,7 +122,8 @@ def _bound(definition, args: tuple, kwargs: dict) -> dict:
         raise TypeError(f"(InvalidType) {definition.name}: takes at most {len(names)} arguments, got {len(args)}.")
     unknown = [name for name in kwargs if name not in names]
     if unknown:
-        raise TypeError(f"(InvalidType) {definition.name}: has no argument `{unknown[0]}`. Hint: it takes {', '.join(names)}.")
+        takes = ", ".join(names)
+        raise TypeError(f"(InvalidType) {definition.name}: has no argument `{unknown[0]}`. Hint: it takes {takes}.")
     bound = {**dict(zip(names, args)), **kwargs}
     for name in names[:2]:
         if name not in bound:
@@ -131,7 +133,7 @@ def _bound(definition, args: tuple, kwargs: dict) -> dict:
 
 class TransformerEncoder(_Stack):
     _definition = _definitions["TransformerEncoder"]
-    __doc__ = _definition.doc
+    __doc__ = _registry.doc(_definition)
 
     def gen_cache(self, src):
         """An empty cache for each layer."""
@@ -140,17 +142,17 @@ class TransformerEncoder(_Stack):
 
 class TransformerDecoder(_Stack):
     _definition = _definitions["TransformerDecoder"]
-    __doc__ = _definition.doc
+    __doc__ = _registry.doc(_definition)
 
     def gen_cache(self, memory, do_zip=False):
-        """The caches of each layer; with `do_zip` those of the own sequence together and those of the memory together."""
+        """The caches of each layer; with `do_zip` those of the own sequence together and those of the memory."""
         caches = [layer.gen_cache(memory) for layer in self.layers]
         return list(zip(*caches)) if do_zip else caches
 
 
 class Transformer(BuiltinLayer):
     _definition = _definitions["Transformer"]
-    __doc__ = _definition.doc
+    __doc__ = _registry.doc(_definition)
 
     def generate_square_subsequent_mask(self, length):
         """A mask that lets position `i` see positions `0..=i`: zeros, and minus infinity above the diagonal."""

@@ -69,7 +69,12 @@ class Walk:
                 yield (f"{path}.{name}" if path else name), member
 
     def named_parameters(
-        self, prefix: str = "", include_sublayers: bool = True, remove_duplicate: bool = True, *, recurse: bool | None = None
+        self,
+        prefix: str = "",
+        include_sublayers: bool = True,
+        remove_duplicate: bool = True,
+        *,
+        recurse: bool | None = None,
     ) -> Iterator[tuple[str, Parameter]]:
         """All parameters with their paths; a shared one once."""
         return self._named_members("_parameters", prefix, _recurse(include_sublayers, recurse), remove_duplicate)
@@ -79,7 +84,12 @@ class Walk:
         return [p for _, p in self.named_parameters(include_sublayers=_recurse(include_sublayers, recurse))]
 
     def named_buffers(
-        self, prefix: str = "", include_sublayers: bool = True, remove_duplicate: bool = True, *, recurse: bool | None = None
+        self,
+        prefix: str = "",
+        include_sublayers: bool = True,
+        remove_duplicate: bool = True,
+        *,
+        recurse: bool | None = None,
     ) -> Iterator[tuple[str, Tensor]]:
         """All buffers with their paths; a shared one once."""
         return self._named_members("_buffers", prefix, _recurse(include_sublayers, recurse), remove_duplicate)

@@ -39,7 +39,8 @@ class _Form:
 def _weight_of(layer, name: str, kind: type) -> _core.Parameter:
     for hook in layer._forward_pre_hooks.values():
         if isinstance(hook, _Form) and hook.name == name:
-            raise RuntimeError(f"(PreconditionNotMet) {kind.kind}: '{name}' of {type(layer).__name__} has a norm already.")
+            here = type(layer).__name__
+            raise RuntimeError(f"(PreconditionNotMet) {kind.kind}: '{name}' of {here} has a norm already.")
     weight = layer._parameters.get(name)
     if weight is None:
         raise ValueError(
@@ -86,8 +87,8 @@ class WeightNorm(_Form):
 
 
 def weight_norm(layer, name: str = "weight", dim: int | None = 0):
-    """Trains a parameter as lengths `name_g` and directions `name_v`: one length for each position of the axis `dim`, or
-    (`None`) one for the whole weight.
+    """Trains a parameter as lengths `name_g` and directions `name_v`: one length for each position of the axis `dim`,
+    or (`None`) one for the whole weight.
 
     >>> import sampan
     >>> fc = sampan.nn.utils.weight_norm(sampan.nn.Linear(3, 4), dim=1)
@@ -122,7 +123,7 @@ class SpectralNorm(_Form):
     def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12):
         super().__init__(name)
         if n_power_iterations <= 0:
-            raise ValueError(f"(InvalidArgument) spectral_norm: n_power_iterations must be positive, got {n_power_iterations}.")
+            raise ValueError(f"(InvalidArgument) n_power_iterations must be positive, got {n_power_iterations}.")
         self.n_power_iterations, self.dim, self.eps = n_power_iterations, dim, eps
 
     def rows(self, weight):
