@@ -46,21 +46,21 @@ pub fn bind(
         |message: String| PyTypeError::new_err(format!("(InvalidType) {}: {message}. Hint: {takes}", takes.name));
     let mut slots: smallvec::SmallVec<[Option<Value>; 8]> = smallvec::smallvec![None; params.len()];
     let mut n = args.len();
-    if n > 0
-        && params.first().is_some_and(|p| p.kind == Kind::Tensors)
-        && args.get_item(0)?.is_instance_of::<PyTensor>()
+    if let Some(at) = params.iter().position(|p| p.kind == Kind::Tensors)
+        && n > at
+        && args.get_item(at)?.is_instance_of::<PyTensor>()
     {
-        // `meshgrid(a, b)` is `meshgrid([a, b])`.
-        let tensors =
-            args.iter().map_while(|a| a.cast::<PyTensor>().ok().map(|t| t.borrow().tensor())).collect::<Vec<_>>();
-        let used = tensors.len();
-        slots[0] = Some(Value::Tensors(tensors));
-        for (i, a) in args.iter().skip(used).enumerate() {
-            let p =
-                params.get(i + 1).ok_or_else(|| fail(format!("takes at most {} arguments, got {n}", params.len())))?;
-            slots[i + 1] = Some(value::of_kind(&a, p.kind)?);
+        // `meshgrid(a, b)` is `meshgrid([a, b])`, and `einsum(text, a, b)` is `einsum(text, [a, b])`.
+        let many = args.iter().skip(at);
+        let tensors = many.map_while(|a| a.cast::<PyTensor>().ok().map(|t| t.borrow().tensor())).collect::<Vec<_>>();
+        for (i, a) in args.iter().skip(at + tensors.len()).enumerate() {
+            let p = params
+                .get(at + 1 + i)
+                .ok_or_else(|| fail(format!("takes at most {} arguments, got {n}", params.len())))?;
+            slots[at + 1 + i] = Some(value::of_kind(&a, p.kind)?);
         }
-        n = 0;
+        slots[at] = Some(Value::Tensors(tensors));
+        n = at;
     } else if let Some(at) = spread
         && n > at + 1
         && (at..n)
@@ -147,7 +147,9 @@ impl PyOp {
             return Ok(first.unbind());
         }
         let results = call(py, self.def, bound)?;
-        if let Some(out) = kwargs.map(|k| k.get_item("out")).transpose()?.flatten().filter(|o| !o.is_none()) {
+        if let Some(out) =
+            kwargs.map(|k| k.get_item(pyo3::intern!(py, "out"))).transpose()?.flatten().filter(|o| !o.is_none())
+        {
             return self.write_out(py, results, out);
         }
         outputs(py, self.def, results)
@@ -184,6 +186,11 @@ impl PyOp {
     #[getter]
     fn __text_signature__(&self) -> String {
         text_signature(self.def.params)
+    }
+    /// Is the first argument a tensor, so that it can be a method of one?
+    #[getter]
+    fn is_method(&self) -> bool {
+        self.def.params.first().is_some_and(|p| matches!(p.kind, Kind::Tensor | Kind::Operand))
     }
     fn __repr__(&self) -> String {
         format!("<function {}>", self.name)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-
 from .. import _core
 from ._places import CPU, CPUPlace, CUDAPinnedPlace, CUDAPlace, CustomPlace, IPUPlace, Place, XPUPinnedPlace, XPUPlace
 from ._streams import Event, Stream, StreamContext, current_stream, set_stream, stream_guard, synchronize
@@ -24,12 +22,18 @@ set_default_device = set_device
 get_default_device = get_device
 
 
-@contextlib.contextmanager
-def device_guard(device: str | Place | None = None):
+class device_guard:
     """Makes tensors on a device inside."""
-    if device is not None:
-        _core._check_place(device)
-    yield
+
+    def __init__(self, device: str | Place | None = None):
+        if device is not None:
+            _core._check_place(device)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return False
 
 
 def get_all_device_type() -> list[str]:
