@@ -36,6 +36,7 @@ from . import _tensor, _types  # noqa: E402
 from ._creation import (  # noqa: E402
     as_tensor,
     asarray,
+    assign,
     batch,
     broadcast_shape,
     check_shape,
@@ -77,7 +78,7 @@ globals().update(_types.objects())
 globals().update(_types.TYPED)
 manual_seed = seed
 
-from . import device, linalg, nn, optimizer, signal, utils, version  # noqa: E402
+from . import device, fft, linalg, nn, optimizer, signal, tensor, utils, version  # noqa: E402
 from .device import (  # noqa: E402
     CPUPlace,
     CUDAPinnedPlace,
@@ -101,5 +102,7 @@ from .device import (  # noqa: E402
     set_device,
 )
 from .nn.attr import ParamAttr  # noqa: E402
+
+cuda = device.cuda
 
 __version__ = version.full_version

@@ -46,6 +46,15 @@ def from_numpy(ndarray) -> Tensor:
     return _core._share_array(ndarray)
 
 
+def assign(x, output=None) -> Tensor:
+    """A copy of a tensor, or a tensor of numbers, lists or arrays; into `output` where there is one."""
+    made = _OPS["assign"](x if isinstance(x, Tensor) else to_tensor(x))
+    if output is None:
+        return made
+    output._replace(made)
+    return output
+
+
 def create_parameter(shape, dtype, name=None, attr=None, is_bias: bool = False, default_initializer=None):
     """A parameter of its own, outside any layer."""
     made = _core.Base("create_parameter", False, dtype).parameter(_ints(shape), attr, is_bias, default_initializer)

@@ -210,7 +210,7 @@ def _numel(self):
 @method
 def _offset(self):
     """Where its values begin in the memory it shares, in bytes."""
-    return self.offset * self.itemsize
+    return self.offset
 
 
 @method

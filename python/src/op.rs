@@ -34,6 +34,23 @@ fn spread(params: &[Param]) -> Option<usize> {
     (at == last_required && free).then_some(at)
 }
 
+/// Does it make a tensor from no other, or from one that it resembles?
+fn makes_tensors(params: &[Param]) -> bool {
+    let first = params.first().map(|p| p.kind);
+    !matches!(first, Some(Kind::Tensor | Kind::Tensors)) || params.iter().any(|p| p.name == "dtype")
+}
+
+/// Checks an option that every function that makes tensors takes; false if it is none.
+fn creation_option(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    match name {
+        "device" if !value.is_none() => crate::runtime::check_place(value).map(|_| true),
+        "pin_memory" if value.is_truthy()? => {
+            crate::runtime::check_place(PyString::new(value.py(), "gpu_pinned").as_any()).map(|_| true)
+        }
+        other => Ok(matches!(other, "device" | "pin_memory" | "requires_grad")),
+    }
+}
+
 /// Positional and named arguments in the order of a signature.
 pub fn bind(
     takes: &Signature,
@@ -82,7 +99,7 @@ pub fn bind(
         let key = key.cast::<PyString>()?;
         let name = key.to_str()?;
         let Some(i) = takes.position(name) else {
-            if matches!(name, "name" | "out") {
+            if matches!(name, "name" | "out") || makes_tensors(params) && creation_option(name, &a)? {
                 continue;
             }
             return Err(fail(format!("has no argument `{name}`")));
@@ -102,14 +119,30 @@ pub fn bind(
         .collect()
 }
 
-/// An op's results as Python has them.
-pub fn outputs(py: Python<'_>, def: &OpDef, mut outputs: Outputs) -> PyResult<Py<PyAny>> {
+/// An op's results as Python has them. `several` says that even a single one is meant as one of many.
+pub fn outputs(py: Python<'_>, def: &OpDef, mut outputs: Outputs, several: bool) -> PyResult<Py<PyAny>> {
     let all = |outputs: Outputs| outputs.into_iter().map(|t| PyTensor::wrap(py, t)).collect::<PyResult<Vec<_>>>();
-    match def.returns {
-        Returns::One => PyTensor::wrap(py, outputs.remove(0)),
-        Returns::Varying if outputs.len() == 1 => PyTensor::wrap(py, outputs.remove(0)),
-        Returns::List => Ok(PyList::new(py, all(outputs)?)?.into_any().unbind()),
-        Returns::Tuple(_) | Returns::Varying => Ok(PyTuple::new(py, all(outputs)?)?.into_any().unbind()),
+    Ok(match (def.returns, def.name) {
+        (Returns::One, _) => PyTensor::wrap(py, outputs.remove(0))?,
+        (Returns::Varying, _) if outputs.len() == 1 && !several => PyTensor::wrap(py, outputs.remove(0))?,
+        // The histogram and a list of the edges of each axis.
+        (_, "histogramdd") => {
+            let counts = PyTensor::wrap(py, outputs.remove(0))?;
+            PyTuple::new(py, [counts, PyList::new(py, all(outputs)?)?.into_any().unbind()])?.into_any().unbind()
+        }
+        (Returns::List, _) | (_, "atleast_1d" | "atleast_2d" | "atleast_3d") => {
+            PyList::new(py, all(outputs)?)?.into_any().unbind()
+        }
+        (Returns::Tuple(_) | Returns::Varying, _) => PyTuple::new(py, all(outputs)?)?.into_any().unbind(),
+    })
+}
+
+/// Does a call mean a tuple of indices, one for each axis, which may be one?
+fn asks_for_indices(def: &OpDef, args: &Args) -> bool {
+    match def.name {
+        "where" => matches!(args.get(1), Some(Value::None)),
+        "nonzero" => matches!(args.get(1), Some(Value::Bool(true))),
+        _ => false,
     }
 }
 
@@ -146,13 +179,18 @@ impl PyOp {
             target.borrow_mut().replace(new);
             return Ok(first.unbind());
         }
+        let several = asks_for_indices(self.def, &bound);
         let results = call(py, self.def, bound)?;
-        if let Some(out) =
-            kwargs.map(|k| k.get_item(pyo3::intern!(py, "out"))).transpose()?.flatten().filter(|o| !o.is_none())
-        {
+        let Some(kwargs) = kwargs else { return outputs(py, self.def, results, several) };
+        if kwargs.get_item(pyo3::intern!(py, "requires_grad"))?.is_some_and(|on| on.is_truthy().unwrap_or(false)) {
+            for t in &results {
+                t.set_stop_gradient(false);
+            }
+        }
+        if let Some(out) = kwargs.get_item(pyo3::intern!(py, "out"))?.filter(|o| !o.is_none()) {
             return self.write_out(py, results, out);
         }
-        outputs(py, self.def, results)
+        outputs(py, self.def, results, several)
     }
 
     /// A method of the tensor it is asked for through.

@@ -146,10 +146,11 @@ impl PyTensor {
     fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         PyList::new(py, self.tensor().strides())
     }
-    /// Where the values of a view begin in the memory it shares, in elements.
+    /// Where the values of a view begin in the memory it shares, in bytes.
     #[getter]
     fn offset(&self) -> usize {
-        self.tensor().layout().offset
+        let t = self.tensor();
+        t.layout().offset * t.dtype().size()
     }
     /// Is it excluded from gradients?
     #[getter]
@@ -456,6 +457,8 @@ impl PyParameter {
     fn set_trainable(slf: PyRef<'_, Self>, on: bool) {
         slf.as_super().tensor().set_stop_gradient(!on);
     }
+    /// Nothing to do: the values were made with the parameter.
+    fn initialize(&self) {}
     fn __repr__(slf: PyRef<'_, Self>) -> String {
         let t = slf.as_super().tensor();
         let trainable = if t.stop_gradient() { "False" } else { "True" };

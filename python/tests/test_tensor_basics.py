@@ -18,7 +18,7 @@ def test_attributes():
     assert x.numel().item() == 6 and x.numel().shape == [] and sampan.numel(x).item() == 6
     assert sampan.shape(x).tolist() == [2, 3] and sampan.rank(x).item() == 2
     assert x.is_contiguous() and not x.T.is_contiguous() and x.T.contiguous().is_contiguous()
-    assert x.T.shape == [3, 2] and x.mT.shape == [3, 2] and x[1].offset == 3
+    assert x.T.shape == [3, 2] and x.mT.shape == [3, 2] and x[1].offset == 12
     assert x.is_dense() and not x.is_sparse() and x.is_same_shape(x + 1) and x._is_initialized()
     assert x.is_floating_point() and not x.is_integer() and not sampan.is_complex(x)
     assert sampan.is_tensor(x) and not sampan.is_tensor(np.ones(1))
@@ -239,6 +239,10 @@ def test_results_in_several_pieces():
     x = T([[0, 1], [2, 0]])
     assert isinstance(x.nonzero(as_tuple=True), tuple) and [t.tolist() for t in sampan.where(x > 0)] == [[0, 1], [1, 0]]
     assert sampan.einsum("ij,jk->ik", x, x).tolist() == (x @ x).tolist()
+    assert [t.tolist() for t in sampan.where(x[0] > 0)] == [[1]] and len(x[0].nonzero(as_tuple=True)) == 1
+    assert isinstance(sampan.atleast_1d(x, x), list) and isinstance(sampan.atleast_1d(x), sampan.Tensor)
+    counts, edges = sampan.histogramdd(sampan.ones([4, 2]), bins=[2, 3])
+    assert counts.shape == [2, 3] and [e.shape for e in edges] == [[3], [4]]
     values, indices = x.topk(1)
     assert values.tolist() == [[1], [2]] and indices.shape == [2, 1]
     assert isinstance(x.unbind(), list) and isinstance(sampan.split(x, 2), list)

@@ -140,6 +140,18 @@ def test_shapes_come_in_many_forms(name, form):
     assert form(getattr(sampan, name)).shape == [2, 3]
 
 
+def test_options_of_functions_that_make_tensors():
+    x = sampan.linspace(0, 1, 3, device="cpu", requires_grad=True, pin_memory=False)
+    assert not x.stop_gradient and sampan.zeros_like(x, requires_grad=False).stop_gradient
+    with pytest.raises(ValueError, match="gpu"):
+        sampan.ones([2], device="gpu")
+    with pytest.raises(TypeError, match="device"):
+        sampan.exp(x, device="cpu")
+    out = sampan.zeros([3])
+    assert sampan.assign([1.0, 2.0, 3.0], out) is out and out.tolist() == [1.0, 2.0, 3.0]
+    assert sampan.assign(np.ones(2)).dtype == "float64" and sampan.assign(x).tolist() == [0.0, 0.5, 1.0]
+
+
 def test_integers_at_random():
     sampan.seed(3)
     a = sampan.randint(5, shape=[100])

@@ -13,9 +13,9 @@ def set_device(device: str | Place) -> Place:
     return CPU
 
 
-def get_device() -> str:
-    """The device on which tensors are made."""
-    return "cpu"
+def get_device(input=None) -> str | int:
+    """The device on which tensors are made; of a tensor, the number of its GPU, -1 for the processor."""
+    return "cpu" if input is None else -1
 
 
 set_default_device = set_device
@@ -122,6 +122,11 @@ reset_max_memory_reserved = reset_peak_memory_stats = reset_max_memory_allocated
 def empty_cache() -> None:
     """Gives memory that is kept for reuse back to the system."""
     _core._release_cache()
+
+
+def get_stream_from_external(data_ptr: int, device=None) -> Stream:
+    """A stream that another library made."""
+    get_device_properties(device)
 
 
 def ipc_collect() -> None:
