@@ -25,9 +25,9 @@ pub struct PyOp {
 
 /// The parameter that takes a list of ints and after which no int can stand.
 fn spread(params: &[Param]) -> Option<usize> {
-    let at = params
-        .iter()
-        .position(|p| p.kind == Kind::Ints || (p.kind == Kind::Any && matches!(p.name, "shape" | "size")))?;
+    let at = params.iter().position(|p| {
+        p.kind == Kind::Ints || (p.kind == Kind::Any && matches!(p.name, "shape" | "size" | "shape_or_dtype"))
+    })?;
     let last_required = params.iter().rposition(|p| p.default.is_none())?;
     let next = params.get(at + 1).map(|p| p.kind);
     let free = !matches!(next, Some(Kind::Int | Kind::Ints | Kind::Float | Kind::Scalar | Kind::Any | Kind::Operand));
@@ -59,8 +59,10 @@ pub fn bind(
     kwargs: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Args> {
     let params = takes.params;
-    let fail =
-        |message: String| PyTypeError::new_err(format!("(InvalidType) {}: {message}. Hint: {takes}", takes.name));
+    let fail = |message: String| {
+        let (name, takes) = (takes.name, text_signature(params));
+        PyTypeError::new_err(format!("(InvalidType) {name}: {message}. Hint: {name}{takes}"))
+    };
     let mut slots: smallvec::SmallVec<[Option<Value>; 8]> = smallvec::smallvec![None; params.len()];
     let mut n = args.len();
     if let Some(at) = params.iter().position(|p| p.kind == Kind::Tensors)
@@ -79,7 +81,7 @@ pub fn bind(
         slots[at] = Some(Value::Tensors(tensors));
         n = at;
     } else if let Some(at) = spread
-        && n > at + 1
+        && n > at + usize::from(params[at].name != "shape_or_dtype")
         && (at..n)
             .all(|i| args.get_item(i).is_ok_and(|a| a.is_instance_of::<PyInt>() || a.is_instance_of::<PyTensor>()))
     {
@@ -165,6 +167,12 @@ impl PyOp {
         args: &Bound<'_, PyTuple>,
         kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
+        if let Some(kwargs) = kwargs
+            && matches!(self.def.name, "add" | "subtract" | "divide")
+            && let Some(result) = self.with_options(py, args, kwargs)?
+        {
+            return Ok(result);
+        }
         let bound = bind(&self.def.takes(), self.spread, args, kwargs)?;
         if self.inplace {
             let first = match args.get_item(0) {
@@ -240,6 +248,20 @@ impl PyOp {
 }
 
 impl PyOp {
+    /// Arithmetic with an option that Paddle took over from torch: `alpha` or `rounding_mode`.
+    fn with_options(
+        &self,
+        py: Python<'_>,
+        args: &Bound<'_, PyTuple>,
+        kwargs: &Bound<'_, PyDict>,
+    ) -> PyResult<Option<Py<PyAny>>> {
+        if !kwargs.contains(pyo3::intern!(py, "alpha"))? && !kwargs.contains(pyo3::intern!(py, "rounding_mode"))? {
+            return Ok(None);
+        }
+        let call = py.import("sampan._options")?.getattr("call")?;
+        Ok(Some(call.call1((self.def.name, self.inplace, args, kwargs))?.unbind()))
+    }
+
     fn write_out(&self, py: Python<'_>, results: Outputs, out: Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let targets: Vec<Bound<'_, PyTensor>> = match out.cast::<PyTensor>() {
             Ok(one) => vec![one.clone()],

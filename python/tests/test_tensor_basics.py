@@ -228,8 +228,20 @@ def test_in_place_forms_write_the_tensor():
     assert sampan.where_(T([True, False, True]), y, T([0.0, 0.0, 0.0])) is y and y.tolist() == [1.0, 0.0, 3.0]
 
 
+def test_options_of_arithmetic():
+    x, y = T([7.0, -7.0]), T([2.0, 2.0])
+    assert sampan.add(x, y, alpha=3).tolist() == [13.0, -1.0] and sampan.subtract(x, other=y, alpha=2).tolist() == [3.0, -11.0]
+    assert sampan.divide(x, y, rounding_mode="floor").tolist() == [3.0, -4.0]
+    assert x.div(y, rounding_mode="trunc").tolist() == [3.0, -3.0] and x.divide(y, rounding_mode=None).tolist() == [3.5, -3.5]
+    assert sampan.div(T([7, -7]), T([2, 2]), rounding_mode="trunc").tolist() == [3, -3]
+    assert x.add_(y, alpha=2) is x and x.tolist() == [11.0, -3.0]
+    with pytest.raises(ValueError, match="rounding_mode"):
+        sampan.divide(x, y, rounding_mode="up")
+
+
 def test_view_and_unfold():
     x = T([[1.0, 2.0], [3.0, 4.0]])
+    assert x.view(4).shape == [4] and x.view(-1, 2, 1).shape == [2, 2, 1]
     assert x.view([4]).shape == [4] and x.view([4])._shares_memory(x) and x.view("int32").dtype == "int32"
     assert sampan.arange(6).unfold(0, 3, 2).tolist() == [[0, 1, 2], [2, 3, 4]]
     assert x.view_as(T([1, 2, 3, 4])).shape == [4]
