@@ -78,6 +78,7 @@ globals().update(_types.objects())
 globals().update(_types.TYPED)
 manual_seed = seed
 
+from . import amp, autograd, incubate, jit, metric, regularizer, static  # noqa: E402
 from . import device, fft, linalg, nn, optimizer, signal, tensor, utils, version  # noqa: E402
 from .device import (  # noqa: E402
     CPUPlace,
@@ -101,6 +102,7 @@ from .device import (  # noqa: E402
     set_default_device,
     set_device,
 )
+from . import io, text, vision  # noqa: E402
 from .nn.attr import ParamAttr  # noqa: E402
 
 cuda = device.cuda

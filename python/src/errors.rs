@@ -24,7 +24,7 @@ pub fn raise(error: Error) -> PyErr {
     {
         return exception;
     }
-    let text = error.to_string();
+    let text = without_root(error.to_string());
     match error.kind() {
         Kind::InvalidArgument => PyValueError::new_err(text),
         Kind::InvalidType => PyTypeError::new_err(text),
@@ -35,6 +35,19 @@ pub fn raise(error: Error) -> PyErr {
         Kind::NotFinite => PyFloatingPointError::new_err(text),
         Kind::External => PyOSError::new_err(text),
     }
+}
+
+/// The text without the layer it ends with, where that is the very layer that Python called and will name itself.
+fn without_root(mut text: String) -> String {
+    if let Some(at) = text.rfind(" In: ") {
+        let words: Vec<&str> = text[at + 5..].trim_end_matches('.').split(' ').collect();
+        if let [name, kind] = words[..]
+            && kind.trim_matches(['(', ')']) == name
+        {
+            text.truncate(at);
+        }
+    }
+    text
 }
 
 /// The error that a Python exception travels as until [`raise`] gives it back unchanged.

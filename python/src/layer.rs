@@ -5,10 +5,12 @@ use crate::errors::{passing, raise};
 use crate::tensor::{PyParameter, PyTensor, parameter_of};
 use crate::{errors, value};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 use sampan_core::error::Kind;
 use sampan_core::{Error, Object, Result, Tensor, Value};
-use sampan_nn::{Base, Buffer, Layer, LayerRef, Members, Parameter, Path, Visitor};
+use sampan_nn::{AttentionCache, Base, Buffer, Layer, LayerRef, Members, Parameter, Path, Visitor};
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,6 +59,14 @@ impl PyLayerBase {
         };
         let result = slf.getattr(name).and_then(|f| f.call(args, kwargs));
         DEPTH.set(depth);
+        if result.is_ok() {
+            // An exception that a layer caught is over.
+            FAILED.with_borrow_mut(|f| {
+                if f.is_some() {
+                    *f = None
+                }
+            });
+        }
         result.map_err(|e| named(slf, depth, e))
     }
 }
@@ -91,7 +101,8 @@ struct Direct<'a> {
     /// Layers seen, with their types.
     layers: Vec<(String, &'static str)>,
     parameters: Vec<(String, Parameter)>,
-    computed: Vec<String>,
+    /// Places of parameters whose value comes from elsewhere.
+    computed: Vec<(String, Parameter)>,
     buffers: Vec<(String, Buffer)>,
 }
 
@@ -129,11 +140,11 @@ impl Visitor for Direct<'_> {
             self.parameters.push((name, p.clone()));
         }
     }
-    fn computed(&mut self, path: &Path, _: &Parameter) {
+    fn computed(&mut self, path: &Path, p: &Parameter) {
         if let Some(name) = self.below(path)
             && self.is_direct(&name)
         {
-            self.computed.push(name);
+            self.computed.push((name, p.clone()));
         }
     }
     fn buffer(&mut self, path: &Path, b: &Buffer) {
@@ -210,13 +221,43 @@ impl PyRustLayer {
         })?;
         value::to_python(py, &out)
     }
-    /// The parameters of the layer itself: (name, parameter).
-    fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(String, Py<PyAny>)>> {
-        self.direct().parameters.into_iter().map(|(n, p)| Ok((n, PyParameter::wrap(py, p)?))).collect()
+    /// The parameters of the layer itself: (name, what tells it from others, parameter).
+    fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(String, usize, Py<PyAny>)>> {
+        let own = self.direct().parameters;
+        own.into_iter().map(|(n, p)| Ok((n, p.id(), PyParameter::wrap(py, p)?))).collect()
     }
-    /// Names of parameters that are computed from others.
-    fn computed(&self) -> Vec<String> {
-        self.direct().computed
+    /// Lets the layer compute with another parameter or tensor under a name of its own; false if it has no such name.
+    fn set_parameter(&self, name: &str, value: &Bound<'_, PyTensor>) -> bool {
+        let found = self.direct();
+        let place = found.computed.iter().chain(&found.parameters).find(|(n, _)| n == name);
+        if let Some((_, place)) = place {
+            match value.borrow().parameter() {
+                Some(p) => place.share(p),
+                None => place.set_given(value.borrow().tensor()),
+            }
+        }
+        place.is_some()
+    }
+    /// Like `set_parameter`, for a layer whose own values nobody will ask for again: their memory is given back.
+    fn adopt_parameter(&self, name: &str, value: &Bound<'_, PyTensor>) -> bool {
+        let found = self.direct();
+        let place = found.computed.iter().chain(&found.parameters).find(|(n, _)| n == name);
+        if let (Some((_, place)), Some(p)) = (place, value.borrow().parameter()) {
+            place.share(p);
+            if !place.is_same(p) {
+                place.replace(Tensor::zeros([0], p.dtype()));
+            }
+        }
+        place.is_some()
+    }
+    /// Puts a tensor in the place of a buffer, of which it becomes the handle; false if there is no such buffer.
+    fn set_buffer(&self, name: &str, value: &Bound<'_, PyTensor>) -> bool {
+        let found = self.direct();
+        let place = found.buffers.iter().find(|(n, _)| n == name);
+        if let Some((_, place)) = place {
+            value.borrow_mut().move_into(place);
+        }
+        place.is_some()
     }
     /// The buffers of the layer itself: (name, tensor, is it saved?).
     fn buffers(&self, py: Python<'_>) -> PyResult<Vec<(String, Py<PyAny>, bool)>> {
@@ -226,16 +267,38 @@ impl PyRustLayer {
             .map(|(n, b)| Ok((n, PyTensor::wrap_buffer(py, b.clone())?, b.persistable)))
             .collect()
     }
-    /// The layers directly inside: (name, type, layer).
+    /// The layers directly inside: (name, type, layer); one that was written in Python is that object.
     fn children(&self, py: Python<'_>) -> PyResult<Vec<(String, &'static str, Py<PyAny>)>> {
         let found = self.direct();
         let direct = found.layers.iter().filter(|(name, _)| found.is_direct(name));
         direct
             .map(|(name, kind)| {
                 let path = if self.path.is_empty() { name.clone() } else { format!("{}.{name}", self.path) };
-                Ok((name.clone(), *kind, PyRustLayer::wrap(py, self.root.clone(), path)?))
+                let python = at_path(&*self.root, &path, |l| python_layer(py, l)).flatten();
+                let layer = python.map_or_else(|| PyRustLayer::wrap(py, self.root.clone(), path), Ok)?;
+                Ok((name.clone(), *kind, layer))
             })
             .collect()
+    }
+    /// Is it the same layer, by whatever way it was found?
+    fn is_same(&self, other: PyRef<'_, PyRustLayer>) -> PyResult<bool> {
+        let id = |l: &dyn Layer| {
+            let mut l: &dyn Any = l;
+            // A shared layer is the layer that is shared.
+            while let Some(inner) = l.downcast_ref::<Arc<dyn Layer>>() {
+                l = &**inner;
+            }
+            ((l as *const dyn Any).addr(), l.type_id())
+        };
+        Ok(self.with(id)? == other.with(id)?)
+    }
+    /// What the layer was told or decided.
+    fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let told = PyDict::new(py);
+        for (name, v) in self.with(|l| l.settings())? {
+            told.set_item(name, value::to_python(py, &v)?)?;
+        }
+        Ok(told)
     }
     fn extra_repr(&self) -> PyResult<String> {
         self.with(|l| l.extra_repr())
@@ -248,20 +311,25 @@ impl PyRustLayer {
     fn set_training(&self, on: bool) -> PyResult<()> {
         self.with(|l| l.base().map(|b| b.set_training(on))).map(|_| ())
     }
+    /// The way from the outermost layer; empty for that itself.
+    #[getter]
+    fn path(&self) -> &str {
+        &self.path
+    }
     /// Is it a part of another layer?
     #[getter]
     fn is_inner(&self) -> bool {
         !self.path.is_empty()
     }
     /// Lets a Python layer compute in its place whenever another layer of the core calls it; None ends that. The layer is
-    /// held weakly: its owner in Python keeps it.
+    /// held weakly: its owner in Python keeps it. False if the layer cannot be stood in for.
     fn set_stand_in(&self, layer: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
         let weak = layer.map(|l| l.py().import("weakref")?.call_method1("ref", (l,)).map(Bound::unbind)).transpose()?;
         let stand_in = weak.map(|weak| {
-            let call = move |inputs: &[Tensor]| -> Result<Option<Vec<Tensor>>> {
-                Python::attach(|py| -> PyResult<Option<Vec<Tensor>>> {
+            let call = move |args: Vec<Value>| -> Result<Option<Value>> {
+                Python::attach(|py| -> PyResult<Option<Value>> {
                     let layer = weak.call0(py)?;
-                    if layer.is_none(py) { Ok(None) } else { call_python(layer.bind(py), inputs).map(Some) }
+                    if layer.is_none(py) { Ok(None) } else { call_python(layer.bind(py), args, Vec::new()).map(Some) }
                 })
                 .map_err(passing)
             };
@@ -271,18 +339,31 @@ impl PyRustLayer {
     }
 }
 
-/// Calls a Python layer with tensors.
-fn call_python(layer: &Bound<'_, PyAny>, inputs: &[Tensor]) -> PyResult<Vec<Tensor>> {
+/// Calls a Python layer; arguments that are None at the end are left out.
+fn call_python(layer: &Bound<'_, PyAny>, mut args: Vec<Value>, named: Vec<(&str, Value)>) -> PyResult<Value> {
     let py = layer.py();
-    let inputs: Vec<_> = inputs.iter().map(|t| PyTensor::wrap(py, t.clone())).collect::<PyResult<_>>()?;
-    let out = layer.call1(PyTuple::new(py, inputs)?)?;
-    let mut found = Vec::new();
-    value::any(&out)?.for_each_tensor(&mut |t| found.push(t.clone()));
-    Ok(found)
+    while matches!(args.last(), Some(Value::None)) {
+        args.pop();
+    }
+    let args: Vec<_> = args.iter().map(|v| value::to_python(py, v)).collect::<PyResult<_>>()?;
+    let kwargs = PyDict::new(py);
+    for (name, v) in &named {
+        kwargs.set_item(name, value::to_python(py, v)?)?;
+    }
+    value::any(&layer.call(PyTuple::new(py, args)?, Some(&kwargs))?)
 }
 
 /// A layer written in Python, for the core.
 struct PythonLayer(Py<PyAny>);
+
+/// The Python object of a layer that was written in Python.
+fn python_layer(py: Python<'_>, layer: &dyn Layer) -> Option<Py<PyAny>> {
+    let mut layer: &dyn Any = layer;
+    while let Some(inner) = layer.downcast_ref::<Arc<dyn Layer>>() {
+        layer = &**inner;
+    }
+    layer.downcast_ref::<PythonLayer>().map(|l| l.0.clone_ref(py))
+}
 
 impl Members for PythonLayer {
     fn visit(&self, path: &Path, visitor: &mut dyn Visitor) {
@@ -309,7 +390,13 @@ impl Layer for PythonLayer {
         if out.is_empty() { Err(Error::invalid("the layer gave no tensor")) } else { Ok(out.swap_remove(0)) }
     }
     fn forward_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
-        Python::attach(|py| call_python(self.0.bind(py), inputs)).map_err(passing)
+        let out = self.invoke(inputs.iter().map(Value::from).collect(), Vec::new())?;
+        let mut found = Vec::new();
+        out.for_each_tensor(&mut |t| found.push(t.clone()));
+        Ok(found)
+    }
+    fn invoke(&self, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<Value> {
+        Python::attach(|py| call_python(self.0.bind(py), positional, named)).map_err(passing)
     }
 }
 
@@ -325,4 +412,35 @@ pub fn object(value: &Bound<'_, PyAny>) -> PyResult<Option<Object>> {
         return Ok(Some(Object::new(layer.get().root.clone())));
     }
     Ok(Some(Object::new(Arc::new(PythonLayer(value.clone().unbind())) as Arc<dyn Layer>)))
+}
+
+static CACHES: PyOnceLock<(Py<PyAny>, Py<PyAny>)> = PyOnceLock::new();
+
+/// The named tuples of keys and values that attention keeps: `Cache` and `StaticCache`.
+fn caches(py: Python<'_>) -> PyResult<&(Py<PyAny>, Py<PyAny>)> {
+    CACHES.get_or_try_init(py, || {
+        let home = py.import("sampan.nn.layer.transformer")?;
+        Ok((home.getattr("Cache")?.unbind(), home.getattr("StaticCache")?.unbind()))
+    })
+}
+
+/// The cache that a named tuple is, if it is one.
+pub fn cache(value: &Bound<'_, PyTuple>) -> PyResult<Option<AttentionCache>> {
+    let py = value.py();
+    let (growing, fixed) = caches(py)?;
+    let (growing, fixed) = (value.is_instance(growing.bind(py))?, value.is_instance(fixed.bind(py))?);
+    if !growing && !fixed {
+        return Ok(None);
+    }
+    let part = |i| -> PyResult<Tensor> { Ok(value.get_item(i)?.cast::<PyTensor>()?.borrow().tensor()) };
+    let (k, v) = (part(0)?, part(1)?);
+    Ok(Some(if growing { AttentionCache::Growing(k, v) } else { AttentionCache::Static(k, v) }))
+}
+
+/// A cache as the named tuple that Python knows.
+pub fn cache_to_python(py: Python<'_>, cache: &AttentionCache) -> PyResult<Py<PyAny>> {
+    let (growing, fixed) = caches(py)?;
+    let class = if matches!(cache, AttentionCache::Growing(..)) { growing } else { fixed };
+    let (k, v) = cache.parts();
+    class.call1(py, (PyTensor::wrap(py, k.clone())?, PyTensor::wrap(py, v.clone())?))
 }

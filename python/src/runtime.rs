@@ -86,12 +86,6 @@ pub fn _check_nan_inf() -> bool {
     sampan_core::flags::check_nan_inf()
 }
 
-/// Checks every op's output for NaN and infinity, or stops doing so.
-#[pyfunction]
-pub fn _set_check_nan_inf(on: bool) {
-    sampan_core::flags::set_check_nan_inf(on);
-}
-
 /// Bytes that tensors hold, and the most they held at once.
 #[pyfunction]
 pub fn _memory() -> (usize, usize) {

@@ -57,6 +57,12 @@ impl PyTensor {
         if let Place::Parameter(p) = &self.place { Some(p) } else { None }
     }
 
+    /// Gives its tensor to a buffer and is a handle on that from now on.
+    pub fn move_into(&mut self, buffer: &Buffer) {
+        buffer.replace(self.tensor());
+        self.place = Place::Buffer(buffer.clone());
+    }
+
     /// Puts another tensor in its place.
     pub fn replace(&mut self, t: Tensor) {
         match &mut self.place {

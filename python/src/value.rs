@@ -67,6 +67,11 @@ fn at_depth(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
         return sequence(list.iter(), list.len(), depth);
     }
     if let Ok(tuple) = value.cast::<PyTuple>() {
+        if !tuple.is_exact_instance_of::<PyTuple>()
+            && let Some(cache) = layer::cache(tuple)?
+        {
+            return Ok(cache.into());
+        }
         return sequence(tuple.iter(), tuple.len(), depth);
     }
     if let Ok(d) = value.cast::<PyDType>() {

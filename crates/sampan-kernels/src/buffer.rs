@@ -14,6 +14,8 @@ const KEEP: usize = 1 << 30;
 /// Four classes to each doubling: at most a fifth of a buffer is unused.
 const CLASSES: usize = 4 * 48;
 
+/// Nobody waits for a list: one that is taken is passed over. So the child of a `fork` cannot hang on a list that a
+/// thread of its parent held.
 static FREE: [Mutex<Vec<Block>>; CLASSES] = [const { Mutex::new(Vec::new()) }; CLASSES];
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
@@ -164,7 +166,7 @@ impl Buffer {
         }
         let class = class_of(len);
         let size = class_size(class);
-        let recycled = FREE[class].lock().pop();
+        let recycled = FREE[class].try_lock().and_then(|mut list| list.pop());
         let ptr = match recycled {
             Some(block) => {
                 KEPT.fetch_sub(size, Ordering::Relaxed);
@@ -247,13 +249,15 @@ impl Drop for Buffer {
         }
         let size = class_size(self.class);
         IN_USE.fetch_sub(size, Ordering::Relaxed);
-        if KEPT.fetch_add(size, Ordering::Relaxed) + size <= KEEP {
-            FREE[self.class].lock().push(Block(self.ptr));
-        } else {
-            KEPT.fetch_sub(size, Ordering::Relaxed);
-            // SAFETY: allocated with this class's layout; nobody else holds it.
-            unsafe { dealloc(self.ptr.as_ptr(), layout(self.class)) };
+        if KEPT.fetch_add(size, Ordering::Relaxed) + size <= KEEP
+            && let Some(mut list) = FREE[self.class].try_lock()
+        {
+            list.push(Block(self.ptr));
+            return;
         }
+        KEPT.fetch_sub(size, Ordering::Relaxed);
+        // SAFETY: allocated with this class's layout; nobody else holds it.
+        unsafe { dealloc(self.ptr.as_ptr(), layout(self.class)) };
     }
 }
 

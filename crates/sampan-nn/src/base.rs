@@ -1,6 +1,7 @@
 //! What every built-in layer has: a name, a mode and hooks. A layer of your own has them if it has a field of this type.
 
 use crate::init::{self, Initializer};
+use crate::invoke::all_tensors;
 use crate::{Buffer, ParamAttr, Parameter, unique_name};
 use sampan_core::promote::default_dtype;
 use sampan_core::{DType, Error, Result, Tensor, Value, bail};
@@ -9,8 +10,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 /// Sees the inputs before `forward`, and may replace them.
 pub type PreHook = dyn Fn(&[Tensor]) -> Result<Option<Vec<Tensor>>> + Send + Sync;
-/// Computes the outputs in the layer's place; None leaves it to the layer.
-pub type StandIn = dyn Fn(&[Tensor]) -> Result<Option<Vec<Tensor>>> + Send + Sync;
+/// Computes the result in the layer's place from the arguments of a call; None leaves it to the layer.
+pub type StandIn = dyn Fn(Vec<Value>) -> Result<Option<Value>> + Send + Sync;
 /// Sees inputs and outputs after `forward`, and may replace the outputs.
 pub type PostHook = dyn Fn(&[Tensor], &[Tensor]) -> Result<Option<Vec<Tensor>>> + Send + Sync;
 
@@ -51,8 +52,13 @@ pub struct Base {
 impl Base {
     /// A base whose name starts with `prefix`: `linear` gives `linear_0`, then `linear_1`.
     pub fn new(prefix: &str) -> Base {
+        Base::named(unique_name::generate(prefix))
+    }
+
+    /// A base with this very name.
+    pub fn named(name: String) -> Base {
         Base {
-            name: unique_name::generate(prefix),
+            name,
             dtype: None,
             training: AtomicBool::new(true),
             hooks: Arc::default(),
@@ -118,6 +124,18 @@ impl Base {
         is_bias: bool,
         default: &dyn Initializer,
     ) -> Result<Option<Parameter>> {
+        self.parameter_as(shape, attr, is_bias, default, self.dtype())
+    }
+
+    /// The same with a dtype of its own.
+    pub fn parameter_as(
+        &self,
+        shape: &[usize],
+        attr: &ParamAttr,
+        is_bias: bool,
+        default: &dyn Initializer,
+        dtype: DType,
+    ) -> Result<Option<Parameter>> {
         if !attr.is_wanted() {
             return Ok(None);
         }
@@ -126,9 +144,9 @@ impl Base {
             None => attr.clone().name(self.member_name(is_bias)),
         };
         let values = match (&attr.initializer, init::global(is_bias)) {
-            (Some(own), _) => own.init(shape, self.dtype())?,
-            (None, Some(global)) => global.init(shape, self.dtype())?,
-            (None, None) => default.init(shape, self.dtype())?,
+            (Some(own), _) => own.init(shape, dtype)?,
+            (None, Some(global)) => global.init(shape, dtype)?,
+            (None, None) => default.init(shape, dtype)?,
         };
         Ok(Some(Parameter::with_attr(values, &attr)))
     }
@@ -192,15 +210,13 @@ impl Base {
         inputs: &[Tensor],
         forward: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
     ) -> Result<Vec<Tensor>> {
-        let (stand_in, pre, post) = {
-            let hooks = self.hooks.lists.read().unwrap_or_else(PoisonError::into_inner);
-            (hooks.stand_in.clone(), hooks.pre.clone(), hooks.post.clone())
-        };
-        if let Some(stand_in) = stand_in
-            && let Some(outputs) = stand_in(inputs)?
-        {
-            return Ok(outputs);
+        if let Some(out) = self.stood_in(|| inputs.iter().map(Value::from).collect())? {
+            return Ok(all_tensors(&out));
         }
+        let (pre, post) = {
+            let hooks = self.hooks.lists.read().unwrap_or_else(PoisonError::into_inner);
+            (hooks.pre.clone(), hooks.post.clone())
+        };
         let mut inputs = inputs.to_vec();
         for (_, hook) in &pre {
             if let Some(changed) = hook(&inputs)? {
@@ -214,6 +230,15 @@ impl Base {
             }
         }
         Ok(outputs)
+    }
+
+    /// What the stand-in makes of these arguments, if there is one.
+    pub(crate) fn stood_in(&self, args: impl FnOnce() -> Vec<Value>) -> Result<Option<Value>> {
+        if !self.has_hooks() {
+            return Ok(None);
+        }
+        let stand_in = self.hooks.lists.read().unwrap_or_else(PoisonError::into_inner).stand_in.clone();
+        stand_in.map_or(Ok(None), |stand_in| stand_in(args()))
     }
 
     pub(crate) fn has_hooks(&self) -> bool {

@@ -1,7 +1,7 @@
 //! What a layer is, and what happens around its `forward`.
 
 use crate::members::LayerId;
-use crate::{Base, LayerRef, Members, Path, Visitor};
+use crate::{Base, LayerRef, Members, Path, Visitor, invoke};
 use sampan_core::{Error, Object, Result, Tensor, Value};
 use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};
@@ -46,26 +46,23 @@ pub trait Layer: Members + Any + Send + Sync {
         watched(self, inputs, || self.forward_all(inputs))
     }
 
-    /// `call_unhooked` with arguments as another language gives them: tensors, in order. A layer whose `forward` knows
-    /// more than tensors implements it.
+    /// The names of the inputs, for those who name them.
+    fn input_names(&self) -> Vec<&'static str> {
+        vec!["x"]
+    }
+
+    /// `call_unhooked` with arguments as another language gives them. A layer whose `forward` knows more than tensors
+    /// implements it.
     fn invoke(&self, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<Value> {
-        let mut inputs = Vec::new();
-        for value in positional.iter().chain(named.iter().map(|(_, v)| v)) {
-            match value {
-                Value::Tensor(t) => inputs.push(t.clone()),
-                Value::Tensors(ts) => inputs.extend_from_slice(ts),
-                Value::None => {}
-                other => {
-                    let message = format!("takes tensors, got {}", other.type_name());
-                    return Err(Error::dtype(message).in_op(short_name::<Self>()));
-                }
-            }
-        }
-        let mut outputs = self.call_unhooked(&inputs)?;
-        Ok(match outputs.len() {
-            1 => Value::Tensor(outputs.swap_remove(0)),
-            _ => Value::List(outputs.into_iter().map(Value::Tensor).collect()),
-        })
+        let (layer, names) = (short_name::<Self>(), self.input_names());
+        let values = invoke::bind(layer, &names, 1, positional, named)?;
+        let inputs = invoke::tensors(layer, &names, values)?;
+        self.call_unhooked(&inputs).map(invoke::outputs)
+    }
+
+    /// What the layer was told or decided, by Paddle's names.
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        Vec::new()
     }
 
     /// Settings worth a line in a summary: `3, 16, kernel_size=[3, 3]`.
@@ -88,7 +85,7 @@ pub(crate) fn call_with<L: Layer + ?Sized>(
 }
 
 /// Runs `f` as the layer's work: observers see it, and an error learns its path.
-fn watched<L: Layer + ?Sized>(
+pub(crate) fn watched<L: Layer + ?Sized>(
     layer: &L,
     inputs: &[Tensor],
     f: impl FnOnce() -> Result<Vec<Tensor>>,
@@ -221,8 +218,14 @@ macro_rules! delegate {
             fn call_unhooked(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
                 (**self).call_unhooked(inputs)
             }
+            fn input_names(&self) -> Vec<&'static str> {
+                (**self).input_names()
+            }
             fn invoke(&self, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<Value> {
                 (**self).invoke(positional, named)
+            }
+            fn settings(&self) -> Vec<(&'static str, Value)> {
+                (**self).settings()
             }
             fn extra_repr(&self) -> String {
                 (**self).extra_repr()

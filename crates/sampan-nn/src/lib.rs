@@ -34,6 +34,7 @@ pub mod callable;
 pub mod clip;
 mod decode;
 pub mod init;
+mod invoke;
 pub mod layer;
 pub mod layers;
 pub mod lr;
@@ -49,7 +50,10 @@ pub mod utils;
 pub use attr::{ParamAttr, ParamAttrs};
 pub use base::{Base, LayerHook, StandIn};
 pub use clip::{ClipGrad, ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue};
-pub use decode::{BeamSearchDecoder, DecodeOpts, Decoded, Decoder, DecoderState, dynamic_decode};
+pub use decode::{
+    BeamSearchDecoder, BeamSearchDecoderOpts, DecodeOpts, Decoded, Decoder, DecoderState, dynamic_decode,
+};
+pub use invoke::call_values;
 pub use layer::{Apply, Layer, Observer, observe};
 pub use layers::*;
 pub use lr::{LearningRate, Schedule};

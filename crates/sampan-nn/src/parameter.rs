@@ -35,6 +35,36 @@ pub trait Form: Any + Send + Sync {
     fn value(&self) -> Result<Tensor>;
     /// Shows the members the value is made of; `path` is the parameter's own.
     fn visit(&self, path: &Path, visitor: &mut dyn Visitor);
+    /// The value, where it need not be computed.
+    fn known(&self) -> Option<Tensor> {
+        None
+    }
+}
+
+/// The value of another parameter.
+struct Shared(Parameter);
+impl Form for Shared {
+    fn value(&self) -> Result<Tensor> {
+        Ok(self.0.tensor())
+    }
+    fn visit(&self, path: &Path, visitor: &mut dyn Visitor) {
+        visitor.parameter(path, &self.0);
+    }
+    fn known(&self) -> Option<Tensor> {
+        Some(self.0.tensor())
+    }
+}
+
+/// A tensor that somebody else computes.
+struct Given(Tensor);
+impl Form for Given {
+    fn value(&self) -> Result<Tensor> {
+        Ok(self.0.clone())
+    }
+    fn visit(&self, _: &Path, _: &mut dyn Visitor) {}
+    fn known(&self) -> Option<Tensor> {
+        Some(self.0.clone())
+    }
 }
 
 fn read<T: Clone>(lock: &RwLock<T>) -> T {
@@ -87,6 +117,16 @@ impl Parameter {
         }
     }
 
+    /// Uses another parameter in its place from now on: how layers that exist already come to share one.
+    pub fn share(&self, other: &Parameter) {
+        self.set_form(if self.is_same(other) { None } else { Some(Arc::new(Shared(other.clone()))) });
+    }
+
+    /// Uses a tensor in its place that somebody else computes.
+    pub fn set_given(&self, value: Tensor) {
+        self.set_form(Some(Arc::new(Given(value))));
+    }
+
     /// Computes the value in another way from now on, or (`None`) from the tensor again.
     pub fn set_form(&self, form: Option<Arc<dyn Form>>) {
         write(&self.0.form, form);
@@ -117,6 +157,16 @@ impl Parameter {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
+    /// Tells it from every other parameter alive.
+    pub fn id(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
+    /// The value as far as it need not be computed.
+    fn known(&self) -> Tensor {
+        self.form().and_then(|form| form.known()).unwrap_or_else(|| self.tensor())
+    }
+
     /// Its name.
     pub fn name(&self) -> String {
         self.tensor().name()
@@ -124,12 +174,12 @@ impl Parameter {
 
     /// Extents of each axis.
     pub fn shape(&self) -> Vec<usize> {
-        self.tensor().shape().to_vec()
+        self.known().shape().to_vec()
     }
 
     /// Element type.
     pub fn dtype(&self) -> DType {
-        self.tensor().dtype()
+        self.known().dtype()
     }
 
     /// Number of elements.

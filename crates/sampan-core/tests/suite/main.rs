@@ -11,6 +11,7 @@ mod display;
 mod documents;
 mod elementwise;
 mod errors;
+mod functions;
 mod fuzz;
 mod golden;
 mod images;

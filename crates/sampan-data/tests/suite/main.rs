@@ -6,6 +6,7 @@ mod datasets;
 #[cfg(feature = "download")]
 mod download;
 mod formula;
+mod functions;
 mod image;
 mod loader;
 mod models;

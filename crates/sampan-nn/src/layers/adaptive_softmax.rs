@@ -96,10 +96,16 @@ impl AdaptiveLogSoftmaxWithLoss {
 }
 
 impl Layer for AdaptiveLogSoftmaxWithLoss {
+    fn input_names(&self) -> Vec<&'static str> {
+        vec!["input", "label"]
+    }
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         self.log_prob(x)
     }
     fn forward_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        if let [input] = inputs {
+            return Ok(vec![self.log_prob(input)?]);
+        }
         let [input, label] = inputs else {
             return Err(Error::invalid(format!("takes 2 inputs (input, label), got {}", inputs.len())));
         };

@@ -1,12 +1,12 @@
 //! Attention with several heads.
 
-use crate::layer::call_with;
-use crate::{Apply, Base, Layer, Linear, ParamAttr, layer};
+use crate::layer::{call_with, watched};
+use crate::{Apply, Base, Layer, Linear, ParamAttr, invoke, layer};
 use sampan_core::ops::attention::ScaledDotProductAttentionOpts;
 use sampan_core::ops::dropout::DropoutOpts;
 use sampan_core::ops::joining::try_concat;
 use sampan_core::ops::matmul::MatmulOpts;
-use sampan_core::{DType, Error, Result, Tensor, ensure};
+use sampan_core::{DType, Error, Object, Result, Tensor, Value, ensure};
 use sampan_macros::class;
 
 /// Keys and values of earlier calls, `[batch, heads, length, width]` each.
@@ -16,6 +16,50 @@ pub enum AttentionCache {
     Growing(Tensor, Tensor),
     /// Never changes: what a decoder knows of the memory.
     Static(Tensor, Tensor),
+}
+
+impl AttentionCache {
+    /// Keys and values.
+    pub fn parts(&self) -> (&Tensor, &Tensor) {
+        let (AttentionCache::Growing(k, v) | AttentionCache::Static(k, v)) = self;
+        (k, v)
+    }
+
+    /// The cache that an argument holds: its own kind of object, or keys and values of a growing one.
+    pub(crate) fn read(value: &Value) -> Result<Option<AttentionCache>> {
+        match value {
+            Value::None => Ok(None),
+            Value::Object(o) if o.downcast::<AttentionCache>().is_some() => Ok(o.downcast::<AttentionCache>().cloned()),
+            Value::Tensors(ts) if ts.len() == 2 => Ok(Some(AttentionCache::Growing(ts[0].clone(), ts[1].clone()))),
+            other => Err(Error::dtype(format!("`cache` must be a Cache or a StaticCache, got {}", other.type_name()))
+                .hint("gen_cache makes one")),
+        }
+    }
+}
+impl From<AttentionCache> for Value {
+    fn from(cache: AttentionCache) -> Value {
+        Value::Object(Object::new(cache))
+    }
+}
+
+/// The parts of a result that should have some: the output first.
+pub(crate) fn parts(result: Value) -> Vec<Value> {
+    match result {
+        Value::List(list) => list,
+        Value::Tensors(list) => list.into_iter().map(Value::Tensor).collect(),
+        one => vec![one],
+    }
+}
+
+/// The output of a layer that may have been computed in another language.
+pub(crate) fn output(value: Option<Value>) -> Result<Tensor> {
+    match value {
+        Some(Value::Tensor(t)) => Ok(t),
+        other => Err(Error::dtype(format!(
+            "the layer must give a Tensor, got {}",
+            other.as_ref().map_or("nothing", Value::type_name)
+        ))),
+    }
 }
 
 /// What attention gives.
@@ -125,8 +169,26 @@ impl MultiHeadAttention {
         attn_mask: Option<&Tensor>,
         cache: Option<&AttentionCache>,
     ) -> Result<Attended> {
-        let inputs = [query, key.unwrap_or(query), value.unwrap_or(query)].map(Clone::clone);
-        let mut out = call_with(self, &inputs, |inputs| self.attend(inputs, attn_mask, cache))?.into_iter();
+        let [key, value] = [key, value].map(|t| t.unwrap_or(query));
+        let values = || {
+            let cache = Value::optional(cache.cloned());
+            vec![query.into(), key.into(), value.into(), Value::optional(attn_mask), cache]
+        };
+        if let Some(out) = self.base.stood_in(values)? {
+            let mut parts = parts(out).into_iter();
+            let output = output(parts.next())?;
+            let weights = if self.need_weights { Some(self::output(parts.next())?) } else { None };
+            let cache = cache.and(parts.next()).map(|c| AttentionCache::read(&c)).transpose()?.flatten();
+            return Ok(Attended { output, weights, cache });
+        }
+        let inputs = [query, key, value].map(Clone::clone);
+        let out = call_with(self, &inputs, |inputs| self.attend(inputs, attn_mask, cache))?;
+        self.named(out, cache)
+    }
+
+    /// The outputs of `attend` under their names.
+    fn named(&self, out: Vec<Tensor>, cache: Option<&AttentionCache>) -> Result<Attended> {
+        let mut out = out.into_iter();
         let mut next = || out.next().ok_or_else(|| Error::invalid("a hook took away an output"));
         let output = next()?;
         let weights = self.need_weights.then(&mut next).transpose()?;
@@ -217,7 +279,30 @@ impl Layer for MultiHeadAttention {
         let at = |i: usize| inputs.get(i).unwrap_or(&inputs[0]).clone();
         self.attend(&[at(0), at(1), at(2)], inputs.get(3), None)
     }
-    fn extra_repr(&self) -> String {
-        format!("embed_dim={}, num_heads={}", self.num_heads * self.head_dim, self.num_heads)
+    fn invoke(&self, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<Value> {
+        const NAMES: [&str; 5] = ["query", "key", "value", "attn_mask", "cache"];
+        const LAYER: &str = "MultiHeadAttention";
+        let values = invoke::bind(LAYER, &NAMES, 1, positional, named)?;
+        let at = |i: usize| invoke::tensor(LAYER, NAMES[i], &values[i]);
+        let query = at(0)?.ok_or_else(|| Error::dtype("`query` must be a Tensor, got None").in_op(LAYER))?;
+        let inputs = [query, at(1)?.unwrap_or(query), at(2)?.unwrap_or(query)].map(Clone::clone);
+        let (mask, cache) = (at(3)?, AttentionCache::read(&values[4])?);
+        let out = watched(self, &inputs, || self.attend(&inputs, mask, cache.as_ref()))?;
+        let seen = self.named(out, cache.as_ref())?;
+        let mut results = vec![Value::Tensor(seen.output)];
+        results.extend(seen.weights.map(Value::Tensor));
+        results.extend(seen.cache.map(Value::from));
+        Ok(if results.len() == 1 { results.swap_remove(0) } else { Value::List(results) })
+    }
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        let inputs = |l: &Linear| Value::from(l.weight.shape()[0]);
+        vec![
+            ("embed_dim", (self.num_heads * self.head_dim).into()),
+            ("num_heads", self.num_heads.into()),
+            ("dropout", self.dropout.into()),
+            ("kdim", inputs(&self.k_proj)),
+            ("vdim", inputs(&self.v_proj)),
+            ("need_weights", self.need_weights.into()),
+        ]
     }
 }

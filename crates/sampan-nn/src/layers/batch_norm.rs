@@ -118,6 +118,9 @@ macro_rules! batch_norms {
                 check_rank(x, &[$($rank),*])?;
                 forward(&self.op, &self.base, x, [&self.mean, &self.variance], [&self.weight, &self.bias])
             }
+            fn settings(&self) -> Vec<(&'static str, Value)> {
+                self.op.settings()
+            }
             fn extra_repr(&self) -> String {
                 describe(&self.mean, &self.op)
             }

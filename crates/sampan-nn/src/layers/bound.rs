@@ -1,6 +1,6 @@
 //! Layers that are an op with its settings filled in: one table row for each.
 
-use crate::{Base, Members, Parameter, Path, Visitor};
+use crate::{Base, Members, Parameter, Path, Visitor, invoke};
 use sampan_core::dispatch::dispatch;
 use sampan_core::op::{self, Kind, OpDef};
 use sampan_core::value::Args;
@@ -45,11 +45,11 @@ impl Bound {
     }
 
     /// The same with some settings changed.
-    pub fn call_with<const N: usize>(
+    pub fn call_with<'a>(
         &self,
         base: &Base,
         first: impl IntoIterator<Item = Value>,
-        changed: [(&str, Value); N],
+        changed: impl IntoIterator<Item = (&'a str, Value)>,
     ) -> Result<Vec<Tensor>> {
         let mut args = self.args.clone();
         for (slot, value) in args.iter_mut().zip(first) {
@@ -84,6 +84,33 @@ impl Bound {
             return Err(Error::invalid(message).hint("use call_all for several inputs").in_op(self.op.name));
         }
         self.call(base, inputs.iter().map(Value::from))
+    }
+
+    /// What the layer was told or decided.
+    pub fn settings(&self) -> Vec<(&'static str, Value)> {
+        self.settings.clone()
+    }
+
+    /// The names of the tensors that it cannot do without.
+    pub fn input_names(&self) -> Vec<&'static str> {
+        self.op.params.iter().take(self.inputs).map(|p| p.name).collect()
+    }
+
+    /// Arguments of a call as the inputs and what else of the op the layer leaves open: `output_size`, `norm_by_times`.
+    pub fn bind(
+        &self,
+        layer: &'static str,
+        positional: Vec<Value>,
+        named: Vec<(&str, Value)>,
+    ) -> Result<(Vec<Tensor>, Vec<(&'static str, Value)>)> {
+        let inputs = self.input_names();
+        let settled = |name: &str| name == "training" || self.settings.iter().any(|(n, _)| *n == name || self.op.position(n) == self.op.position(name));
+        let open = self.op.params[self.inputs..].iter().map(|p| p.name).filter(|n| !settled(n));
+        let names: Vec<&'static str> = inputs.iter().copied().chain(open).collect();
+        let mut values = invoke::bind(layer, &names, inputs.len(), positional, named)?;
+        let open = values.split_off(inputs.len());
+        let changed = names[inputs.len()..].iter().copied().zip(open).filter(|(_, v)| !matches!(v, Value::None));
+        Ok((invoke::tensors(layer, &inputs, values)?, changed.collect()))
     }
 
     /// The first output for a layer's one input.
@@ -221,6 +248,22 @@ macro_rules! op_layers {
             }
             fn forward_all(&self, inputs: &[sampan_core::Tensor]) -> sampan_core::Result<Vec<sampan_core::Tensor>> {
                 self.op.all(&self.base, inputs)
+            }
+            fn input_names(&self) -> Vec<&'static str> {
+                self.op.input_names()
+            }
+            fn invoke(
+                &self,
+                positional: Vec<sampan_core::Value>,
+                named: Vec<(&str, sampan_core::Value)>,
+            ) -> sampan_core::Result<sampan_core::Value> {
+                let (inputs, changed) = self.op.bind(stringify!($name), positional, named)?;
+                let first = || inputs.iter().map(sampan_core::Value::from);
+                let run = || self.op.call_with(&self.base, first(), changed);
+                crate::layer::watched(self, &inputs, run).map(crate::invoke::outputs)
+            }
+            fn settings(&self) -> Vec<(&'static str, sampan_core::Value)> {
+                self.op.settings()
             }
             fn extra_repr(&self) -> String {
                 self.op.describe(concat!($($show)?))

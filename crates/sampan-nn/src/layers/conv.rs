@@ -123,6 +123,17 @@ fn tensors(x: &Tensor, weight: &Parameter, bias: &Option<Parameter>) -> Result<[
     Ok([x.into(), weight.value()?.into(), optional(bias)?])
 }
 
+/// The op's settings, and the channels and kernel that the weight tells.
+fn settings(op: &Bound, weight: &Parameter, transposed: bool) -> Vec<(&'static str, Value)> {
+    let mut settings = op.settings();
+    let groups = settings.iter().find(|(n, _)| *n == "groups").map_or(1, |(_, v)| if let Value::Int(g) = v { *g } else { 1 });
+    let shape: Vec<i64> = weight.shape().iter().map(|&n| n as i64).collect();
+    let (input, output) = if transposed { (shape[0], shape[1] * groups) } else { (shape[1] * groups, shape[0]) };
+    settings.extend([("in_channels", input.into()), ("out_channels", output.into())]);
+    settings.push(("kernel_size", shape[2..].into()));
+    settings
+}
+
 macro_rules! conv_layers {
     ($(#[doc = $summary:tt] $(#[doc = $more:tt])* $name:ident = $op:tt $dims:tt $format:tt $also:tt;)*) => {$(
         #[doc = $summary]
@@ -172,6 +183,9 @@ macro_rules! conv_layers {
                 let padded = self.pad.as_ref().map(|pad| pad.one(&self.base, x)).transpose()?;
                 let x = padded.as_ref().unwrap_or(x);
                 first(self.op.call(&self.base, tensors(x, &self.weight, &self.bias)?)?)
+            }
+            fn settings(&self) -> Vec<(&'static str, Value)> {
+                settings(&self.op, &self.weight, stringify!($name).ends_with("Transpose"))
             }
             fn extra_repr(&self) -> String {
                 self.repr.clone()
@@ -251,6 +265,9 @@ macro_rules! conv_transpose_layers {
             }
         }
         impl Layer for $name {
+            fn input_names(&self) -> Vec<&'static str> {
+                vec!["x", "output_size"]
+            }
             fn forward(&self, x: &Tensor) -> Result<Tensor> {
                 first(self.op.call(&self.base, tensors(x, &self.weight, &self.bias)?)?)
             }
@@ -258,6 +275,9 @@ macro_rules! conv_transpose_layers {
                 let [x, sizes] = inputs else { return Ok(vec![self.forward(only(inputs)?)?]) };
                 let changed = [("output_size", sizes.try_to_ints()?.into()), ("output_padding", 0.into())];
                 self.op.call_with(&self.base, tensors(x, &self.weight, &self.bias)?, changed)
+            }
+            fn settings(&self) -> Vec<(&'static str, Value)> {
+                settings(&self.op, &self.weight, stringify!($name).ends_with("Transpose"))
             }
             fn extra_repr(&self) -> String {
                 self.repr.clone()

@@ -62,6 +62,9 @@ impl HSigmoidLoss {
 }
 
 impl Layer for HSigmoidLoss {
+    fn input_names(&self) -> Vec<&'static str> {
+        vec!["input", "label", "path_table", "path_code"]
+    }
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         Ok(self.forward_all(std::slice::from_ref(x))?.swap_remove(0))
     }

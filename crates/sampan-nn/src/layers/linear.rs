@@ -45,6 +45,10 @@ impl Layer for Linear {
         let bias = self.bias.as_ref().map(Parameter::value).transpose()?;
         x.try_linear(&self.weight.value()?, bias.as_ref())
     }
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        let shape = self.weight.shape();
+        vec![("in_features", shape[0].into()), ("out_features", shape[1].into())]
+    }
     fn extra_repr(&self) -> String {
         let shape = self.weight.shape();
         format!("in_features={}, out_features={}, dtype={}", shape[0], shape[1], self.weight.dtype())
@@ -87,6 +91,9 @@ impl Bilinear {
 }
 
 impl Layer for Bilinear {
+    fn input_names(&self) -> Vec<&'static str> {
+        vec!["x1", "x2"]
+    }
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         first(self.forward_all(std::slice::from_ref(x))?)
     }

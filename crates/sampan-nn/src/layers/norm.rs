@@ -59,6 +59,11 @@ impl Layer for LayerNorm {
         let affine = [("weight", optional(&self.weight)?), ("bias", optional(&self.bias)?)];
         first(self.op.call_with(&self.base, [x.into()], affine)?)
     }
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        let mut settings = self.op.settings();
+        settings.push(("normalized_shape", self.shape.as_slice().into()));
+        settings
+    }
     fn extra_repr(&self) -> String {
         format!("normalized_shape={:?}, {}", self.shape, self.op.describe("epsilon"))
     }
@@ -126,6 +131,9 @@ impl Layer for GroupNorm {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let affine = [("weight", optional(&self.weight)?), ("bias", optional(&self.bias)?)];
         first(self.op.call_with(&self.base, [x.into()], affine)?)
+    }
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        self.op.settings()
     }
     fn extra_repr(&self) -> String {
         self.op.describe("num_groups, num_channels, epsilon")

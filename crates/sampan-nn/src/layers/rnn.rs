@@ -1,12 +1,15 @@
 //! Layers that walk a cell along sequences.
 
 use super::rnn_cell::{CellRef, RnnCell};
-use super::rnn_inputs::{Inputs, taken};
+use super::rnn_inputs::{Inputs, listed, states, taken};
 use crate::{Base, Layer, layer};
 use sampan_core::ops::joining::{try_concat, try_stack};
-use sampan_core::{Result, Tensor, ensure};
+use sampan_core::{Result, Tensor, Value, ensure};
 use sampan_macros::class;
 use std::sync::Arc;
+
+/// The arguments of a call.
+const NAMES: [&str; 3] = ["inputs", "initial_states", "sequence_length"];
 
 /// Walks a cell along the sequences: outputs of all steps, last states. A sequence that is shorter than the others keeps
 /// its states after its end.
@@ -95,6 +98,11 @@ impl Layer for RNN {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         Ok(self.forward_all(std::slice::from_ref(x))?.swap_remove(0))
     }
+    fn invoke(&self, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<Value> {
+        let mut out = self.call_unhooked(&listed("RNN", &NAMES, positional, named)?)?;
+        let last = states(out.split_off(1));
+        Ok(Value::List(vec![Value::Tensor(out.swap_remove(0)), last]))
+    }
     fn forward_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         let inputs = Inputs::new(inputs, self.cell.state_sizes().len())?;
         let (outputs, states) = walk(&*self.cell, &inputs, self.is_reverse, self.time_major)?;
@@ -154,6 +162,12 @@ impl BiRNN {
 impl Layer for BiRNN {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         Ok(self.forward_all(std::slice::from_ref(x))?.swap_remove(0))
+    }
+    fn invoke(&self, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<Value> {
+        let mut out = self.call_unhooked(&listed("BiRNN", &NAMES, positional, named)?)?;
+        let backward = out.split_off(1 + self.cell_fw.state_sizes().len());
+        let last = Value::List(vec![states(out.split_off(1)), states(backward)]);
+        Ok(Value::List(vec![Value::Tensor(out.swap_remove(0)), last]))
     }
     fn forward_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         let (n, m) = (self.cell_fw.state_sizes().len(), self.cell_bw.state_sizes().len());

@@ -1,6 +1,6 @@
 //! One step of a recurrent layer.
 
-use super::rnn_inputs::Inputs;
+use super::rnn_inputs::{Inputs, listed, states};
 use crate::init::{Constant, Initializer, Uniform};
 use crate::{Base, Layer, ParamAttr, Parameter, layer};
 use sampan_core::value::Arg;
@@ -157,6 +157,12 @@ macro_rules! cell {
                 let states = inputs.states.map_or_else(zeros, <[Tensor]>::to_vec);
                 let (output, states) = self.step(&self.prepare(x)?, &states)?;
                 Ok([vec![output], states].concat())
+            }
+            fn invoke(&self, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<Value> {
+                let inputs = listed(stringify!($name), &["inputs", "states"], positional, named)?;
+                let mut out = self.call_unhooked(&inputs)?;
+                let new = states(out.split_off(1));
+                Ok(Value::List(vec![Value::Tensor(out.swap_remove(0)), new]))
             }
             fn extra_repr(&self) -> String {
                 let more: fn(&$name) -> &'static str = $more;

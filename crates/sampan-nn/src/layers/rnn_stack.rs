@@ -2,11 +2,11 @@
 
 use super::rnn::{BiRNN, RNN};
 use super::rnn_cell::{CellRef, GRUCell, LSTMCell, RnnCell, SimpleRNNCell};
-use super::rnn_inputs::{Inputs, taken};
+use super::rnn_inputs::{Inputs, listed, states, taken};
 use crate::{Base, Layer, LayerRef, Members, ParamAttr, Parameter, Path, Visitor, layer};
 use sampan_core::ops::dropout::DropoutOpts;
 use sampan_core::ops::joining::try_stack;
-use sampan_core::{Result, Tensor, bail, ensure};
+use sampan_core::{Result, Tensor, Value, bail, ensure};
 use sampan_macros::class;
 
 /// One layer of a stack.
@@ -186,6 +186,13 @@ macro_rules! stack {
             }
             fn forward_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
                 self.stack.run(inputs, self.base.training())
+            }
+            fn invoke(&self, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<Value> {
+                let names = ["inputs", "initial_states", "sequence_length"];
+                let inputs = listed(stringify!($name), &names, positional, named)?;
+                let mut out = self.call_unhooked(&inputs)?;
+                let last = states(out.split_off(1));
+                Ok(Value::List(vec![Value::Tensor(out.swap_remove(0)), last]))
             }
             fn extra_repr(&self) -> String {
                 let stack = &self.stack;

@@ -18,7 +18,8 @@ pub(crate) fn shared(layer: impl Layer) -> AnyLayer {
 }
 
 pub(super) fn as_type<L: Layer>(layer: &AnyLayer) -> Option<&L> {
-    (&**layer as &dyn Any).downcast_ref()
+    let any = &**layer as &dyn Any;
+    any.downcast_ref().or_else(|| any.downcast_ref::<Arc<L>>().map(|shared| &**shared))
 }
 
 /// A position that may count from the end, where `len` itself is one if `end` says so.

@@ -1,11 +1,16 @@
 //! Encoders, decoders and the whole transformer.
 
 use super::attention::{AttentionCache, additive_mask};
-use super::transformer_layer::{DecoderCache, TransformerDecoderLayer, TransformerEncoderLayer};
-use crate::layer::call_with;
-use crate::{Base, Layer, LayerNorm, LayerOf, ParamAttr, ParamAttrs, SharedLayer, layer};
+use super::sequential::{AnyLayer, as_type};
+use super::transformer_layer::{
+    DecoderArgs, DecoderCache, EncoderArgs, TransformerDecoderLayer, TransformerEncoderLayer, pair, read_decoded,
+    read_decoder_cache, read_encoded, with_cache,
+};
+use crate::layer::{call_with, watched};
+use crate::{Base, Layer, LayerNorm, ParamAttr, ParamAttrs, SharedLayer, call_values, invoke, layer};
 use sampan_core::promote::default_dtype;
-use sampan_core::{Error, Result, Tensor, bail, ensure};
+use sampan_core::value::Arg;
+use sampan_core::{Error, Result, Tensor, Value, bail, ensure};
 use sampan_macros::class;
 use std::sync::Arc;
 
@@ -13,8 +18,8 @@ use std::sync::Arc;
 #[derive(Layer)]
 pub struct TransformerEncoder {
     base: Base,
-    /// The layers.
-    pub layers: Vec<Arc<TransformerEncoderLayer>>,
+    /// The layers; of the type that [`layer`](Self::layer) knows, or others that take the same arguments.
+    pub layers: Vec<AnyLayer>,
     /// What comes after the last.
     pub norm: Option<Arc<dyn Layer>>,
 }
@@ -31,19 +36,22 @@ impl TransformerEncoder {
     /// # Ok::<(), sampan_core::Error>(())
     /// ```
     fn build(
-        encoder_layer: LayerOf<TransformerEncoderLayer>,
+        encoder_layer: Repeated,
         num_layers: usize,
         #[opt(None)] norm: Option<SharedLayer>,
     ) -> Result<TransformerEncoder> {
-        let first = encoder_layer.0;
-        let layer = |i: usize| if i == 0 { Ok(first.clone()) } else { first.another().map(Arc::new) };
         let base = Base::new("transformer_encoder");
-        let layers = (0..num_layers).map(layer).collect::<Result<Vec<_>>>()?;
+        let layers = encoder_layer.times(num_layers, TransformerEncoderLayer::another)?;
         Ok(TransformerEncoder { base, layers, norm: norm.map(|n| n.0) })
     }
 }
 
 impl TransformerEncoder {
+    /// The layer at `index`, if it is one of this crate's.
+    pub fn layer(&self, index: usize) -> Option<&TransformerEncoderLayer> {
+        self.layers.get(index).and_then(as_type)
+    }
+
     /// The output, and the caches for the next call if there were any in this.
     pub fn run(
         &self,
@@ -71,7 +79,14 @@ impl TransformerEncoder {
         let mut x = src.clone();
         let mut grown = cache.map(|_| Vec::new());
         for (i, layer) in self.layers.iter().enumerate() {
-            let (y, new) = layer.run(&x, mask.as_ref(), cache.map(|c| &c[i]))?;
+            let (mask, cache) = (mask.as_ref(), cache.map(|c| &c[i]));
+            let (y, new) = match as_type::<TransformerEncoderLayer>(layer) {
+                Some(layer) => layer.run(&x, mask, cache)?,
+                None => {
+                    let args = vec![(&x).into(), Value::optional(mask), Value::optional(cache.cloned())];
+                    read_encoded(call_values(&**layer, args)?)?
+                }
+            };
             x = y;
             grown.iter_mut().for_each(|list| list.extend(new.clone()));
         }
@@ -80,7 +95,63 @@ impl TransformerEncoder {
 
     /// An empty cache for each layer.
     pub fn gen_cache(&self, src: &Tensor) -> Result<Vec<AttentionCache>> {
-        self.layers.iter().map(|layer| layer.gen_cache(src)).collect()
+        (0..self.layers.len()).map(|i| self.layer(i).ok_or_else(no_cache)?.gen_cache(src)).collect()
+    }
+}
+
+/// One cache for each layer, from a list.
+fn each_cache<C>(value: &Value, read: impl Fn(&Value) -> Result<Option<C>>) -> Result<Option<Vec<C>>> {
+    match value {
+        Value::None => Ok(None),
+        Value::List(list) => list.iter().map(read).collect::<Result<Option<Vec<C>>>>(),
+        other => Err(Error::dtype(format!("`cache` must be a list of caches, got {}", other.type_name()))
+            .hint("gen_cache makes it")),
+    }
+}
+
+fn no_cache() -> Error {
+    Error::invalid("a layer of another type makes its cache itself")
+}
+
+/// A layer that is to be repeated, or the layers themselves.
+#[derive(Clone)]
+pub struct Repeated(Vec<AnyLayer>);
+
+impl Repeated {
+    /// `n` layers: those given, or the one given and others like it.
+    fn times<L: Layer>(self, n: usize, another: impl Fn(&L) -> Result<L>) -> Result<Vec<AnyLayer>> {
+        let mut layers = self.0;
+        if layers.len() == 1 {
+            layers.truncate(n);
+            let missing = n.saturating_sub(layers.len());
+            for _ in 0..missing {
+                let Some(first) = as_type::<L>(&layers[0]) else {
+                    bail!("a layer of another type cannot be repeated, a list of {n} layers is needed");
+                };
+                layers.push(Arc::new(another(first)?));
+            }
+        }
+        ensure!(layers.len() == n, "num_layers is {n}, got {} layers", layers.len());
+        Ok(layers)
+    }
+}
+impl<L: Layer> From<L> for Repeated {
+    fn from(layer: L) -> Repeated {
+        Repeated(vec![SharedLayer::from(layer).0])
+    }
+}
+impl From<Repeated> for Value {
+    fn from(layers: Repeated) -> Value {
+        Value::List(layers.0.into_iter().map(|l| SharedLayer(l).into()).collect())
+    }
+}
+impl<'a> Arg<'a> for Repeated {
+    const EXPECTED: &'static str = "a layer, or a list of layers";
+    fn read(v: &'a Value) -> Option<Self> {
+        match v {
+            Value::List(list) => list.iter().map(|v| SharedLayer::read(v).map(|l| l.0)).collect::<Option<_>>().map(Repeated),
+            one => SharedLayer::read(one).map(|l| Repeated(vec![l.0])),
+        }
     }
 }
 
@@ -97,6 +168,18 @@ impl Layer for TransformerEncoder {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         Ok(self.compute(x, None, None)?.0)
     }
+    fn invoke(&self, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<Value> {
+        let args = EncoderArgs::read("TransformerEncoder", positional, named)?;
+        let caches = each_cache(&args.cache, AttentionCache::read)?;
+        let mut grown = None;
+        let out = watched(self, std::slice::from_ref(&args.src), || {
+            let (output, new) = self.compute(&args.src, args.mask.as_ref(), caches.as_deref())?;
+            grown = new;
+            Ok(vec![output])
+        })?;
+        let grown = grown.map(|list| Value::List(list.into_iter().map(Value::from).collect()));
+        Ok(with_cache(out, grown))
+    }
     /// The inputs are `src` and, if it is given, `src_mask`.
     fn forward_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         match inputs {
@@ -111,8 +194,8 @@ impl Layer for TransformerEncoder {
 #[derive(Layer)]
 pub struct TransformerDecoder {
     base: Base,
-    /// The layers.
-    pub layers: Vec<Arc<TransformerDecoderLayer>>,
+    /// The layers; of the type that [`layer`](Self::layer) knows, or others that take the same arguments.
+    pub layers: Vec<AnyLayer>,
     /// What comes after the last.
     pub norm: Option<Arc<dyn Layer>>,
 }
@@ -132,19 +215,22 @@ impl TransformerDecoder {
     /// # Ok::<(), sampan_core::Error>(())
     /// ```
     fn build(
-        decoder_layer: LayerOf<TransformerDecoderLayer>,
+        decoder_layer: Repeated,
         num_layers: usize,
         #[opt(None)] norm: Option<SharedLayer>,
     ) -> Result<TransformerDecoder> {
-        let first = decoder_layer.0;
-        let layer = |i: usize| if i == 0 { Ok(first.clone()) } else { first.another().map(Arc::new) };
         let base = Base::new("transformer_decoder");
-        let layers = (0..num_layers).map(layer).collect::<Result<Vec<_>>>()?;
+        let layers = decoder_layer.times(num_layers, TransformerDecoderLayer::another)?;
         Ok(TransformerDecoder { base, layers, norm: norm.map(|n| n.0) })
     }
 }
 
 impl TransformerDecoder {
+    /// The layer at `index`, if it is one of this crate's.
+    pub fn layer(&self, index: usize) -> Option<&TransformerDecoderLayer> {
+        self.layers.get(index).and_then(as_type)
+    }
+
     /// The output, and the caches for the next call if there were any in this.
     pub fn run(
         &self,
@@ -177,7 +263,16 @@ impl TransformerDecoder {
         let mut x = tgt.clone();
         let mut grown = cache.map(|_| Vec::new());
         for (i, layer) in self.layers.iter().enumerate() {
-            let (y, new) = layer.run(&x, memory, tgt_mask.as_ref(), memory_mask.as_ref(), cache.map(|c| &c[i]))?;
+            let (tgt_mask, memory_mask, cache) = (tgt_mask.as_ref(), memory_mask.as_ref(), cache.map(|c| &c[i]));
+            let (y, new) = match as_type::<TransformerDecoderLayer>(layer) {
+                Some(layer) => layer.run(&x, memory, tgt_mask, memory_mask, cache)?,
+                None => {
+                    let [tgt_mask, memory_mask] = [tgt_mask, memory_mask].map(Value::optional);
+                    let cache = Value::optional(cache.cloned().map(pair));
+                    let args = vec![(&x).into(), memory.into(), tgt_mask, memory_mask, cache];
+                    read_decoded(call_values(&**layer, args)?)?
+                }
+            };
             x = y;
             grown.iter_mut().for_each(|list| list.extend(new.clone()));
         }
@@ -186,13 +281,26 @@ impl TransformerDecoder {
 
     /// The caches of each layer: an empty one of the own sequence and one of the memory.
     pub fn gen_cache(&self, memory: &Tensor) -> Result<Vec<DecoderCache>> {
-        self.layers.iter().map(|layer| layer.gen_cache(memory)).collect()
+        (0..self.layers.len()).map(|i| self.layer(i).ok_or_else(no_cache)?.gen_cache(memory)).collect()
     }
 }
 
 impl Layer for TransformerDecoder {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         Ok(self.forward_all(std::slice::from_ref(x))?.swap_remove(0))
+    }
+    fn invoke(&self, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<Value> {
+        let args = DecoderArgs::read("TransformerDecoder", positional, named)?;
+        let caches = each_cache(&args.cache, read_decoder_cache)?;
+        let mut grown = None;
+        let out = watched(self, &[args.tgt.clone(), args.memory.clone()], || {
+            let [tgt_mask, memory_mask] = args.masks.each_ref().map(Option::as_ref);
+            let (output, new) = self.compute(&args.tgt, &args.memory, tgt_mask, memory_mask, caches.as_deref())?;
+            grown = new;
+            Ok(vec![output])
+        })?;
+        let grown = grown.map(|list| Value::List(list.into_iter().map(pair).collect()));
+        Ok(with_cache(out, grown))
     }
     /// The inputs are `tgt`, `memory`, then `tgt_mask` and `memory_mask` as far as they are given.
     fn forward_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
@@ -335,6 +443,16 @@ impl Transformer {
 impl Layer for Transformer {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         Ok(self.forward_all(std::slice::from_ref(x))?.swap_remove(0))
+    }
+    fn invoke(&self, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<Value> {
+        const NAMES: [&str; 5] = ["src", "tgt", "src_mask", "tgt_mask", "memory_mask"];
+        let values = invoke::bind("Transformer", &NAMES, 2, positional, named)?;
+        let at = |i: usize| invoke::tensor("Transformer", NAMES[i], &values[i]);
+        let missing = || Error::dtype("`src` and `tgt` must be Tensors, got None").in_op("Transformer");
+        let (src, tgt) = at(0)?.zip(at(1)?).ok_or_else(missing)?;
+        let masks = TransformerMasks { src: at(2)?, tgt: at(3)?, memory: at(4)? };
+        let inputs = [src.clone(), tgt.clone()];
+        watched(self, &inputs, || Ok(vec![self.compute(src, tgt, masks)?])).map(invoke::outputs)
     }
     /// The inputs are `src`, `tgt`, then `src_mask`, `tgt_mask` and `memory_mask` as far as they are given.
     fn forward_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {

@@ -1,10 +1,10 @@
 //! One layer of a transformer's encoder or decoder.
 
-use super::attention::{AttentionCache, MultiHeadAttention, additive_mask};
+use super::attention::{AttentionCache, MultiHeadAttention, additive_mask, output, parts};
 use super::bound::Bound;
-use crate::layer::call_with;
-use crate::{Apply, Base, Dropout, Layer, LayerNorm, Linear, ParamAttr, ParamAttrs, layer};
-use sampan_core::{Error, Result, Tensor, ensure};
+use crate::layer::{call_with, watched};
+use crate::{Apply, Base, Dropout, Layer, LayerNorm, Linear, ParamAttr, ParamAttrs, invoke, layer};
+use sampan_core::{Error, Result, Tensor, Value, ensure};
 use sampan_macros::class;
 
 /// What a layer was made from, to make another like it.
@@ -46,6 +46,19 @@ impl Config {
     }
     fn activation(&self) -> Result<Bound> {
         Bound::new(&self.activation, [])
+    }
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        vec![
+            ("d_model", self.d_model.into()),
+            ("nhead", self.nhead.into()),
+            ("dim_feedforward", self.dim_feedforward.into()),
+            ("dropout", self.dropout.into()),
+            ("activation", self.activation.as_str().into()),
+            ("attn_dropout", Value::optional(self.attn_dropout)),
+            ("act_dropout", Value::optional(self.act_dropout)),
+            ("normalize_before", self.normalize_before.into()),
+            ("layer_norm_eps", self.layer_norm_eps.into()),
+        ]
     }
     fn check(&self) -> Result<()> {
         ensure!(self.dim_feedforward > 0, "dim_feedforward must be positive");
@@ -179,6 +192,10 @@ impl TransformerEncoderLayer {
         src_mask: Option<&Tensor>,
         cache: Option<&AttentionCache>,
     ) -> Result<(Tensor, Option<AttentionCache>)> {
+        let values = || vec![src.into(), Value::optional(src_mask), Value::optional(cache.cloned())];
+        if let Some(out) = self.base.stood_in(values)? {
+            return read_encoded(out);
+        }
         let mut grown = None;
         let mut out = call_with(self, std::slice::from_ref(src), |inputs| {
             let (output, cache) = self.compute(&inputs[0], src_mask, cache)?;
@@ -215,6 +232,20 @@ impl Layer for TransformerEncoderLayer {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         Ok(self.compute(x, None, None)?.0)
     }
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        self.config.settings()
+    }
+    fn invoke(&self, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<Value> {
+        let args = EncoderArgs::read("TransformerEncoderLayer", positional, named)?;
+        let cache = AttentionCache::read(&args.cache)?;
+        let mut grown = None;
+        let out = watched(self, std::slice::from_ref(&args.src), || {
+            let (output, new) = self.compute(&args.src, args.mask.as_ref(), cache.as_ref())?;
+            grown = new;
+            Ok(vec![output])
+        })?;
+        Ok(with_cache(out, grown.map(Value::from)))
+    }
     /// The inputs are `src` and, if it is given, `src_mask`.
     fn forward_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         match inputs {
@@ -223,6 +254,88 @@ impl Layer for TransformerEncoderLayer {
             _ => Err(Error::invalid(format!("takes src and src_mask, got {} tensors", inputs.len()))),
         }
     }
+}
+
+/// The arguments of an encoder or one of its layers.
+pub(super) struct EncoderArgs {
+    pub src: Tensor,
+    pub mask: Option<Tensor>,
+    pub cache: Value,
+}
+
+impl EncoderArgs {
+    pub fn read(layer: &'static str, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<EncoderArgs> {
+        const NAMES: [&str; 3] = ["src", "src_mask", "cache"];
+        let mut values = invoke::bind(layer, &NAMES, 1, positional, named)?;
+        let cache = values.remove(2);
+        let mut tensors = values.iter().zip(NAMES).map(|(v, n)| invoke::tensor(layer, n, v).map(|t| t.cloned()));
+        let mut next = || tensors.next().transpose().map(Option::flatten);
+        let src = next()?.ok_or_else(|| Error::dtype("`src` must be a Tensor, got None").in_op(layer))?;
+        Ok(EncoderArgs { src, mask: next()?, cache })
+    }
+}
+
+/// The arguments of a decoder or one of its layers.
+pub(super) struct DecoderArgs {
+    pub tgt: Tensor,
+    pub memory: Tensor,
+    /// `tgt_mask` and `memory_mask`.
+    pub masks: [Option<Tensor>; 2],
+    pub cache: Value,
+}
+
+impl DecoderArgs {
+    pub fn read(layer: &'static str, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<DecoderArgs> {
+        const NAMES: [&str; 5] = ["tgt", "memory", "tgt_mask", "memory_mask", "cache"];
+        let mut values = invoke::bind(layer, &NAMES, 2, positional, named)?;
+        let cache = values.remove(4);
+        let mut tensors = values.iter().zip(NAMES).map(|(v, n)| invoke::tensor(layer, n, v).map(|t| t.cloned()));
+        let mut next = || tensors.next().transpose().map(Option::flatten);
+        let missing = |name: &str| Error::dtype(format!("`{name}` must be a Tensor, got None")).in_op(layer);
+        let tgt = next()?.ok_or_else(|| missing("tgt"))?;
+        let memory = next()?.ok_or_else(|| missing("memory"))?;
+        Ok(DecoderArgs { tgt, memory, masks: [next()?, next()?], cache })
+    }
+}
+
+/// The output, and the cache where there is one.
+pub(super) fn with_cache(output: Vec<Tensor>, cache: Option<Value>) -> Value {
+    let output = invoke::outputs(output);
+    match cache {
+        None => output,
+        Some(cache) => Value::List(vec![output, cache]),
+    }
+}
+
+/// What an encoder layer of any kind gives.
+pub(super) fn read_encoded(result: Value) -> Result<(Tensor, Option<AttentionCache>)> {
+    let mut parts = parts(result).into_iter();
+    let y = output(parts.next())?;
+    Ok((y, parts.next().map(|c| AttentionCache::read(&c)).transpose()?.flatten()))
+}
+
+/// What a decoder layer of any kind gives.
+pub(super) fn read_decoded(result: Value) -> Result<(Tensor, Option<DecoderCache>)> {
+    let mut parts = parts(result).into_iter();
+    let y = output(parts.next())?;
+    Ok((y, parts.next().map(|c| read_decoder_cache(&c)).transpose()?.flatten()))
+}
+
+/// The two caches that an argument holds.
+pub(super) fn read_decoder_cache(value: &Value) -> Result<Option<DecoderCache>> {
+    match value {
+        Value::None => Ok(None),
+        Value::List(pair) if pair.len() == 2 => {
+            Ok(AttentionCache::read(&pair[0])?.zip(AttentionCache::read(&pair[1])?))
+        }
+        other => Err(Error::dtype(format!("`cache` must be a pair of caches, got {}", other.type_name()))
+            .hint("gen_cache makes it")),
+    }
+}
+
+/// Two caches as a value.
+pub(super) fn pair(cache: DecoderCache) -> Value {
+    Value::List(vec![cache.0.into(), cache.1.into()])
 }
 
 /// Caches of a decoder layer: of its own sequence, which grows, and of the memory.
@@ -335,6 +448,14 @@ impl TransformerDecoderLayer {
         memory_mask: Option<&Tensor>,
         cache: Option<&DecoderCache>,
     ) -> Result<(Tensor, Option<DecoderCache>)> {
+        let values = || {
+            let masks = [tgt_mask, memory_mask].map(Value::optional);
+            let [tgt_mask, memory_mask] = masks;
+            vec![tgt.into(), memory.into(), tgt_mask, memory_mask, Value::optional(cache.cloned().map(pair))]
+        };
+        if let Some(out) = self.base.stood_in(values)? {
+            return read_decoded(out);
+        }
         let mut grown = None;
         let mut out = call_with(self, &[tgt.clone(), memory.clone()], |inputs| {
             let (output, cache) = self.compute(&inputs[0], &inputs[1], tgt_mask, memory_mask, cache)?;
@@ -379,6 +500,21 @@ impl TransformerDecoderLayer {
 impl Layer for TransformerDecoderLayer {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         Ok(self.forward_all(std::slice::from_ref(x))?.swap_remove(0))
+    }
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        self.config.settings()
+    }
+    fn invoke(&self, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<Value> {
+        let args = DecoderArgs::read("TransformerDecoderLayer", positional, named)?;
+        let cache = read_decoder_cache(&args.cache)?;
+        let mut grown = None;
+        let out = watched(self, &[args.tgt.clone(), args.memory.clone()], || {
+            let [tgt_mask, memory_mask] = args.masks.each_ref().map(Option::as_ref);
+            let (output, new) = self.compute(&args.tgt, &args.memory, tgt_mask, memory_mask, cache.as_ref())?;
+            grown = new;
+            Ok(vec![output])
+        })?;
+        Ok(with_cache(out, grown.map(pair)))
     }
     /// The inputs are `tgt`, `memory`, then `tgt_mask` and `memory_mask` as far as they are given.
     fn forward_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {

@@ -104,10 +104,10 @@ fn layers_of_a_stack_have_weights_of_their_own_and_attributes_by_part() {
     );
     let layer = Arc::new(layer);
     let encoder = TransformerEncoder::new(layer.clone(), 2);
-    assert!(encoder.layers[0].linear1.weight.is_same(&layer.linear1.weight));
-    let [a, b] = [0, 1].map(|i| encoder.layers[i].linear1.weight.clone());
+    assert!(encoder.layer(0).unwrap().linear1.weight.is_same(&layer.linear1.weight));
+    let [a, b] = [0, 1].map(|i| encoder.layer(i).unwrap().linear1.weight.clone());
     assert!(!a.is_same(&b) && !close(&a.tensor(), &b.tensor()));
-    assert!(encoder.layers[1].self_attn.q_proj.bias.is_none());
+    assert!(encoder.layer(1).unwrap().self_attn.q_proj.bias.is_none());
     let wrong = TransformerEncoderLayer::try_with(8, 2, 16, |o| o.bias_attr(vec![ParamAttr::new(); 3]));
     assert!(wrong.map(|_| ()).unwrap_err().to_string().contains("2 entries, got 3"));
 }
@@ -117,7 +117,7 @@ fn hooks_run_deep_inside_and_errors_say_where() {
     let encoder = TransformerEncoder::new(TransformerEncoderLayer::new(8, 2, 16), 2);
     let calls = Arc::new(AtomicUsize::new(0));
     let count = calls.clone();
-    let attention = encoder.layers[1].self_attn.base().unwrap();
+    let attention = encoder.layer(1).unwrap().self_attn.base().unwrap();
     let hook = attention.register_forward_post_hook(move |_, outputs| {
         count.fetch_add(outputs.len(), Ordering::Relaxed);
         Ok(None)

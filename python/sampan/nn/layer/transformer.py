@@ -1,0 +1,152 @@
+"""Attention and transformers: what Python adds to the layers of the core."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+from ... import _core, _registry
+from .builtin import BuiltinLayer
+from .container import LayerList
+
+Cache = namedtuple("Cache", ["k", "v"])
+Cache.__doc__ = "Keys and values that grow with each call."
+StaticCache = namedtuple("StaticCache", ["k", "v"])
+StaticCache.__doc__ = "Keys and values that stay as they are."
+
+_definitions = _registry.classes("nn")
+
+
+class MultiHeadAttention(BuiltinLayer):
+    _definition = _definitions["MultiHeadAttention"]
+    __doc__ = _definition.doc
+    Cache = Cache
+    StaticCache = StaticCache
+
+    def compute_kv(self, key, value):
+        """Keys and values of the heads, `[batch, heads, length, width]`."""
+
+        def heads(x):
+            return x.reshape([0, 0, self.num_heads, self.head_dim]).transpose([0, 2, 1, 3])
+
+        return heads(self.k_proj(key)), heads(self.v_proj(value))
+
+    def gen_cache(self, key, value=None, type=Cache):
+        """A cache for `forward`: an empty one for a batch as large as that of `key`, one that holds `key` and `value`, or
+        (`type=StaticCache`) the keys and values made of them."""
+        if type == StaticCache:
+            return StaticCache(*self.compute_kv(key, value))
+        if value is None:
+            empty = [key.shape[0], self.num_heads, 0, self.head_dim]
+            return Cache(_core.op("zeros")(empty, key.dtype), _core.op("zeros")(empty, key.dtype))
+        return Cache(key, value)
+
+
+class _LayerOfStack(BuiltinLayer):
+    """What both kinds of layer know: how to make another one like it."""
+
+    @property
+    def _config(self) -> dict:
+        args, kwargs = self._made_from
+        names = [name for name, *_ in self._definition.params]
+        return {**dict(zip(names, args)), **kwargs}
+
+
+class TransformerEncoderLayer(_LayerOfStack):
+    _definition = _definitions["TransformerEncoderLayer"]
+    __doc__ = _definition.doc
+
+    def gen_cache(self, src):
+        """An empty cache for a batch as large as that of `src`."""
+        return self.self_attn.gen_cache(src, type=self.self_attn.Cache)
+
+
+class TransformerDecoderLayer(_LayerOfStack):
+    _definition = _definitions["TransformerDecoderLayer"]
+    __doc__ = _definition.doc
+
+    def gen_cache(self, memory):
+        """An empty cache of the own sequence and a cache of the memory."""
+        own = self.self_attn.gen_cache(memory, type=self.self_attn.Cache)
+        return own, self.cross_attn.gen_cache(memory, memory, type=self.cross_attn.StaticCache)
+
+
+class _Stack(BuiltinLayer):
+    """Layers of one kind one after the other: the one given, and others made from the same arguments."""
+
+    def _build(self, args, kwargs):
+        bound = _bound(self._definition, args, kwargs)
+        first, n, norm = (bound.get(name) for name, *_ in self._definition.params)
+        if not isinstance(first, (list, tuple)):
+            config = getattr(first, "_config", None)
+            if config is None and n > 1:
+                raise TypeError(
+                    f"(InvalidType) {type(self).__name__}: a {type(first).__name__} has no `_config` to make {n - 1} more like "
+                    "it from. Hint: pass a list of layers."
+                )
+            first = [first, *(type(first)(**config) for _ in range(n - 1))][:n]
+        super()._build((list(first), n), {"norm": norm})
+        self._sub_layers.setdefault("layers", LayerList())
+        self.norm = norm
+        self.num_layers = n
+
+    def _list_changed(self, layers: LayerList) -> None:
+        """Layers were added or taken away: the core's part is made anew from those there are."""
+        if layers is not self._sub_layers.get("layers"):
+            return
+        modes = self.training
+        core, settings = self._definition.make(list(layers), len(layers), norm=self.norm)
+        self.__dict__.update(_core=core, _settings=settings, _made_from=((list(layers), len(layers)), {"norm": self.norm}))
+        core.set_training(modes)
+        self.num_layers = len(layers)
+        self._note_hooks()
+
+    def _put(self, kind, name, value):
+        super()._put(kind, name, value)
+        if name in ("layers", "norm") and "num_layers" in self.__dict__:
+            self._list_changed(self.layers)
+            import weakref
+
+            self.layers.__dict__["_root"] = weakref.ref(self)
+
+
+def _bound(definition, args: tuple, kwargs: dict) -> dict:
+    names = [name for name, *_ in definition.params]
+    if len(args) > len(names):
+        raise TypeError(f"(InvalidType) {definition.name}: takes at most {len(names)} arguments, got {len(args)}.")
+    unknown = [name for name in kwargs if name not in names]
+    if unknown:
+        raise TypeError(f"(InvalidType) {definition.name}: has no argument `{unknown[0]}`. Hint: it takes {', '.join(names)}.")
+    bound = {**dict(zip(names, args)), **kwargs}
+    for name in names[:2]:
+        if name not in bound:
+            raise TypeError(f"(InvalidType) {definition.name}: argument `{name}` is missing.")
+    return bound
+
+
+class TransformerEncoder(_Stack):
+    _definition = _definitions["TransformerEncoder"]
+    __doc__ = _definition.doc
+
+    def gen_cache(self, src):
+        """An empty cache for each layer."""
+        return [layer.gen_cache(src) for layer in self.layers]
+
+
+class TransformerDecoder(_Stack):
+    _definition = _definitions["TransformerDecoder"]
+    __doc__ = _definition.doc
+
+    def gen_cache(self, memory, do_zip=False):
+        """The caches of each layer; with `do_zip` those of the own sequence together and those of the memory together."""
+        caches = [layer.gen_cache(memory) for layer in self.layers]
+        return list(zip(*caches)) if do_zip else caches
+
+
+class Transformer(BuiltinLayer):
+    _definition = _definitions["Transformer"]
+    __doc__ = _definition.doc
+
+    def generate_square_subsequent_mask(self, length):
+        """A mask that lets position `i` see positions `0..=i`: zeros, and minus infinity above the diagonal."""
+        length = int(length)
+        return _core.op("triu")(_core.op("full")([length, length], float("-inf")), 1)
