@@ -13,7 +13,6 @@ from . import _core, _registry
 from ._core import (
     Parameter,
     Tensor,
-    broadcast_shapes,
     dtype,
     from_dlpack,
     get_default_dtype,
@@ -39,6 +38,7 @@ from ._creation import (  # noqa: E402
     assign,
     batch,
     broadcast_shape,
+    broadcast_shapes,
     check_shape,
     create_parameter,
     from_numpy,

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 
 from . import _core, _registry
-from ._core import Tensor, broadcast_shapes
+from ._core import Tensor
 from ._core import to_tensor_py as to_tensor
 
 _OPS = _registry.functions("")
+_PLAIN = _registry.plain_functions("")
+
+broadcast_shape = _PLAIN["broadcast_shape"]
 
 
 def as_tensor(data, dtype=None, device=None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
@@ -100,9 +103,9 @@ def _need(x, asker: str) -> Tensor:
     return x
 
 
-def broadcast_shape(x_shape, y_shape) -> list[int]:
-    """The shape that two shapes broadcast to."""
-    return broadcast_shapes(x_shape, y_shape)
+def broadcast_shapes(*shapes) -> list[int]:
+    """The shape that all shapes broadcast to."""
+    return _PLAIN["broadcast_shapes"]([list(shape) for shape in shapes])
 
 
 def check_shape(shape, op_name: str, expected_shape_type=(list, tuple, Tensor), expected_element_type=(int, Tensor), expected_tensor_dtype=("int32", "int64")) -> None:

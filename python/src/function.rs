@@ -62,9 +62,9 @@ impl PyFunction {
     fn also(&self) -> Vec<&'static str> {
         self.0.also.to_vec()
     }
-    /// Parameters as (name, kind, default or None, may be None).
+    /// Parameters as (name, kind, default or None, may be None, annotation).
     #[getter]
-    fn params(&self) -> Vec<(&'static str, String, Option<String>, bool)> {
+    fn params(&self) -> Vec<(&'static str, String, Option<String>, bool, String)> {
         params_info(self.0.params)
     }
     fn __repr__(&self) -> String {

@@ -6,8 +6,8 @@ mod amp;
 mod array;
 mod autograd;
 mod class;
-mod dlpack;
 mod data;
+mod dlpack;
 mod doc;
 mod dtype;
 mod errors;
@@ -24,6 +24,7 @@ mod pylayer;
 mod runtime;
 mod tensor;
 mod value;
+mod values;
 mod vision;
 mod watch;
 
@@ -75,19 +76,19 @@ mod _core {
     #[pymodule_export]
     use crate::class::{PyClassDef, PyObject, classes};
     #[pymodule_export]
-    use crate::dlpack::{from_dlpack, to_dlpack};
-    #[pymodule_export]
     use crate::data::{
         _after_fork, _cifar, _data_home, _derive_seed, _download, _fashion_mnist, _flowers, _mnist, _next_sample,
         _pass_place, _read_sample, _stack, _tensor_of_bytes, _uci_housing, _viterbi_decode, PyDataset, PyImageSet,
         PyPass,
     };
     #[pymodule_export]
+    use crate::dlpack::{from_dlpack, to_dlpack};
+    #[pymodule_export]
     use crate::dtype::{_dtype, PyDType};
     #[pymodule_export]
     use crate::files::{_load, _save};
     #[pymodule_export]
-    use crate::function::{PyFunction, _function, _functions};
+    use crate::function::{_function, _functions, PyFunction};
     #[pymodule_export]
     use crate::layer::{PyLayerBase, PyRustLayer};
     #[pymodule_export]
@@ -105,12 +106,13 @@ mod _core {
     use crate::pylayer::_apply_layer;
     #[pymodule_export]
     use crate::runtime::{
-        _check_nan_inf, _memory, _random_state, _release_cache, _reset_peak, _set_random_state, broadcast_shapes,
-        check_place, get_default_dtype, num_threads, seed, set_default_dtype, set_num_threads, set_printoptions,
+        _check_nan_inf, _memory, _random_state, _release_cache, _reset_peak, _set_random_state, check_place,
+        get_default_dtype, num_threads, seed, set_default_dtype, set_num_threads, set_printoptions,
     };
     #[pymodule_export]
     use crate::tensor::{PyParameter, PyTensor};
     #[pymodule_export]
-    use crate::watch::{_report_numerics, _start_op_stats, _stop_op_stats, _stop_report_numerics};
     use crate::vision::{_image_load, _model_arguments, _models, PyPictureFunction, PyPipeline};
+    #[pymodule_export]
+    use crate::watch::{_report_numerics, _start_op_stats, _stop_op_stats, _stop_report_numerics};
 }

@@ -132,6 +132,9 @@ pub fn outputs(py: Python<'_>, def: &OpDef, mut outputs: Outputs, several: bool)
             let counts = PyTensor::wrap(py, outputs.remove(0))?;
             PyTuple::new(py, [counts, PyList::new(py, all(outputs)?)?.into_any().unbind()])?.into_any().unbind()
         }
+        (_, "topk") => {
+            py.import("sampan._types")?.getattr("TopKRetType")?.call1(PyTuple::new(py, all(outputs)?)?)?.unbind()
+        }
         (Returns::List, _) | (_, "atleast_1d" | "atleast_2d" | "atleast_3d") => {
             PyList::new(py, all(outputs)?)?.into_any().unbind()
         }

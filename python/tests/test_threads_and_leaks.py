@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -163,6 +164,18 @@ def test_ten_thousand_tensors_are_forgotten():
     before = sampan.device.memory_allocated()
     _flat(lambda: sampan.ones([256]) + 1)
     assert sampan.device.memory_allocated() <= before + (1 << 16)
+
+
+def test_a_tensor_that_holds_itself_is_collected():
+    class Note:
+        pass
+
+    x, note = sampan.ones([2]), Note()
+    x.me, x.note, note.tensor = x, note, x
+    alive = weakref.ref(note)
+    del x, note
+    gc.collect()
+    assert alive() is None
 
 
 def test_reference_counts():
