@@ -36,7 +36,6 @@ from ._creation import (  # noqa: E402
     as_tensor,
     asarray,
     assign,
-    batch,
     broadcast_shape,
     broadcast_shapes,
     check_shape,
@@ -107,4 +106,31 @@ from .nn.attr import ParamAttr  # noqa: E402
 
 cuda = device.cuda
 
+from . import _interop  # noqa: E402, F401
+
 __version__ = version.full_version
+
+# Modules, and names in them, that are imported when they are first used: `import sampan` stays quick.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from . import callbacks, compat, distributed, distribution, hapi, hub, reader, static, sysconfig, utils, version
+    from .distributed import DataParallel
+    from .hapi import Model, flops, summary
+    from .reader import batch
+del TYPE_CHECKING
+_LATER = dict.fromkeys("callbacks compat distributed distribution hapi hub reader static sysconfig utils version".split())
+_LATER |= {"DataParallel": "distributed", "Model": "hapi", "flops": "hapi", "summary": "hapi", "batch": "reader"}
+
+
+def __getattr__(name):
+    if name not in _LATER:
+        raise AttributeError(f"module 'sampan' has no attribute {name!r}")
+    import importlib
+
+    module = importlib.import_module(f"sampan.{_LATER[name] or name}")
+    found = globals()[name] = getattr(module, name) if _LATER[name] else module
+    return found
+
+
+def __dir__():
+    return sorted({*globals(), *_LATER})

@@ -125,21 +125,3 @@ def where_(condition, x=None, y=None, name=None) -> Tensor:
     """Writes into `x` the elements of `y` where the condition does not hold."""
     _need(x, "where_")[...] = _OPS["where"](condition, x, y)
     return x
-
-
-def batch(reader, batch_size: int, drop_last: bool = False):
-    """A reader of lists of `batch_size` things of another reader."""
-    if int(batch_size) <= 0:
-        raise ValueError(f"(InvalidArgument) batch: batch_size must be positive, got {batch_size}.")
-
-    def batches():
-        rows = []
-        for row in reader():
-            rows.append(row)
-            if len(rows) == batch_size:
-                yield rows
-                rows = []
-        if rows and not drop_last:
-            yield rows
-
-    return batches

@@ -11,6 +11,7 @@ mod dlpack;
 mod doc;
 mod dtype;
 mod errors;
+mod events;
 mod files;
 mod function;
 mod layer;
@@ -63,6 +64,10 @@ mod _core {
         sampan_nn::lr::set_printer(crate::watch::print);
         Ok(())
     }
+    /// The version of this build.
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_export]
     use crate::amp::{_amp_policy, _count_numerics, _set_check_nan_inf, _swap_amp, _unscale, PyPolicy};
@@ -85,6 +90,8 @@ mod _core {
     use crate::dlpack::{from_dlpack, to_dlpack};
     #[pymodule_export]
     use crate::dtype::{_dtype, PyDType};
+    #[pymodule_export]
+    use crate::events::PyEventWriter;
     #[pymodule_export]
     use crate::files::{_load, _save};
     #[pymodule_export]

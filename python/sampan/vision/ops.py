@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import _registry, nn
 from .._core import to_tensor_py as to_tensor
-from ..nn.builtin import _OTHERS, BuiltinLayer
+from ..nn.layer.builtin import _OTHERS, BuiltinLayer
 
 globals().update(_registry.functions("vision.ops"))
 globals().update(_registry.plain_functions("vision.ops"))

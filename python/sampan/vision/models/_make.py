@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 from ... import _core, _registry
-from ...nn.builtin import BuiltinLayer
+from ...nn.layer.builtin import BuiltinLayer
 
 
 # What Paddle's functions take by position after `pretrained`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ... import _registry
 from ...nn import BatchNorm2D, Sequential
-from ...nn.builtin import _OTHERS, BuiltinLayer, _wrap
+from ...nn.layer.builtin import _OTHERS, BuiltinLayer, _wrap
 from ._make import family
 
 _BLOCKS = _registry.classes("vision.models.resnet")
