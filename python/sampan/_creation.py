@@ -60,7 +60,8 @@ def assign(x, output=None) -> Tensor:
 
 def create_parameter(shape, dtype, name=None, attr=None, is_bias: bool = False, default_initializer=None):
     """A parameter of its own, outside any layer."""
-    made = _core.Base("create_parameter", False, dtype).parameter(_ints(shape), attr, is_bias, default_initializer)
+    base = _core.Base(_core._unique_name("create_parameter"), dtype)
+    made = base.parameter(_ints(shape), attr, is_bias, default_initializer)
     if name is not None and made is not None:
         made.name = name
     return made
