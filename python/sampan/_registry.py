@@ -6,25 +6,9 @@ import types
 
 from . import _core
 
-# Parts of other ops, which the gradient formulas and the package call; not part of the public names.
-_INTERNAL = frozenset(
-    "activation_grad attention attention_backward avg_pool avg_unpool bernoulli_nll bits_as channel_norm channel_norm_by "
-    "channel_norm_grad conv_backward_data conv_backward_weight conv_forward cross_entropy_rows cross_entropy_rows_grad "
-    "ctc_nll ctc_nll_grad embedding_rows euclidean_distances fill_nan gather_planes getitem grid_corners grid_scatter "
-    "grid_slope group_rows gru_cell gru_cell_grad huber index_get index_unget keep_mask linear_recurrence log_softmax_grad "
-    "logistic_nll lstm_cell lstm_cell_grad masked_scale matrix_product max_pool max_pool_index nd_rows number_mask "
-    "pad_around pick piecewise_grad put_along rdivide reinterpret resample_axes reshape_to rfloor_divide rnnt_nll "
-    "rnnt_nll_grad row_norm row_norm_grad rpow rremainder rsubtract scatter_planes setitem simple_rnn_cell sliding_window "
-    "softmax_grad solve_matrices sort_pairs split_at strided_sum strided_view take_along tie_mask two_slopes unembed "
-    "unpick unpool_planes unselect unslice untake_along view_slice where_cond write_slice".split()
-)
-
-
 def _collect() -> dict[str, dict[str, _core.Op]]:
     modules: dict[str, dict[str, _core.Op]] = {}
     for name, module, also, inplace in _core.ops():
-        if name in _INTERNAL:
-            module = "_C_ops"
         for public in (f"{module}.{name}" if module else name, *also):
             home, _, last = public.rpartition(".")
             modules.setdefault(home, {})[last] = _core.op(name)

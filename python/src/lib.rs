@@ -14,6 +14,7 @@ mod errors;
 mod events;
 mod files;
 mod function;
+mod internal;
 mod layer;
 mod memory;
 mod object;

@@ -1,6 +1,7 @@
 //! Ops of the registry as Python functions and methods.
 
 use crate::errors::{self, raise};
+use crate::internal::home;
 use crate::tensor::PyTensor;
 use crate::value;
 use pyo3::exceptions::PyTypeError;
@@ -226,7 +227,7 @@ impl PyOp {
     }
     #[getter]
     fn __module__(&self) -> String {
-        module_name(self.def.module)
+        module_name(home(self.def))
     }
     #[getter]
     fn __doc__(&self) -> String {
@@ -343,7 +344,7 @@ pub fn op(name: &str) -> PyResult<PyOp> {
 /// Every op: (name, module, other public names, has an in-place form).
 #[pyfunction]
 pub fn ops() -> Vec<(&'static str, &'static str, Vec<&'static str>, bool)> {
-    registry::all().into_iter().map(|d| (d.name, d.module, d.also.to_vec(), d.inplace)).collect()
+    registry::all().into_iter().map(|d| (d.name, home(d), d.also.to_vec(), d.inplace)).collect()
 }
 
 /// What stubs and tables are made from: parameters as (name, kind, default or None, may be None), the kind of result.
@@ -355,7 +356,7 @@ pub fn op_info(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
     info.set_item("aliases", def.aliases.to_vec())?;
     info.set_item("returns", crate::doc::result(def.returns))?;
     info.set_item("doc", def.doc)?;
-    info.set_item("module", def.module)?;
+    info.set_item("module", home(def))?;
     info.set_item("family", def.family())?;
     Ok(info.into_any().unbind())
 }
