@@ -7,7 +7,6 @@ is assigned here (a parameter, another layer) reaches the core.
 from __future__ import annotations
 
 import copy
-import inspect
 import weakref
 
 from ... import _core
@@ -311,7 +310,7 @@ def _wrap(kind: str, core, memo: dict, root) -> Layer:
         BuiltinLayer._adopt(made, core, {}, [], memo, root)
         return made
     cls = getattr(nn, kind, None)
-    if not (inspect.isclass(cls) and issubclass(cls, BuiltinLayer)):
+    if not (isinstance(cls, type) and issubclass(cls, BuiltinLayer)):
         cls = _other(kind)
     return cls._of(core, core.settings(), memo, root)
 
