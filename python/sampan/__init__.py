@@ -13,7 +13,6 @@ from . import _core, _registry
 from ._core import (
     Parameter,
     Tensor,
-    broadcast_shapes,
     dtype,
     from_dlpack,
     get_default_dtype,
@@ -36,8 +35,9 @@ from . import _tensor, _types  # noqa: E402
 from ._creation import (  # noqa: E402
     as_tensor,
     asarray,
-    batch,
+    assign,
     broadcast_shape,
+    broadcast_shapes,
     check_shape,
     create_parameter,
     from_numpy,
@@ -77,8 +77,7 @@ globals().update(_types.objects())
 globals().update(_types.TYPED)
 manual_seed = seed
 
-from . import amp, autograd, incubate, jit, metric, regularizer, static  # noqa: E402
-from . import device, linalg, nn, optimizer, signal, utils, version  # noqa: E402
+from . import device, linalg, nn, optimizer, version  # noqa: E402
 from .device import (  # noqa: E402
     CPUPlace,
     CUDAPinnedPlace,
@@ -101,8 +100,9 @@ from .device import (  # noqa: E402
     set_default_device,
     set_device,
 )
-from . import io, text, vision  # noqa: E402
 from .nn.attr import ParamAttr  # noqa: E402
+
+cuda = device.cuda
 
 from . import _interop  # noqa: E402, F401
 
@@ -111,12 +111,16 @@ __version__ = version.full_version
 # Modules, and names in them, that are imported when they are first used: `import sampan` stays quick.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from . import callbacks, compat, distributed, distribution, hapi, hub, reader, static, sysconfig, utils, version
+    from . import amp, autograd, callbacks, compat, distributed, distribution, fft, hapi, hub, incubate, io, jit, metric
+    from . import reader, regularizer, signal, static, sysconfig, tensor, text, utils, vision
     from .distributed import DataParallel
     from .hapi import Model, flops, summary
     from .reader import batch
 del TYPE_CHECKING
-_LATER = dict.fromkeys("callbacks compat distributed distribution hapi hub reader static sysconfig utils version".split())
+_LATER = dict.fromkeys(
+    "amp autograd callbacks compat distributed distribution fft hapi hub incubate io jit metric reader regularizer signal "
+    "static sysconfig tensor text utils vision".split()
+)
 _LATER |= {"DataParallel": "distributed", "Model": "hapi", "flops": "hapi", "summary": "hapi", "batch": "reader"}
 
 

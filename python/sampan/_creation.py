@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 
 from . import _core, _registry
-from ._core import Tensor, broadcast_shapes
+from ._core import Tensor
 from ._core import to_tensor_py as to_tensor
 
 _OPS = _registry.functions("")
+_PLAIN = _registry.plain_functions("")
+
+broadcast_shape = _PLAIN["broadcast_shape"]
 
 
 def as_tensor(data, dtype=None, device=None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
@@ -46,9 +49,19 @@ def from_numpy(ndarray) -> Tensor:
     return _core._share_array(ndarray)
 
 
+def assign(x, output=None) -> Tensor:
+    """A copy of a tensor, or a tensor of numbers, lists or arrays; into `output` where there is one."""
+    made = _OPS["assign"](x if isinstance(x, Tensor) else to_tensor(x))
+    if output is None:
+        return made
+    output._replace(made)
+    return output
+
+
 def create_parameter(shape, dtype, name=None, attr=None, is_bias: bool = False, default_initializer=None):
     """A parameter of its own, outside any layer."""
-    made = _core.Base("create_parameter", False, dtype).parameter(_ints(shape), attr, is_bias, default_initializer)
+    base = _core.Base(_core._unique_name("create_parameter"), dtype)
+    made = base.parameter(_ints(shape), attr, is_bias, default_initializer)
     if name is not None and made is not None:
         made.name = name
     return made
@@ -91,9 +104,9 @@ def _need(x, asker: str) -> Tensor:
     return x
 
 
-def broadcast_shape(x_shape, y_shape) -> list[int]:
-    """The shape that two shapes broadcast to."""
-    return broadcast_shapes(x_shape, y_shape)
+def broadcast_shapes(*shapes) -> list[int]:
+    """The shape that all shapes broadcast to."""
+    return _PLAIN["broadcast_shapes"]([list(shape) for shape in shapes])
 
 
 def check_shape(shape, op_name: str, expected_shape_type=(list, tuple, Tensor), expected_element_type=(int, Tensor), expected_tensor_dtype=("int32", "int64")) -> None:
@@ -113,21 +126,3 @@ def where_(condition, x=None, y=None, name=None) -> Tensor:
     """Writes into `x` the elements of `y` where the condition does not hold."""
     _need(x, "where_")[...] = _OPS["where"](condition, x, y)
     return x
-
-
-def batch(reader, batch_size: int, drop_last: bool = False):
-    """A reader of lists of `batch_size` things of another reader."""
-    if int(batch_size) <= 0:
-        raise ValueError(f"(InvalidArgument) batch: batch_size must be positive, got {batch_size}.")
-
-    def batches():
-        rows = []
-        for row in reader():
-            rows.append(row)
-            if len(rows) == batch_size:
-                yield rows
-                rows = []
-        if rows and not drop_last:
-            yield rows
-
-    return batches

@@ -6,20 +6,9 @@ import types
 
 from . import _core
 
-# Parts of other ops, which the gradient formulas and the package call; not part of the public names.
-_INTERNAL = frozenset(
-    "bits_as embedding_rows fill_nan getitem setitem group_rows index_get index_unget linear_recurrence matrix_product "
-    "nd_rows number_mask pad_around put_along rdivide rfloor_divide rpow rremainder rsubtract sort_pairs split_at "
-    "strided_sum strided_view take_along tie_mask unembed unselect unslice untake_along view_slice where_cond "
-    "write_slice reshape_to".split()
-)
-
-
 def _collect() -> dict[str, dict[str, _core.Op]]:
     modules: dict[str, dict[str, _core.Op]] = {}
     for name, module, also, inplace in _core.ops():
-        if name in _INTERNAL:
-            module = "_C_ops"
         for public in (f"{module}.{name}" if module else name, *also):
             home, _, last = public.rpartition(".")
             modules.setdefault(home, {})[last] = _core.op(name)

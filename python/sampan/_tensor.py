@@ -8,15 +8,10 @@ from .device._places import CPU
 Tensor = _core.Tensor
 
 
-def _is_method(op: _core.Op) -> bool:
-    params = _core.op_info(op.__name__)["params"]
-    return bool(params) and params[0][1] in ("Tensor", "Operand")
-
-
 def _attach() -> None:
     for home in ("Tensor", "", "linalg", "nn.functional", "fft", "signal"):
         for name, op in _registry.functions(home).items():
-            if name in Tensor.__dict__ or (home != "Tensor" and not _is_method(op)):
+            if name in Tensor.__dict__ or not (home == "Tensor" or op.is_method):
                 continue
             setattr(Tensor, name, op)
     # Functions of lists of tensors, which Paddle gives the tensor as well.

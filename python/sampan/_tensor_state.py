@@ -110,43 +110,6 @@ def copy_(self, other, blocking=True):
     return self
 
 
-@method
-def set_(self, source=None, shape=None, stride=None, offset=0, name=None):
-    """Looks at the memory of another tensor from now on."""
-    with no_grad():
-        if source is None:
-            source = _core.Tensor(0, dtype=self.dtype)
-        elif shape is not None:
-            rows = list(shape)
-            steps = _row_major(rows) if stride is None else list(stride)
-            source = source.as_strided(rows, steps, offset)
-        self.data = source
-    return self
-
-
-def _row_major(shape):
-    steps, step = [], 1
-    for n in reversed(shape):
-        steps.insert(0, step)
-        step *= max(n, 1)
-    return steps
-
-
-@method
-def resize_(self, shape, fill_zero=False, name=None):
-    """Another shape for the same values; elements that are new are zero."""
-    from math import prod
-
-    with no_grad():
-        flat, count = self.detach().flatten(), prod(shape)
-        if count > flat.size:
-            room = _core.Tensor(count, dtype=self.dtype)
-            room[: flat.size] = flat
-            flat = room
-        self.data = flat[:count].reshape(list(shape))
-    return self
-
-
 def _free(self, asker):
     if not self.stop_gradient:
         raise RuntimeError(f"(PreconditionNotMet) {asker}: a gradient is wanted for this tensor. Hint: x.detach().{asker}(f).")
@@ -210,7 +173,7 @@ def _numel(self):
 @method
 def _offset(self):
     """Where its values begin in the memory it shares, in bytes."""
-    return self.offset * self.itemsize
+    return self.offset
 
 
 @method

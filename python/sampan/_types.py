@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
+
 from . import _core
 from ._core import Tensor
 
@@ -110,6 +112,9 @@ def is_integer(x) -> bool:
 def is_complex(x) -> bool:
     """Are its elements complex numbers?"""
     return "complex" in _dtype_of(x, "is_complex")
+
+
+TopKRetType = namedtuple("TopKRetType", ["values", "indices"])
 
 
 class Size(list):

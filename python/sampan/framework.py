@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import os
 
 from . import _core
@@ -29,7 +28,8 @@ class _GradMode:
         if function is None:
             return self
 
-        if inspect.isgeneratorfunction(function):
+        # The flag of a generator's code; `inspect` is slow to import.
+        if getattr(getattr(function, "__code__", None), "co_flags", 0) & 0x20:
 
             @functools.wraps(function)
             def generator(*args, **kwargs):

@@ -47,6 +47,12 @@ pub fn from_array(value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     }
     let np = numpy(value.py())?;
     let array = np.call_method1("asarray", (value,))?;
+    if !array.is(value)
+        && let Ok(view) = View::of(&array)
+        && let Some(dtype) = view.dtype()
+    {
+        return copy(view, dtype);
+    }
     let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
     let name: String = array.getattr("dtype")?.getattr("name")?.extract()?;
     let target = match (kind.as_str(), name.as_str()) {

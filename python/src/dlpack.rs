@@ -273,6 +273,12 @@ pub fn from_dlpack(
 
 /// The tensor as a DLPack capsule.
 #[pyfunction]
-pub fn to_dlpack(py: Python<'_>, x: PyRef<'_, PyTensor>) -> PyResult<Py<PyAny>> {
-    x.__dlpack__(py, None, None, None, None)
+pub fn to_dlpack(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    match x.cast::<PyTensor>() {
+        Ok(t) => t.borrow().__dlpack__(x.py(), None, None, None, None),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "(InvalidType) to_dlpack: x must be a Tensor, but received {}.",
+            x.get_type().name()?
+        ))),
+    }
 }

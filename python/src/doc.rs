@@ -1,5 +1,6 @@
 //! What `help` shows: text of the registry, arguments with their types, and an example made from a sample call.
 
+use crate::internal::home;
 use crate::op::{literal, module_name, text_signature};
 use sampan_core::dispatch::dispatch;
 use sampan_core::op::{Kind, OpDef, Param, Returns};
@@ -145,7 +146,11 @@ fn example(def: &'static OpDef) -> Option<String> {
         "rrelu",
         "class_center",
     ];
-    if def.returns != Returns::One || def.module == "_C_ops" || def.name.ends_with('_') || random.iter().any(|r| def.name.contains(r)) {
+    if def.returns != Returns::One
+        || home(def) == "_C_ops"
+        || def.name.ends_with('_')
+        || random.iter().any(|r| def.name.contains(r))
+    {
         return None;
     }
     (def.samples?)().into_iter().take(4).find_map(|mut sample| {

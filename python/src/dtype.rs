@@ -62,6 +62,11 @@ pub fn read(value: &Bound<'_, PyAny>) -> PyResult<DType> {
 
 #[pymethods]
 impl PyDType {
+    /// The dtype of a name, a Python type or a NumPy dtype.
+    #[new]
+    fn new(name: &Bound<'_, PyAny>) -> PyResult<PyDType> {
+        read(name).map(PyDType)
+    }
     /// The name: `'float32'`.
     #[getter]
     fn name(&self) -> &'static str {

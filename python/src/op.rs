@@ -1,6 +1,7 @@
 //! Ops of the registry as Python functions and methods.
 
 use crate::errors::{self, raise};
+use crate::internal::home;
 use crate::tensor::PyTensor;
 use crate::value;
 use pyo3::exceptions::PyTypeError;
@@ -25,13 +26,30 @@ pub struct PyOp {
 
 /// The parameter that takes a list of ints and after which no int can stand.
 fn spread(params: &[Param]) -> Option<usize> {
-    let at = params
-        .iter()
-        .position(|p| p.kind == Kind::Ints || (p.kind == Kind::Any && matches!(p.name, "shape" | "size")))?;
+    let at = params.iter().position(|p| {
+        p.kind == Kind::Ints || (p.kind == Kind::Any && matches!(p.name, "shape" | "size" | "shape_or_dtype"))
+    })?;
     let last_required = params.iter().rposition(|p| p.default.is_none())?;
     let next = params.get(at + 1).map(|p| p.kind);
     let free = !matches!(next, Some(Kind::Int | Kind::Ints | Kind::Float | Kind::Scalar | Kind::Any | Kind::Operand));
     (at == last_required && free).then_some(at)
+}
+
+/// Does it make a tensor from no other, or from one that it resembles?
+fn makes_tensors(params: &[Param]) -> bool {
+    let first = params.first().map(|p| p.kind);
+    !matches!(first, Some(Kind::Tensor | Kind::Tensors)) || params.iter().any(|p| p.name == "dtype")
+}
+
+/// Checks an option that every function that makes tensors takes; false if it is none.
+fn creation_option(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    match name {
+        "device" if !value.is_none() => crate::runtime::check_place(value).map(|_| true),
+        "pin_memory" if value.is_truthy()? => {
+            crate::runtime::check_place(PyString::new(value.py(), "gpu_pinned").as_any()).map(|_| true)
+        }
+        other => Ok(matches!(other, "device" | "pin_memory" | "requires_grad")),
+    }
 }
 
 /// Positional and named arguments in the order of a signature.
@@ -42,27 +60,29 @@ pub fn bind(
     kwargs: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Args> {
     let params = takes.params;
-    let fail =
-        |message: String| PyTypeError::new_err(format!("(InvalidType) {}: {message}. Hint: {takes}", takes.name));
+    let fail = |message: String| {
+        let (name, takes) = (takes.name, text_signature(params));
+        PyTypeError::new_err(format!("(InvalidType) {name}: {message}. Hint: {name}{takes}"))
+    };
     let mut slots: smallvec::SmallVec<[Option<Value>; 8]> = smallvec::smallvec![None; params.len()];
     let mut n = args.len();
-    if n > 0
-        && params.first().is_some_and(|p| p.kind == Kind::Tensors)
-        && args.get_item(0)?.is_instance_of::<PyTensor>()
+    if let Some(at) = params.iter().position(|p| p.kind == Kind::Tensors)
+        && n > at
+        && args.get_item(at)?.is_instance_of::<PyTensor>()
     {
-        // `meshgrid(a, b)` is `meshgrid([a, b])`.
-        let tensors =
-            args.iter().map_while(|a| a.cast::<PyTensor>().ok().map(|t| t.borrow().tensor())).collect::<Vec<_>>();
-        let used = tensors.len();
-        slots[0] = Some(Value::Tensors(tensors));
-        for (i, a) in args.iter().skip(used).enumerate() {
-            let p =
-                params.get(i + 1).ok_or_else(|| fail(format!("takes at most {} arguments, got {n}", params.len())))?;
-            slots[i + 1] = Some(value::of_kind(&a, p.kind)?);
+        // `meshgrid(a, b)` is `meshgrid([a, b])`, and `einsum(text, a, b)` is `einsum(text, [a, b])`.
+        let many = args.iter().skip(at);
+        let tensors = many.map_while(|a| a.cast::<PyTensor>().ok().map(|t| t.borrow().tensor())).collect::<Vec<_>>();
+        for (i, a) in args.iter().skip(at + tensors.len()).enumerate() {
+            let p = params
+                .get(at + 1 + i)
+                .ok_or_else(|| fail(format!("takes at most {} arguments, got {n}", params.len())))?;
+            slots[at + 1 + i] = Some(value::of_kind(&a, p.kind)?);
         }
-        n = 0;
+        slots[at] = Some(Value::Tensors(tensors));
+        n = at;
     } else if let Some(at) = spread
-        && n > at + 1
+        && n > at + usize::from(params[at].name != "shape_or_dtype")
         && (at..n)
             .all(|i| args.get_item(i).is_ok_and(|a| a.is_instance_of::<PyInt>() || a.is_instance_of::<PyTensor>()))
     {
@@ -82,7 +102,7 @@ pub fn bind(
         let key = key.cast::<PyString>()?;
         let name = key.to_str()?;
         let Some(i) = takes.position(name) else {
-            if matches!(name, "name" | "out") {
+            if matches!(name, "name" | "out") || makes_tensors(params) && creation_option(name, &a)? {
                 continue;
             }
             return Err(fail(format!("has no argument `{name}`")));
@@ -102,14 +122,33 @@ pub fn bind(
         .collect()
 }
 
-/// An op's results as Python has them.
-pub fn outputs(py: Python<'_>, def: &OpDef, mut outputs: Outputs) -> PyResult<Py<PyAny>> {
+/// An op's results as Python has them. `several` says that even a single one is meant as one of many.
+pub fn outputs(py: Python<'_>, def: &OpDef, mut outputs: Outputs, several: bool) -> PyResult<Py<PyAny>> {
     let all = |outputs: Outputs| outputs.into_iter().map(|t| PyTensor::wrap(py, t)).collect::<PyResult<Vec<_>>>();
-    match def.returns {
-        Returns::One => PyTensor::wrap(py, outputs.remove(0)),
-        Returns::Varying if outputs.len() == 1 => PyTensor::wrap(py, outputs.remove(0)),
-        Returns::List => Ok(PyList::new(py, all(outputs)?)?.into_any().unbind()),
-        Returns::Tuple(_) | Returns::Varying => Ok(PyTuple::new(py, all(outputs)?)?.into_any().unbind()),
+    Ok(match (def.returns, def.name) {
+        (Returns::One, _) => PyTensor::wrap(py, outputs.remove(0))?,
+        (Returns::Varying, _) if outputs.len() == 1 && !several => PyTensor::wrap(py, outputs.remove(0))?,
+        // The histogram and a list of the edges of each axis.
+        (_, "histogramdd") => {
+            let counts = PyTensor::wrap(py, outputs.remove(0))?;
+            PyTuple::new(py, [counts, PyList::new(py, all(outputs)?)?.into_any().unbind()])?.into_any().unbind()
+        }
+        (_, "topk") => {
+            py.import("sampan._types")?.getattr("TopKRetType")?.call1(PyTuple::new(py, all(outputs)?)?)?.unbind()
+        }
+        (Returns::List, _) | (_, "atleast_1d" | "atleast_2d" | "atleast_3d") => {
+            PyList::new(py, all(outputs)?)?.into_any().unbind()
+        }
+        (Returns::Tuple(_) | Returns::Varying, _) => PyTuple::new(py, all(outputs)?)?.into_any().unbind(),
+    })
+}
+
+/// Does a call mean a tuple of indices, one for each axis, which may be one?
+fn asks_for_indices(def: &OpDef, args: &Args) -> bool {
+    match def.name {
+        "where" => matches!(args.get(1), Some(Value::None)),
+        "nonzero" => matches!(args.get(1), Some(Value::Bool(true))),
+        _ => false,
     }
 }
 
@@ -132,6 +171,12 @@ impl PyOp {
         args: &Bound<'_, PyTuple>,
         kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
+        if let Some(kwargs) = kwargs
+            && matches!(self.def.name, "add" | "subtract" | "divide")
+            && let Some(result) = self.with_options(py, args, kwargs)?
+        {
+            return Ok(result);
+        }
         let bound = bind(&self.def.takes(), self.spread, args, kwargs)?;
         if self.inplace {
             let first = match args.get_item(0) {
@@ -146,11 +191,18 @@ impl PyOp {
             target.borrow_mut().replace(new);
             return Ok(first.unbind());
         }
+        let several = asks_for_indices(self.def, &bound);
         let results = call(py, self.def, bound)?;
-        if let Some(out) = kwargs.map(|k| k.get_item("out")).transpose()?.flatten().filter(|o| !o.is_none()) {
+        let Some(kwargs) = kwargs else { return outputs(py, self.def, results, several) };
+        if kwargs.get_item(pyo3::intern!(py, "requires_grad"))?.is_some_and(|on| on.is_truthy().unwrap_or(false)) {
+            for t in &results {
+                t.set_stop_gradient(false);
+            }
+        }
+        if let Some(out) = kwargs.get_item(pyo3::intern!(py, "out"))?.filter(|o| !o.is_none()) {
             return self.write_out(py, results, out);
         }
-        outputs(py, self.def, results)
+        outputs(py, self.def, results, several)
     }
 
     /// A method of the tensor it is asked for through.
@@ -175,7 +227,7 @@ impl PyOp {
     }
     #[getter]
     fn __module__(&self) -> String {
-        module_name(self.def.module)
+        module_name(home(self.def))
     }
     #[getter]
     fn __doc__(&self) -> String {
@@ -184,6 +236,11 @@ impl PyOp {
     #[getter]
     fn __text_signature__(&self) -> String {
         text_signature(self.def.params)
+    }
+    /// Is the first argument a tensor, so that it can be a method of one?
+    #[getter]
+    fn is_method(&self) -> bool {
+        self.def.params.first().is_some_and(|p| matches!(p.kind, Kind::Tensor | Kind::Operand))
     }
     fn __repr__(&self) -> String {
         format!("<function {}>", self.name)
@@ -195,6 +252,20 @@ impl PyOp {
 }
 
 impl PyOp {
+    /// Arithmetic with an option that Paddle took over from torch: `alpha` or `rounding_mode`.
+    fn with_options(
+        &self,
+        py: Python<'_>,
+        args: &Bound<'_, PyTuple>,
+        kwargs: &Bound<'_, PyDict>,
+    ) -> PyResult<Option<Py<PyAny>>> {
+        if !kwargs.contains(pyo3::intern!(py, "alpha"))? && !kwargs.contains(pyo3::intern!(py, "rounding_mode"))? {
+            return Ok(None);
+        }
+        let call = py.import("sampan._options")?.getattr("call")?;
+        Ok(Some(call.call1((self.def.name, self.inplace, args, kwargs))?.unbind()))
+    }
+
     fn write_out(&self, py: Python<'_>, results: Outputs, out: Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let targets: Vec<Bound<'_, PyTensor>> = match out.cast::<PyTensor>() {
             Ok(one) => vec![one.clone()],
@@ -273,7 +344,7 @@ pub fn op(name: &str) -> PyResult<PyOp> {
 /// Every op: (name, module, other public names, has an in-place form).
 #[pyfunction]
 pub fn ops() -> Vec<(&'static str, &'static str, Vec<&'static str>, bool)> {
-    registry::all().into_iter().map(|d| (d.name, d.module, d.also.to_vec(), d.inplace)).collect()
+    registry::all().into_iter().map(|d| (d.name, home(d), d.also.to_vec(), d.inplace)).collect()
 }
 
 /// What stubs and tables are made from: parameters as (name, kind, default or None, may be None), the kind of result.
@@ -285,7 +356,7 @@ pub fn op_info(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
     info.set_item("aliases", def.aliases.to_vec())?;
     info.set_item("returns", crate::doc::result(def.returns))?;
     info.set_item("doc", def.doc)?;
-    info.set_item("module", def.module)?;
+    info.set_item("module", home(def))?;
     info.set_item("family", def.family())?;
     Ok(info.into_any().unbind())
 }

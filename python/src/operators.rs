@@ -5,7 +5,7 @@ use crate::tensor::PyTensor;
 use crate::{array, op as call, value};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use sampan_core::op::OpDef;
 use sampan_core::value::Args;
 use sampan_core::{Tensor, Value};
@@ -16,6 +16,12 @@ use std::sync::OnceLock;
 fn operand(other: &Bound<'_, PyAny>) -> PyResult<Option<Value>> {
     if let Ok(t) = other.cast::<PyTensor>() {
         return Ok(Some(Value::Tensor(t.borrow().tensor())));
+    }
+    if let Ok(number) = other.cast_exact::<PyFloat>() {
+        return Ok(Some(Value::Float(number.value())));
+    }
+    if other.is_exact_instance_of::<PyInt>() {
+        return Ok(value::int(other)?.map(Value::Int));
     }
     if other.is_none() || other.is_instance_of::<PyString>() || other.is_instance_of::<PyDict>() {
         return Ok(None);

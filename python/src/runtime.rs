@@ -104,25 +104,6 @@ pub fn _release_cache() {
     sampan_kernels::buffer::release_cache();
 }
 
-/// The shape that shapes broadcast to.
-#[pyfunction]
-#[pyo3(signature = (*shapes))]
-pub fn broadcast_shapes(shapes: Vec<Vec<i64>>) -> PyResult<Vec<usize>> {
-    let mut all = sampan_core::Shape::new();
-    for shape in shapes {
-        let shape: Vec<usize> = shape
-            .iter()
-            .map(|&n| {
-                usize::try_from(n).map_err(|_| {
-                    PyValueError::new_err(format!("(InvalidArgument) broadcast_shapes: an extent cannot be {n}."))
-                })
-            })
-            .collect::<PyResult<_>>()?;
-        all = sampan_core::shape::broadcast(&all, &shape).map_err(raise)?;
-    }
-    Ok(all.to_vec())
-}
-
 /// Threads that ops use.
 #[pyfunction]
 pub fn num_threads() -> usize {

@@ -91,7 +91,7 @@ fn at_depth(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
         return Ok(Value::Object(object));
     }
     // An object of the package that stands for one of the core's: an initializer, a regularizer, a schedule.
-    if let Ok(inner) = value.getattr(pyo3::intern!(value.py(), "_core")) {
+    if let Some(inner) = value.getattr_opt(pyo3::intern!(value.py(), "_core"))? {
         return at_depth(&inner, depth + 1);
     }
     if array::is_array(value)? {

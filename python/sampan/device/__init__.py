@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-
 from .. import _core
 from ._places import CPU, CPUPlace, CUDAPinnedPlace, CUDAPlace, CustomPlace, IPUPlace, Place, XPUPinnedPlace, XPUPlace
 from ._streams import Event, Stream, StreamContext, current_stream, set_stream, stream_guard, synchronize
@@ -15,21 +13,27 @@ def set_device(device: str | Place) -> Place:
     return CPU
 
 
-def get_device() -> str:
-    """The device on which tensors are made."""
-    return "cpu"
+def get_device(input=None) -> str | int:
+    """The device on which tensors are made; of a tensor, the number of its GPU, -1 for the processor."""
+    return "cpu" if input is None else -1
 
 
 set_default_device = set_device
 get_default_device = get_device
 
 
-@contextlib.contextmanager
-def device_guard(device: str | Place | None = None):
+class device_guard:
     """Makes tensors on a device inside."""
-    if device is not None:
-        _core._check_place(device)
-    yield
+
+    def __init__(self, device: str | Place | None = None):
+        if device is not None:
+            _core._check_place(device)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return False
 
 
 def get_all_device_type() -> list[str]:
@@ -118,6 +122,11 @@ reset_max_memory_reserved = reset_peak_memory_stats = reset_max_memory_allocated
 def empty_cache() -> None:
     """Gives memory that is kept for reuse back to the system."""
     _core._release_cache()
+
+
+def get_stream_from_external(data_ptr: int, device=None) -> Stream:
+    """A stream that another library made."""
+    get_device_properties(device)
 
 
 def ipc_collect() -> None:

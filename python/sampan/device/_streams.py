@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 
 from .. import _core
@@ -80,14 +79,19 @@ def set_stream(stream: Stream) -> Stream:
     return before
 
 
-@contextlib.contextmanager
-def stream_guard(stream: Stream | None = None):
+class stream_guard:
     """Runs ops inside on a stream."""
-    before = set_stream(stream or _CURRENT)
-    try:
-        yield
-    finally:
-        set_stream(before)
+
+    def __init__(self, stream: Stream | None = None):
+        self.stream = stream or _CURRENT
+
+    def __enter__(self):
+        self._before = set_stream(self.stream)
+        return self
+
+    def __exit__(self, *_):
+        set_stream(self._before)
+        return False
 
 
 StreamContext = stream_guard

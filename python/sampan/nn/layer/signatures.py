@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 from ... import _registry
 
 # Layers whose constructor has no `name`.
@@ -24,8 +22,10 @@ _BY_POSITION: dict[str, tuple[int, tuple[str, ...]]] = {
 }
 
 
-def signature(definition) -> inspect.Signature:
-    """What the constructor takes."""
+def signature(definition):
+    """What the constructor takes, as `inspect` shows it."""
+    import inspect  # Slow to import, and rarely asked for.
+
     name = definition.name
     if name == "Identity":
         return inspect.signature(lambda *args, **kwargs: None)

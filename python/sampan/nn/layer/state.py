@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections import OrderedDict, namedtuple
 
@@ -182,7 +181,7 @@ class State:
             from ... import nn
 
             excluded = (nn.BatchNorm,)
-        elif inspect.isclass(excluded):
+        elif isinstance(excluded, type):
             excluded = (excluded,)
         elif not isinstance(excluded, (list, tuple)):
             got = excluded.__class__.__name__
