@@ -284,7 +284,7 @@ fn eig(cx: &Cx, x: &Tensor) -> Result<(Tensor, Tensor)> {
     })
 }
 
-fn refuse_complex<T: Element>(im: &[T]) -> Result<()> {
+fn refuse_complex<T: Ordered>(im: &[T]) -> Result<()> {
     if im.iter().all(|v| v.to_f64() == 0.0) {
         return Ok(());
     }

@@ -26,7 +26,7 @@ struct Named {
 /// assert_eq!(einsum("ij,jk->ik", &[x.clone(), x.clone()]).to_vec::<i64>(), [7, 10, 15, 22]);
 /// assert_eq!(einsum("ii", &[x]).to_vec::<i64>(), [5]);
 /// ```
-#[op(
+#[op(complex,
     samples = einsum_samples,
     onnx = "Einsum",
     amp = "white",

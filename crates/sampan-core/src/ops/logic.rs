@@ -8,8 +8,11 @@ use super::prelude::*;
 /// # use sampan_core::{Bool, Tensor};
 /// assert_eq!(Tensor::new([1i64, 2, 3]).equal(2).to_vec::<Bool>(), [false, true, false]);
 /// ```
-#[op(inplace, non_diff, samples = comparable, onnx = "Equal", also("eq"))]
+#[op(inplace, non_diff, complex, samples = comparable, onnx = "Equal", also("eq"))]
 fn equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
+    if promote_operand(x, &y).is_complex() {
+        return cx.complex_compare(x, &y, |x, y| x == y);
+    }
     cx.compare(x, &y, |x, y| x == y, |x, y| x == y)
 }
 
@@ -19,8 +22,11 @@ fn equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// # use sampan_core::{Bool, Tensor};
 /// assert_eq!(Tensor::new([1i64, 2, 3]).not_equal(2).to_vec::<Bool>(), [true, false, true]);
 /// ```
-#[op(inplace, non_diff, samples = comparable, also("ne"))]
+#[op(inplace, non_diff, complex, samples = comparable, also("ne"))]
 fn not_equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
+    if promote_operand(x, &y).is_complex() {
+        return cx.complex_compare(x, &y, |x, y| x != y);
+    }
     cx.compare(x, &y, |x, y| x != y, |x, y| x != y)
 }
 
@@ -222,9 +228,12 @@ fn integers(name: &str, dtype: DType) -> Result<()> {
 /// let x = Tensor::new([f32::NAN, f32::INFINITY, -f32::INFINITY, 1.0]);
 /// assert_eq!(x.isnan().to_vec::<Bool>(), [true, false, false, false]);
 /// ```
-#[op(non_diff, samples = odd_numbers)]
+#[op(non_diff, complex, samples = odd_numbers)]
 fn isnan(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    cx.predicate(x, |x| x.is_nan(), |_| false)
+    match x.dtype().is_complex() {
+        true => cx.complex_predicate(x, |z| z.is_nan()),
+        false => cx.predicate(x, |x| x.is_nan(), |_| false),
+    }
 }
 
 /// Is each element infinite?
@@ -234,9 +243,13 @@ fn isnan(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// let x = Tensor::new([f32::NAN, f32::INFINITY, -f32::INFINITY, 1.0]);
 /// assert_eq!(x.isinf().to_vec::<Bool>(), [false, true, true, false]);
 /// ```
-#[op(non_diff, samples = odd_numbers)]
+#[op(non_diff, complex, samples = odd_numbers)]
 fn isinf(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    cx.predicate(x, |x| x.is_infinite(), |_| false)
+    match x.dtype().is_complex() {
+        // As C has it: an infinite part makes the number infinite, even beside a NaN.
+        true => cx.complex_predicate(x, |z| z.re.is_infinite() || z.im.is_infinite()),
+        false => cx.predicate(x, |x| x.is_infinite(), |_| false),
+    }
 }
 
 /// Is each element neither infinite nor NaN?
@@ -246,9 +259,12 @@ fn isinf(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// let x = Tensor::new([f32::NAN, f32::INFINITY, -f32::INFINITY, 1.0]);
 /// assert_eq!(x.isfinite().to_vec::<Bool>(), [false, false, false, true]);
 /// ```
-#[op(non_diff, samples = odd_numbers)]
+#[op(non_diff, complex, samples = odd_numbers)]
 fn isfinite(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    cx.predicate(x, |x| x.is_finite(), |_| true)
+    match x.dtype().is_complex() {
+        true => cx.complex_predicate(x, |z| z.is_finite()),
+        false => cx.predicate(x, |x| x.is_finite(), |_| true),
+    }
 }
 
 /// Is each element positive infinity?

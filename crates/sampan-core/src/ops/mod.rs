@@ -4,6 +4,7 @@ pub mod activation;
 pub mod arithmetic;
 pub mod attention;
 pub mod closeness;
+pub mod complex;
 pub mod conv;
 pub mod creation;
 pub mod cross_entropy;
@@ -16,6 +17,7 @@ pub mod einsum;
 pub mod elementwise;
 pub mod embedding;
 pub mod extremes;
+pub mod fft;
 pub mod gather;
 pub mod geometry;
 pub mod grid_sample;
@@ -74,8 +76,10 @@ pub(crate) mod prelude {
     pub use crate::promote::{default_dtype, promote_all, promote_operand, promote_tensors, to_float};
     pub use crate::sample::*;
     pub use crate::shape::{Layout, Shape, Strides, axis as resolve_axis, broadcast};
-    pub use crate::{Axes, Bool, DType, Device, Element, Error, Operand, Result, Scalar, Tensor, Value};
+    pub use crate::{
+        Axes, Bool, Complex128, DType, Device, Element, Error, Operand, Ordered, Result, Scalar, Tensor, Value,
+    };
     pub use crate::{bail, ensure, sample};
-    pub use sampan_kernels::{match_dtype, real_fn};
+    pub use sampan_kernels::{complex_fn, match_dtype, real_fn};
     pub use sampan_macros::op;
 }

@@ -2,6 +2,7 @@
 
 use super::elementwise::pair_grads;
 use super::prelude::*;
+use sampan_kernels::complex;
 
 /// The sine of each element, in radians.
 ///
@@ -9,10 +10,10 @@ use super::prelude::*;
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).sin().to_vec::<f32>(), [0.0]);
 /// ```
-#[op(inplace, samples = real_line, onnx = "Sin")]
+#[op(inplace, complex, samples = any_line, onnx = "Sin")]
 fn sin(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.sin()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).cos()))
+    let out = cx.analytic(x, real_fn!(|x| x.sin()), complex_fn!(|z| complex::sin(z)))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).conjugate().cos()))
 }
 
 /// The cosine of each element, in radians.
@@ -21,10 +22,10 @@ fn sin(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).cos().to_vec::<f32>(), [1.0]);
 /// ```
-#[op(inplace, samples = real_line, onnx = "Cos")]
+#[op(inplace, complex, samples = any_line, onnx = "Cos")]
 fn cos(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.cos()))?;
-    cx.grad(out, &[x], |g| Ok(-(g.grad() * g.saved(0).sin())))
+    let out = cx.analytic(x, real_fn!(|x| x.cos()), complex_fn!(|z| complex::cos(z)))?;
+    cx.grad(out, &[x], |g| Ok(-(g.grad() * g.saved(0).conjugate().sin())))
 }
 
 /// The tangent of each element, in radians.
@@ -33,10 +34,10 @@ fn cos(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).tan().to_vec::<f32>(), [0.0]);
 /// ```
-#[op(inplace, samples = unit_interval, onnx = "Tan")]
+#[op(inplace, complex, samples = any_unit, onnx = "Tan")]
 fn tan(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.tan()))?;
-    cx.grad_from_output(out, &[], |g| Ok(g.grad() * (g.output(0).square() + 1.0)))
+    let out = cx.analytic(x, real_fn!(|x| x.tan()), complex_fn!(|z| complex::tan(z)))?;
+    cx.grad_from_output(out, &[], |g| Ok(g.grad() * (g.output(0).conjugate().square() + 1.0)))
 }
 
 /// The angle whose sine each element is, in [-π/2, π/2]; NaN outside [-1, 1].
@@ -81,10 +82,10 @@ fn atan(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).sinh().to_vec::<f32>(), [0.0]);
 /// ```
-#[op(inplace, samples = real_line, onnx = "Sinh")]
+#[op(inplace, complex, samples = any_line, onnx = "Sinh")]
 fn sinh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.sinh()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).cosh()))
+    let out = cx.analytic(x, real_fn!(|x| x.sinh()), complex_fn!(|z| complex::sinh(z)))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).conjugate().cosh()))
 }
 
 /// The hyperbolic cosine of each element.
@@ -93,10 +94,10 @@ fn sinh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).cosh().to_vec::<f32>(), [1.0]);
 /// ```
-#[op(inplace, samples = real_line, onnx = "Cosh")]
+#[op(inplace, complex, samples = any_line, onnx = "Cosh")]
 fn cosh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.cosh()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).sinh()))
+    let out = cx.analytic(x, real_fn!(|x| x.cosh()), complex_fn!(|z| complex::cosh(z)))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).conjugate().sinh()))
 }
 
 /// The hyperbolic tangent of each element.
@@ -105,10 +106,13 @@ fn cosh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).tanh().to_vec::<f32>(), [0.0]);
 /// ```
-#[op(inplace, samples = real_line, onnx = "Tanh", also("nn.functional.tanh"))]
+#[op(inplace, complex, samples = any_line, onnx = "Tanh", also("nn.functional.tanh"))]
 fn tanh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.tanh()))?;
-    cx.grad_from_output(out, &[], |g| Ok(g.output(0).tanh_grad(&g.grad())))
+    let out = cx.analytic(x, real_fn!(|x| x.tanh()), complex_fn!(|z| complex::tanh(z)))?;
+    cx.grad_from_output(out, &[], |g| match g.output(0) {
+        y if y.dtype().is_complex() => Ok(g.grad() * (y * y).rsubtract(1.0).conj()),
+        y => Ok(y.tanh_grad(&g.grad())),
+    })
 }
 
 /// The backward step of `tanh` from its output: `grad * (1 - out²)`.

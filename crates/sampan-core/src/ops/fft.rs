@@ -1,0 +1,768 @@
+//! Discrete Fourier transforms. Three ops compute, the others resize their input and name a case of them.
+//!
+//! `forward` chooses the sign of the exponent, minus if it is true. `norm` says which of the two directions divides by the
+//! number of points: `backward` the inverse one, `forward` the other, `ortho` each by its root.
+
+use super::prelude::*;
+use sampan_kernels::complex::ComplexElement;
+use sampan_kernels::fft as kernel;
+
+/// The factor of a transform of `n` points.
+fn factor(norm: &str, forward: bool, n: usize) -> Result<f64> {
+    Ok(match (norm, forward) {
+        ("backward", true) | ("forward", false) => 1.0,
+        ("backward", false) | ("forward", true) => 1.0 / n as f64,
+        ("ortho", _) => 1.0 / (n as f64).sqrt(),
+        _ => bail!("norm must be \"backward\", \"ortho\" or \"forward\", got {norm:?}"),
+    })
+}
+
+/// The norm that gives the other direction the factor of this one: that of a gradient.
+fn other_way(norm: &str) -> &'static str {
+    match norm {
+        "backward" => "forward",
+        "forward" => "backward",
+        _ => "ortho",
+    }
+}
+
+/// The axes as positions, none named twice.
+fn distinct_axes(x: &Tensor, axes: &[i64]) -> Result<Vec<usize>> {
+    let mut out = Vec::new();
+    for &a in axes {
+        ensure!(x.ndim() > 0, "a 0-d tensor has no axis to transform");
+        let at = resolve_axis(a, x.ndim())?;
+        ensure!(!out.contains(&at), "axis {a} is named twice in {axes:?}");
+        out.push(at);
+    }
+    Ok(out)
+}
+
+/// The axes as positions, each of them holding something.
+fn positions(x: &Tensor, axes: &[i64]) -> Result<Vec<usize>> {
+    let out = distinct_axes(x, axes)?;
+    if let Some(a) = out.iter().find(|&&a| x.shape()[a] == 0) {
+        bail!("axis {a} of {:?} is empty: there is nothing to transform", x.shape());
+    }
+    Ok(out)
+}
+
+fn points(x: &Tensor, axes: &[usize]) -> usize {
+    axes.iter().map(|&a| x.shape()[a]).product()
+}
+
+/// Transforms a contiguous complex tensor in place along some axes.
+fn transform(t: &Tensor, axes: &[usize], forward: bool, factor: f64) {
+    match_dtype!(t.dtype(), T in complex => {
+        let mut data = t.data_mut::<T>();
+        for (i, &a) in axes.iter().enumerate() {
+            // One axis carries the factor of all.
+            let scale = if i == 0 { factor } else { 1.0 } as <T as ComplexElement>::Part;
+            let inner = t.shape()[a + 1..].iter().product();
+            kernel::transform(data.slice(), t.shape()[a], inner, !forward, scale);
+        }
+    }, else => {});
+}
+
+/// The transform of complex numbers along `axes`.
+///
+/// ```
+/// # use sampan_core::{Complex64, Tensor};
+/// let x = Tensor::new([Complex64::new(1.0, 0.0), Complex64::new(0.0, 0.0)]);
+/// assert_eq!(x.fft_c2c([0], "backward", true).to_vec::<Complex64>(), [Complex64::new(1.0, 0.0); 2]);
+/// ```
+#[op(complex, module = "_C_ops", samples = c2c_samples)]
+fn fft_c2c(cx: &Cx, x: &Tensor, axes: &[i64], normalization: &str, forward: bool) -> Result<Tensor> {
+    if !x.is_complex() {
+        return Err(Error::dtype(format!("x must be complex, got {}", x.dtype())));
+    }
+    let at = positions(x, axes)?;
+    let factor = factor(normalization, forward, points(x, &at))?;
+    let out = cx.out(x.shape(), x.dtype())?;
+    cx.cpu(|| {
+        match_dtype!(x.dtype(), T in complex => {
+            sampan_kernels::copy::copy_strided(x.data::<T>().view(), out.data_mut::<T>().slice())
+        }, else => {});
+        transform(&out, &at, forward, factor);
+        Ok(())
+    })?;
+    let (axes, norm) = (axes.to_vec(), other_way(normalization));
+    cx.grad(out, &[], move |g| Ok(g.grad().fft_c2c(axes.as_slice(), norm, !forward)))
+}
+
+/// The transform of real numbers along `axes`. Along the last one of them the first `n / 2 + 1` of the `n` coefficients are
+/// kept; the others are their mirror image.
+///
+/// ```
+/// # use sampan_core::{Complex64, Tensor};
+/// let x = Tensor::new([1.0f32, 1.0, 1.0, 1.0]);
+/// assert_eq!(x.fft_r2c([0], "backward", true).to_vec::<Complex64>()[0], Complex64::new(4.0, 0.0));
+/// assert_eq!(x.fft_r2c([0], "backward", true).shape(), [3]);
+/// ```
+#[op(module = "_C_ops", samples = r2c_samples, peer = "lambda x, axes, norm, forward: paddle._C_ops.fft_r2c(x, axes, norm, forward, True)")]
+fn fft_r2c(cx: &Cx, x: &Tensor, axes: &[i64], normalization: &str, forward: bool) -> Result<Tensor> {
+    let dtype = x.dtype();
+    if !matches!(dtype, DType::Float32 | DType::Float64) {
+        return Err(Error::dtype(format!("x must be float32 or float64, got {dtype}")));
+    }
+    ensure!(!axes.is_empty(), "needs an axis");
+    let at = positions(x, axes)?;
+    let factor = factor(normalization, forward, points(x, &at))?;
+    let (&last, rest) = at.split_last().expect("an axis was asked for");
+    let n = x.shape()[last];
+    let mut shape = x.shape_vec();
+    shape[last] = n / 2 + 1;
+    let out = cx.out(&shape, dtype.complex())?;
+    cx.cpu(|| {
+        // The lines lie one behind the other, at first and in the result.
+        let rows = x.try_moveaxis(last, -1)?.contiguous();
+        let mut moved = shape.clone();
+        let half = moved.remove(last);
+        moved.push(half);
+        let lines = if last + 1 == x.ndim() { out.clone() } else { cx.out(&moved, dtype.complex())? };
+        match_dtype!(lines.dtype(), T in complex => {
+            type Part = <T as ComplexElement>::Part;
+            let (rows, scale) = (rows.data::<Part>(), factor as Part);
+            kernel::real_to_complex(rows.slice(), lines.data_mut::<T>().slice(), n, !forward, scale);
+        }, else => {});
+        if last + 1 < x.ndim() {
+            put(&out, &lines.try_moveaxis(-1, last)?);
+        }
+        transform(&out, rest, forward, 1.0);
+        Ok(())
+    })?;
+    let (axes, norm, full) = (axes.to_vec(), other_way(normalization), x.shape_vec());
+    cx.grad(out, &[], move |g| {
+        let zeros = vec![0i64; full.len()];
+        let padded = g.grad().unslice(&full, zeros.as_slice(), vec![1i64; full.len()]);
+        Ok(padded.fft_c2c(axes.as_slice(), norm, !forward).real())
+    })
+}
+
+/// Copies a view into a contiguous tensor of the same shape.
+fn put(out: &Tensor, values: &Tensor) {
+    match_dtype!(out.dtype(), T in any => {
+        sampan_kernels::copy::copy_strided(values.data::<T>().view(), out.data_mut::<T>().slice())
+    });
+}
+
+/// The transform along `axes` of complex numbers that stand for twice as many: along the last one of them the coefficients
+/// from `last_dim_size / 2 + 1` on are the mirror image of those that are there, so the result is real.
+///
+/// ```
+/// # use sampan_core::{Complex64, Tensor};
+/// let x = Tensor::new([Complex64::new(4.0, 0.0), Complex64::new(0.0, 0.0), Complex64::new(0.0, 0.0)]);
+/// assert_eq!(x.fft_c2r([0], "backward", false, 4).to_vec::<f32>(), [1.0; 4]);
+/// ```
+#[op(complex, module = "_C_ops", samples = c2r_samples)]
+fn fft_c2r(
+    cx: &Cx,
+    x: &Tensor,
+    axes: &[i64],
+    normalization: &str,
+    forward: bool,
+    #[default(0)] last_dim_size: i64,
+) -> Result<Tensor> {
+    if !x.is_complex() {
+        return Err(Error::dtype(format!("x must be complex, got {}", x.dtype())));
+    }
+    ensure!(!axes.is_empty(), "needs an axis");
+    let at = positions(x, axes)?;
+    let (&last, rest) = at.split_last().expect("an axis was asked for");
+    let half = x.shape()[last];
+    let n = if last_dim_size == 0 { 2 * (half as i64 - 1) } else { last_dim_size };
+    ensure!(n > 0, "the result would have {n} points; give more coefficients or a larger size");
+    ensure!(n as usize / 2 + 1 == half, "{n} points need {} coefficients, x has {half}", n as usize / 2 + 1);
+    let n = n as usize;
+    let mut shape = x.shape_vec();
+    shape[last] = n;
+    let factor = factor(normalization, forward, points(x, rest) * n)?;
+    let dtype = x.dtype().real_part();
+    let out = cx.out(&shape, dtype)?;
+    cx.cpu(|| {
+        let whole = x.try_clone_data()?;
+        transform(&whole, rest, forward, 1.0);
+        let rows = whole.try_moveaxis(last, -1)?.contiguous();
+        let mut moved = shape.clone();
+        moved.remove(last);
+        moved.push(n);
+        let lines = if last + 1 == x.ndim() { out.clone() } else { cx.out(&moved, dtype)? };
+        match_dtype!(rows.dtype(), T in complex => {
+            type Part = <T as ComplexElement>::Part;
+            let (rows, scale) = (rows.data::<T>(), factor as Part);
+            kernel::complex_to_real(rows.slice(), lines.data_mut::<Part>().slice(), n, !forward, scale);
+        }, else => {});
+        if last + 1 < x.ndim() {
+            put(&out, &lines.try_moveaxis(-1, last)?);
+        }
+        Ok(())
+    })?;
+    let (axes, norm) = (axes.to_vec(), other_way(normalization));
+    let mut spread = vec![1usize; shape.len()];
+    spread[last] = half;
+    cx.grad(out, &[], move |g| {
+        // What has a mirror image counts twice.
+        let twice: Vec<f64> = (0..half).map(|k| if k == 0 || 2 * k == n { 1.0 } else { 2.0 }).collect();
+        let twice = Tensor::from_vec(twice, &spread).cast(dtype);
+        Ok(g.grad().fft_r2c(axes.as_slice(), norm, !forward) * twice)
+    })
+}
+
+/// Cut off or filled up with zeros at the end of some axes.
+fn resized(x: &Tensor, axes: &[i64], sizes: &[usize]) -> Result<Tensor> {
+    let (mut lens, mut shape) = (x.shape_vec(), x.shape_vec());
+    for (a, &n) in distinct_axes(x, axes)?.into_iter().zip(sizes) {
+        lens[a] = n.min(x.shape()[a]);
+        shape[a] = n;
+    }
+    crate::shape::checked_numel(&shape)?;
+    let (zeros, ones) = (vec![0i64; x.ndim()], vec![1i64; x.ndim()]);
+    let cut =
+        if lens[..] == *x.shape() { x.clone() } else { x.try_view_slice(zeros.as_slice(), &lens, ones.as_slice())? };
+    if shape == lens { Ok(cut) } else { cut.try_unslice(&shape, zeros, ones) }
+}
+
+/// What the public functions share: which axes are transformed, and how long they are made.
+struct Lines {
+    axes: Vec<i64>,
+    sizes: Option<Vec<usize>>,
+}
+
+impl Lines {
+    fn one(n: Option<i64>, axis: i64) -> Result<Lines> {
+        let sizes = n.map(|n| size(n).map(|n| vec![n])).transpose()?;
+        Ok(Lines { axes: vec![axis], sizes })
+    }
+
+    /// `axes` as they are named; without them the last ones that `s` has sizes for, or all.
+    fn many(x: &Tensor, s: Option<&[i64]>, axes: &Axes) -> Result<Lines> {
+        let rank = x.ndim() as i64;
+        let axes: Vec<i64> = match (&axes.0, s) {
+            (Some(axes), _) => axes.to_vec(),
+            (None, Some(s)) => {
+                ensure!(s.len() <= x.ndim(), "s {s:?} has more sizes than x of shape {:?} has axes", x.shape());
+                (rank - s.len() as i64..rank).collect()
+            }
+            (None, None) => (0..rank).collect(),
+        };
+        let sizes = s.map(|s| s.iter().map(|&n| size(n)).collect::<Result<Vec<_>>>()).transpose()?;
+        if let Some(sizes) = &sizes {
+            ensure!(sizes.len() == axes.len(), "s has {} sizes for {} axes", sizes.len(), axes.len());
+        }
+        Ok(Lines { axes, sizes })
+    }
+
+    fn fit(&self, x: &Tensor) -> Result<Tensor> {
+        self.sizes.as_ref().map_or(Ok(x.clone()), |sizes| resized(x, &self.axes, sizes))
+    }
+
+    /// Complex to complex.
+    fn complex(self, x: &Tensor, norm: &str, forward: bool) -> Result<Tensor> {
+        let x = self.fit(&x.try_cast(to_float(x.dtype()).complex())?)?;
+        x.try_fft_c2c(self.axes, norm, forward)
+    }
+
+    /// Real to complex.
+    fn halved(self, x: &Tensor, norm: &str, forward: bool) -> Result<Tensor> {
+        if x.is_complex() {
+            return Err(Error::dtype(format!("x must be real, got {}", x.dtype())).hint("use fft, or take x.real()"));
+        }
+        let x = self.fit(&x.try_cast(to_float(x.dtype()))?)?;
+        x.try_fft_r2c(self.axes, norm, forward)
+    }
+
+    /// Complex to real.
+    fn doubled(mut self, x: &Tensor, norm: &str, forward: bool) -> Result<Tensor> {
+        let n = self.sizes.as_mut().and_then(|s| s.last_mut()).map_or(0, |last| {
+            let n = *last;
+            *last = n / 2 + 1;
+            n as i64
+        });
+        let x = self.fit(&x.try_cast(to_float(x.dtype()).complex())?)?;
+        x.try_fft_c2r(self.axes, norm, forward, n)
+    }
+}
+
+fn size(n: i64) -> Result<usize> {
+    usize::try_from(n)
+        .ok()
+        .filter(|&n| n > 0)
+        .ok_or_else(|| Error::invalid(format!("the number of points must be positive, got {n}")))
+}
+
+/// The discrete Fourier transform along `axis`, of `n` points: the input is cut off or filled up with zeros.
+///
+/// ```
+/// # use sampan_core::{Complex64, Tensor};
+/// let x = Tensor::new([1.0f32, 2.0]);
+/// assert_eq!(x.fft().to_vec::<Complex64>(), [Complex64::new(3.0, 0.0), Complex64::new(-1.0, 0.0)]);
+/// ```
+#[op(complex, module = "fft", samples = one_samples)]
+fn fft(x: &Tensor, #[opt(None)] n: Option<i64>, #[opt(-1)] axis: i64, #[opt("backward")] norm: &str) -> Result<Tensor> {
+    Lines::one(n, axis)?.complex(x, norm, true)
+}
+
+/// The inverse of `fft`.
+///
+/// ```
+/// # use sampan_core::{Complex64, Tensor};
+/// let x = Tensor::new([3.0f32, -1.0]);
+/// assert_eq!(x.ifft().to_vec::<Complex64>(), [Complex64::new(1.0, 0.0), Complex64::new(2.0, 0.0)]);
+/// ```
+#[op(complex, module = "fft", samples = one_samples)]
+fn ifft(
+    x: &Tensor,
+    #[opt(None)] n: Option<i64>,
+    #[opt(-1)] axis: i64,
+    #[opt("backward")] norm: &str,
+) -> Result<Tensor> {
+    Lines::one(n, axis)?.complex(x, norm, false)
+}
+
+/// The transform of real numbers along `axis`: the first `n / 2 + 1` coefficients, of which the others are the mirror image.
+///
+/// ```
+/// # use sampan_core::{Complex64, Tensor};
+/// let x = Tensor::new([1.0f32, 2.0, 3.0, 2.0]);
+/// assert_eq!(x.rfft().to_vec::<Complex64>(), [Complex64::new(8.0, 0.0), Complex64::new(-2.0, 0.0), Complex64::new(0.0, 0.0)]);
+/// ```
+#[op(module = "fft", samples = real_samples)]
+fn rfft(
+    x: &Tensor,
+    #[opt(None)] n: Option<i64>,
+    #[opt(-1)] axis: i64,
+    #[opt("backward")] norm: &str,
+) -> Result<Tensor> {
+    Lines::one(n, axis)?.halved(x, norm, true)
+}
+
+/// The inverse of `rfft`: `n` real numbers, `2 * (m - 1)` by default, from the first half of their coefficients.
+///
+/// ```
+/// # use sampan_core::{Complex64, Tensor};
+/// let x = Tensor::new([Complex64::new(8.0, 0.0), Complex64::new(-2.0, 0.0), Complex64::new(0.0, 0.0)]);
+/// assert_eq!(x.irfft().to_vec::<f32>(), [1.0, 2.0, 3.0, 2.0]);
+/// ```
+#[op(complex, module = "fft", samples = half_samples)]
+fn irfft(
+    x: &Tensor,
+    #[opt(None)] n: Option<i64>,
+    #[opt(-1)] axis: i64,
+    #[opt("backward")] norm: &str,
+) -> Result<Tensor> {
+    Lines::one(n, axis)?.doubled(x, norm, false)
+}
+
+/// The transform along `axis` of a signal of which the second half is the mirror image of the first: `n` real numbers.
+///
+/// ```
+/// # use sampan_core::{Complex64, Tensor};
+/// let x = Tensor::new([Complex64::new(2.0, 0.0), Complex64::new(0.5, 0.0), Complex64::new(1.0, 0.0)]);
+/// assert_eq!(x.hfft().to_vec::<f32>(), [4.0, 1.0, 2.0, 1.0]);
+/// ```
+#[op(complex, module = "fft", samples = half_samples)]
+fn hfft(
+    x: &Tensor,
+    #[opt(None)] n: Option<i64>,
+    #[opt(-1)] axis: i64,
+    #[opt("backward")] norm: &str,
+) -> Result<Tensor> {
+    Lines::one(n, axis)?.doubled(x, norm, true)
+}
+
+/// The inverse of `hfft`: the first half of a signal whose transform is real.
+///
+/// ```
+/// # use sampan_core::{Complex64, Tensor};
+/// let x = Tensor::new([4.0f32, 1.0, 2.0, 1.0]);
+/// assert_eq!(x.ihfft().to_vec::<Complex64>(), [Complex64::new(2.0, 0.0), Complex64::new(0.5, 0.0), Complex64::new(1.0, 0.0)]);
+/// ```
+#[op(module = "fft", samples = real_samples)]
+fn ihfft(
+    x: &Tensor,
+    #[opt(None)] n: Option<i64>,
+    #[opt(-1)] axis: i64,
+    #[opt("backward")] norm: &str,
+) -> Result<Tensor> {
+    Lines::one(n, axis)?.halved(x, norm, false)
+}
+
+/// The discrete Fourier transform along several axes (the last two axes by default).
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]);
+/// assert_eq!(x.fft2().real().to_vec::<f32>(), [10.0, -2.0, -4.0, 0.0]);
+/// ```
+#[op(complex, module = "fft", samples = axes_samples2, alias(dim = axes))]
+fn fft2(
+    x: &Tensor,
+    #[opt(None)] s: Option<&[i64]>,
+    #[opt([-2, -1])] axes: Axes,
+    #[opt("backward")] norm: &str,
+) -> Result<Tensor> {
+    Lines::many(x, s, &axes)?.complex(x, norm, true)
+}
+
+/// The inverse of `fft2`, along several axes (the last two axes by default).
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[10.0f32, -2.0], [-4.0, 0.0]]);
+/// assert_eq!(x.ifft2().real().to_vec::<f32>(), [1.0, 2.0, 3.0, 4.0]);
+/// ```
+#[op(complex, module = "fft", samples = axes_samples2, alias(dim = axes))]
+fn ifft2(
+    x: &Tensor,
+    #[opt(None)] s: Option<&[i64]>,
+    #[opt([-2, -1])] axes: Axes,
+    #[opt("backward")] norm: &str,
+) -> Result<Tensor> {
+    Lines::many(x, s, &axes)?.complex(x, norm, false)
+}
+
+/// The transform of real numbers along several axes (the last two axes by default).
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]);
+/// assert_eq!(x.rfft2().real().to_vec::<f32>(), [10.0, -2.0, -4.0, 0.0]);
+/// ```
+#[op(module = "fft", samples = real_axes_samples2, alias(dim = axes))]
+fn rfft2(
+    x: &Tensor,
+    #[opt(None)] s: Option<&[i64]>,
+    #[opt([-2, -1])] axes: Axes,
+    #[opt("backward")] norm: &str,
+) -> Result<Tensor> {
+    Lines::many(x, s, &axes)?.halved(x, norm, true)
+}
+
+/// The inverse of `rfft2`, along several axes (the last two axes by default).
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[10.0f32, -2.0], [-4.0, 0.0]]);
+/// assert_eq!(x.irfft2().to_vec::<f32>(), [1.0, 2.0, 3.0, 4.0]);
+/// ```
+#[op(complex, module = "fft", samples = half_axes_samples2, alias(dim = axes))]
+fn irfft2(
+    x: &Tensor,
+    #[opt(None)] s: Option<&[i64]>,
+    #[opt([-2, -1])] axes: Axes,
+    #[opt("backward")] norm: &str,
+) -> Result<Tensor> {
+    Lines::many(x, s, &axes)?.doubled(x, norm, false)
+}
+
+/// The transform along several axes (the last two axes by default) of a signal whose second half, along the last of them, is
+/// the mirror image of the first.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]);
+/// assert_eq!(x.hfft2().to_vec::<f32>(), [10.0, -2.0, -4.0, 0.0]);
+/// ```
+#[op(complex, module = "fft", samples = half_axes_samples2, alias(dim = axes))]
+fn hfft2(
+    x: &Tensor,
+    #[opt(None)] s: Option<&[i64]>,
+    #[opt([-2, -1])] axes: Axes,
+    #[opt("backward")] norm: &str,
+) -> Result<Tensor> {
+    Lines::many(x, s, &axes)?.doubled(x, norm, true)
+}
+
+/// The inverse of `hfft2`, along several axes (the last two axes by default).
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[10.0f32, -2.0], [-4.0, 0.0]]);
+/// assert_eq!(x.ihfft2().real().to_vec::<f32>(), [1.0, 2.0, 3.0, 4.0]);
+/// ```
+#[op(module = "fft", samples = real_axes_samples2, alias(dim = axes))]
+fn ihfft2(
+    x: &Tensor,
+    #[opt(None)] s: Option<&[i64]>,
+    #[opt([-2, -1])] axes: Axes,
+    #[opt("backward")] norm: &str,
+) -> Result<Tensor> {
+    Lines::many(x, s, &axes)?.halved(x, norm, false)
+}
+
+/// The discrete Fourier transform along several axes (all by default).
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]);
+/// assert_eq!(x.fftn().real().to_vec::<f32>(), [10.0, -2.0, -4.0, 0.0]);
+/// ```
+#[op(complex, module = "fft", samples = axes_samples, alias(dim = axes))]
+fn fftn(
+    x: &Tensor,
+    #[opt(None)] s: Option<&[i64]>,
+    #[opt(None)] axes: Axes,
+    #[opt("backward")] norm: &str,
+) -> Result<Tensor> {
+    Lines::many(x, s, &axes)?.complex(x, norm, true)
+}
+
+/// The inverse of `fftn`, along several axes (all by default).
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[10.0f32, -2.0], [-4.0, 0.0]]);
+/// assert_eq!(x.ifftn().real().to_vec::<f32>(), [1.0, 2.0, 3.0, 4.0]);
+/// ```
+#[op(complex, module = "fft", samples = axes_samples, alias(dim = axes))]
+fn ifftn(
+    x: &Tensor,
+    #[opt(None)] s: Option<&[i64]>,
+    #[opt(None)] axes: Axes,
+    #[opt("backward")] norm: &str,
+) -> Result<Tensor> {
+    Lines::many(x, s, &axes)?.complex(x, norm, false)
+}
+
+/// The transform of real numbers along several axes (all by default).
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]);
+/// assert_eq!(x.rfftn().real().to_vec::<f32>(), [10.0, -2.0, -4.0, 0.0]);
+/// ```
+#[op(module = "fft", samples = real_axes_samples, alias(dim = axes))]
+fn rfftn(
+    x: &Tensor,
+    #[opt(None)] s: Option<&[i64]>,
+    #[opt(None)] axes: Axes,
+    #[opt("backward")] norm: &str,
+) -> Result<Tensor> {
+    Lines::many(x, s, &axes)?.halved(x, norm, true)
+}
+
+/// The inverse of `rfftn`, along several axes (all by default).
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[10.0f32, -2.0], [-4.0, 0.0]]);
+/// assert_eq!(x.irfftn().to_vec::<f32>(), [1.0, 2.0, 3.0, 4.0]);
+/// ```
+#[op(complex, module = "fft", samples = half_axes_samples, alias(dim = axes))]
+fn irfftn(
+    x: &Tensor,
+    #[opt(None)] s: Option<&[i64]>,
+    #[opt(None)] axes: Axes,
+    #[opt("backward")] norm: &str,
+) -> Result<Tensor> {
+    Lines::many(x, s, &axes)?.doubled(x, norm, false)
+}
+
+/// The transform along several axes (all by default) of a signal whose second half, along the last of them, is
+/// the mirror image of the first.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]);
+/// assert_eq!(x.hfftn().to_vec::<f32>(), [10.0, -2.0, -4.0, 0.0]);
+/// ```
+#[op(complex, module = "fft", samples = half_axes_samples, alias(dim = axes))]
+fn hfftn(
+    x: &Tensor,
+    #[opt(None)] s: Option<&[i64]>,
+    #[opt(None)] axes: Axes,
+    #[opt("backward")] norm: &str,
+) -> Result<Tensor> {
+    Lines::many(x, s, &axes)?.doubled(x, norm, true)
+}
+
+/// The inverse of `hfftn`, along several axes (all by default).
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let x = Tensor::new([[10.0f32, -2.0], [-4.0, 0.0]]);
+/// assert_eq!(x.ihfftn().real().to_vec::<f32>(), [1.0, 2.0, 3.0, 4.0]);
+/// ```
+#[op(module = "fft", samples = real_axes_samples, alias(dim = axes))]
+fn ihfftn(
+    x: &Tensor,
+    #[opt(None)] s: Option<&[i64]>,
+    #[opt(None)] axes: Axes,
+    #[opt("backward")] norm: &str,
+) -> Result<Tensor> {
+    Lines::many(x, s, &axes)?.halved(x, norm, false)
+}
+
+/// Where the coefficients of a transform of `n` points lie, in cycles per unit of a spacing of `d`: zero, the positive
+/// ones, then the negative ones.
+///
+/// ```
+/// # use sampan_core::ops::fft::fftfreq;
+/// assert_eq!(fftfreq(4, 0.5).to_vec::<f32>(), [0.0, 0.5, -1.0, -0.5]);
+/// ```
+#[op(module = "fft", non_diff, samples = frequency_samples)]
+fn fftfreq(n: i64, #[default(1.0)] d: f64, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
+    let n = size(n)? as i64;
+    let front = super::creation::try_arange(0, (n + 1) / 2, 1)?;
+    let back = super::creation::try_arange(-(n / 2), 0, 1)?;
+    frequencies(&super::joining::try_concat(&[front, back], 0)?, n, d, dtype)
+}
+
+/// The frequencies that are not negative: those of the coefficients that `rfft` gives.
+///
+/// ```
+/// # use sampan_core::ops::fft::rfftfreq;
+/// assert_eq!(rfftfreq(4, 0.5).to_vec::<f32>(), [0.0, 0.5, 1.0]);
+/// ```
+#[op(module = "fft", non_diff, samples = frequency_samples)]
+fn rfftfreq(n: i64, #[default(1.0)] d: f64, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
+    let n = size(n)? as i64;
+    frequencies(&super::creation::try_arange(0, n / 2 + 1, 1)?, n, d, dtype)
+}
+
+fn frequencies(turns: &Tensor, n: i64, d: f64, dtype: Option<DType>) -> Result<Tensor> {
+    let dtype = dtype.unwrap_or_else(default_dtype);
+    if !dtype.is_float() {
+        return Err(Error::dtype(format!("a frequency is no {dtype}")).hint("leave dtype out, or pass a float"));
+    }
+    ensure!(d != 0.0 && d.is_finite(), "the spacing d must be a number other than zero, got {d}");
+    (turns.try_cast(DType::Float64)? / (n as f64 * d)).try_cast(dtype)
+}
+
+/// The coefficient of frequency zero brought to the middle of each axis (all by default): the halves change places.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([0i64, 1, 2, -2, -1]).fftshift(()).to_vec::<i64>(), [-2, -1, 0, 1, 2]);
+/// ```
+#[op(complex, module = "fft", samples = shift_samples, alias(dim = axes))]
+fn fftshift(x: &Tensor, #[default(None)] axes: Axes) -> Result<Tensor> {
+    shifted(x, axes, |n| n / 2)
+}
+
+/// The inverse of `fftshift`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([-2i64, -1, 0, 1, 2]).ifftshift(()).to_vec::<i64>(), [0, 1, 2, -2, -1]);
+/// ```
+#[op(complex, module = "fft", samples = shift_samples, alias(dim = axes))]
+fn ifftshift(x: &Tensor, #[default(None)] axes: Axes) -> Result<Tensor> {
+    shifted(x, axes, |n| n.div_ceil(2))
+}
+
+fn shifted(x: &Tensor, axes: Axes, by: impl Fn(usize) -> usize) -> Result<Tensor> {
+    let axes = axes.0.map_or_else(|| (0..x.ndim() as i64).collect(), |a| a.to_vec());
+    let shifts: Vec<i64> = distinct_axes(x, &axes)?.into_iter().map(|a| by(x.shape()[a]) as i64).collect();
+    x.try_roll(shifts, axes)
+}
+
+fn c2c_samples() -> Vec<Sample> {
+    vec![
+        sample![complexes([5]), [0], "backward", true],
+        sample![complexes([3, 4]), [0, 1], "ortho", false],
+        sample![complexes([2, 3, 2]), [1], "forward", true],
+        sample![complexes([2, 3, 2]), [2, 0], "backward", false],
+    ]
+}
+fn r2c_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([5]), [0], "backward", true],
+        sample![randn([6]), [0], "ortho", false],
+        sample![randn([3, 4]), [0, 1], "forward", true],
+        sample![randn([2, 3, 2]), [2, 1], "backward", false],
+        sample![randn([1, 1]), [1], "backward", true],
+    ]
+}
+fn c2r_samples() -> Vec<Sample> {
+    vec![
+        sample![complexes([3]), [0], "backward", false, 5],
+        sample![complexes([4]), [0], "ortho", true, 6],
+        sample![complexes([3, 3]), [0, 1], "forward", false, 4],
+        sample![complexes([2, 3, 2]), [2, 1], "backward", true, 5],
+        sample![complexes([3]), [0], "backward", false, 0],
+    ]
+}
+fn one_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([5])],
+        sample![complexes([2, 4])],
+        sample![complexes([3, 4]); axis = 0, norm = "ortho"],
+        sample![complexes([2, 5]); n = 3, norm = "forward"],
+        sample![randn([2, 3]); n = 5],
+        sample![ints([4], 0, 9)],
+    ]
+}
+fn real_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([5])],
+        sample![randn([2, 4])],
+        sample![randn([3, 4]); axis = 0, norm = "ortho"],
+        sample![randn([2, 5]); n = 4, norm = "forward"],
+        sample![randn([2, 3]); n = 6],
+        sample![ints([4], 0, 9)],
+    ]
+}
+fn half_samples() -> Vec<Sample> {
+    vec![
+        sample![complexes([4])],
+        sample![complexes([2, 3]); n = 5],
+        sample![complexes([3, 4]); axis = 0, norm = "ortho"],
+        sample![complexes([2, 5]); n = 4, norm = "forward"],
+        sample![complexes([2, 3]); n = 7],
+        sample![randn([4])],
+    ]
+}
+fn axes_samples() -> Vec<Sample> {
+    let mut samples = axes_samples2();
+    samples.push(sample![complexes([2, 3, 2])]);
+    samples.push(sample![complexes([2, 3, 2]); s = [4]]);
+    samples
+}
+fn axes_samples2() -> Vec<Sample> {
+    vec![
+        sample![randn([3, 4])],
+        sample![complexes([2, 3, 4]); norm = "ortho"],
+        sample![complexes([3, 4, 2]); s = [2, 5], axes = [0, 1], norm = "forward"],
+        sample![complexes([3, 4]); axes = [1, 0]],
+    ]
+}
+fn real_axes_samples() -> Vec<Sample> {
+    let mut samples = real_axes_samples2();
+    samples.push(sample![randn([2, 3, 2])]);
+    samples.push(sample![randn([2, 3, 2]); s = [4]]);
+    samples
+}
+fn real_axes_samples2() -> Vec<Sample> {
+    vec![
+        sample![randn([3, 4])],
+        sample![randn([2, 3, 5]); norm = "ortho"],
+        sample![randn([3, 4, 2]); s = [2, 5], axes = [0, 1], norm = "forward"],
+        sample![randn([3, 4]); axes = [1, 0]],
+    ]
+}
+fn half_axes_samples() -> Vec<Sample> {
+    let mut samples = half_axes_samples2();
+    samples.push(sample![complexes([2, 3, 3])]);
+    samples.push(sample![complexes([2, 3, 2]); s = [3]]);
+    samples
+}
+fn half_axes_samples2() -> Vec<Sample> {
+    vec![
+        sample![complexes([3, 4])],
+        sample![complexes([2, 3, 3]); norm = "ortho"],
+        sample![complexes([3, 4, 2]); s = [2, 5], axes = [0, 1], norm = "forward"],
+        sample![complexes([3, 4]); axes = [1, 0]],
+    ]
+}
+fn frequency_samples() -> Vec<Sample> {
+    vec![sample![5], sample![6, 0.3], sample![1, 2.0; dtype = DType::Float64]]
+}
+fn shift_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([5])],
+        sample![complexes([2, 3])],
+        sample![randn([2, 3]), 1],
+        sample![ints([4, 3], 0, 9), [0, 1]],
+    ]
+}
