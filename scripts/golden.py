@@ -211,7 +211,8 @@ def parts(array):
 
 def whole(array):
     """The complex array that `parts` gives."""
-    return array[..., 0] + 1j * array[..., 1]
+    # Not by arithmetic, in which an infinite part would spoil the other.
+    return np.ascontiguousarray(array).view(np.result_type(array, "complex64"))[..., 0]
 
 
 def weights_of(out, dtype):
@@ -252,7 +253,11 @@ def run(call, tensors, dtype):
         out = function(*args, **named)
     except Exception:
         # Many of Paddle's functions take no plain number where ours do; give it as a 0-d tensor.
-        wrap = lambda v: lib.tensor(np.array(v, dtype)) if isinstance(v, float) else v
+        def wrap(v):
+            if isinstance(v, complex):
+                return lib.tensor(whole(np.array([v.real, v.imag], dtype)))
+            return lib.tensor(np.array(v, dtype)) if isinstance(v, float) else v
+
         out = function(*[wrap(v) for v in args], **{k: wrap(v) for k, v in named.items()})
     outs = list(out) if isinstance(out, (list, tuple)) else [out]
     outs = [o if hasattr(o, "shape") else lib.tensor(o) for o in outs if o is not None]

@@ -1,6 +1,6 @@
 //! Questions about whole tensors: equal, close, contained, empty. Nothing here has a gradient.
 
-use super::logic::odd_numbers;
+use super::logic::odd_complex_numbers;
 use super::prelude::*;
 
 /// Is `|x - y| <= atol + rtol * |y|`, element by element? Equal infinities are close; NaN only with `equal_nan`.
@@ -124,7 +124,7 @@ fn isin(
 /// # use sampan_core::{Bool, Tensor};
 /// assert_eq!(Tensor::new([1.5f32]).isreal().to_vec::<Bool>(), [true]);
 /// ```
-#[op(non_diff, complex, samples = odd_numbers)]
+#[op(non_diff, complex, samples = odd_complex_numbers)]
 fn isreal(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     match x.dtype().is_complex() {
         true => cx.complex_predicate(x, |z| z.im == 0.0),
@@ -176,6 +176,7 @@ fn close_samples() -> Vec<Sample> {
         sample![ints([3], 0, 3), ints([3], 0, 3)].peer("lambda x, y: getattr(torch, op)(x, y)"),
         sample![randn([]), randn([])],
         sample![randn([0, 3]), randn([0, 3])],
+        sample![complexes([3]), complexes([3]) * 1.000001].peer("lambda x, y: getattr(torch, op)(x, y)"),
     ]
 }
 fn equal_samples() -> Vec<Sample> {
@@ -185,6 +186,7 @@ fn equal_samples() -> Vec<Sample> {
         sample![ints([3], 0, 9), ints([3], 1, 9)],
         sample![randn([]), randn([])],
         sample![randn([0, 3]), randn([0, 3])].peer("np.array_equal"),
+        sample![complexes([3]), complexes([3])].peer("np.array_equal"),
     ]
 }
 fn isin_samples() -> Vec<Sample> {

@@ -380,6 +380,8 @@ fn full_samples() -> Vec<Sample> {
         sample![[2], true],
         sample![Vec::<i64>::new(), 7; dtype = DType::Int32],
         sample![[0], 1.0],
+        sample![[2], Complex128::new(1.0, -2.0)],
+        sample![[2], 3; dtype = DType::Complex128],
     ]
 }
 fn like_samples() -> Vec<Sample> {

@@ -328,6 +328,7 @@ fn diagonal_samples() -> Vec<Sample> {
         sample![randn([3, 2]), -1, 1, 0],
         sample![randn([2, 3]), 5],
         sample![randn([0, 3])],
+        sample![complexes([3, 3])],
     ]
 }
 fn diagonal_scatter_samples() -> Vec<Sample> {

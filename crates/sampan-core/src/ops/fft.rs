@@ -759,10 +759,12 @@ fn frequency_samples() -> Vec<Sample> {
     vec![sample![5], sample![6, 0.3], sample![1, 2.0; dtype = DType::Float64]]
 }
 fn shift_samples() -> Vec<Sample> {
+    // Paddle fails where one axis is shifted.
+    let torch = "lambda x, axes=None: getattr(torch.fft, op)(x, axes)";
     vec![
-        sample![randn([5])],
+        sample![randn([5])].peer(torch),
         sample![complexes([2, 3])],
-        sample![randn([2, 3]), 1],
+        sample![randn([2, 3]), 1].peer(torch),
         sample![ints([4, 3], 0, 9), [0, 1]],
     ]
 }

@@ -68,7 +68,8 @@ fn index_select(cx: &Cx, x: &Tensor, index: &Tensor, #[default(0)] axis: i64) ->
 /// let x = Tensor::new([1i64, 2, 3]);
 /// assert_eq!(x.unselect(&Tensor::new([1i64, 1, 0]), 0, 4).to_vec::<i64>(), [3, 3, 0, 0]);
 /// ```
-#[op(complex,
+#[op(
+    complex,
     samples = unselect_samples,
     peer = "lambda x, i, axis, n: torch.zeros([n if a == axis else e for a, e in \
             enumerate(x.shape)]).index_add(axis, i, x)"

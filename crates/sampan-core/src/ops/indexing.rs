@@ -18,7 +18,8 @@ use sampan_kernels::index::{IndexPlan, index_get as get_kernel, index_put, index
 /// let x = Tensor::new([[1i64, 2, 3], [4, 5, 6]]);
 /// assert_eq!(x.getitem(i![.., 1]).to_vec::<i64>(), [2, 5]);
 /// ```
-#[op(complex,
+#[op(
+    complex,
     samples = getitem_samples,
     peer = "lambda x, i: x[at(i)]"
 )]
@@ -67,7 +68,8 @@ fn plan(layout: &Layout, indices: &[Tensor], axes: &[usize], place: usize) -> Re
 /// let x = Tensor::new([[1i64, 2], [3, 4]]);
 /// assert_eq!(x.index_get(&[Tensor::new([1i64, 0])], [1], 1).to_vec::<i64>(), [2, 1, 4, 3]);
 /// ```
-#[op(complex,
+#[op(
+    complex,
     samples = index_get_samples,
     peer = "lambda x, i, axes, place: torch.Tensor.__getitem__(x, tuple( \
             i[axes.index(a)] if a in axes else slice(None) for a in range(x.ndim)))"
@@ -97,7 +99,8 @@ fn index_get(cx: &Cx, x: &Tensor, indices: &[Tensor], axes: &[i64], place: i64) 
 /// let x = Tensor::new([1i64, 2, 3]);
 /// assert_eq!(x.index_unget(&[Tensor::new([0i64, 2, 0])], [0], 0, [3]).to_vec::<i64>(), [4, 0, 2]);
 /// ```
-#[op(complex,
+#[op(
+    complex,
     samples = index_unget_samples,
     peer = "lambda x, i, axes, place, shape: torch_pull(lambda z: z[tuple( \
             i[axes.index(a)] if a in axes else slice(None) for a in range(z.ndim))], torch.zeros(shape), x)"
@@ -132,7 +135,8 @@ fn index_unget(cx: &Cx, x: &Tensor, indices: &[Tensor], axes: &[i64], place: i64
 /// let x = Tensor::new([[1i64, 2, 3], [4, 5, 6]]);
 /// assert_eq!(x.setitem(i![.., 1], 0).to_vec::<i64>(), [1, 0, 3, 4, 0, 6]);
 /// ```
-#[op(complex,
+#[op(
+    complex,
     samples = setitem_samples,
     peer = "lambda x, i, v: (y := x.clone(), y.__setitem__(at(i), v), y)[-1]"
 )]

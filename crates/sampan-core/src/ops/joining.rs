@@ -90,7 +90,8 @@ fn stack(x: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
 /// let parts = Tensor::new([1i64, 2, 3]).split_at([1, 2], 0);
 /// assert_eq!(parts[1].to_vec::<i64>(), [2, 3]);
 /// ```
-#[op(complex,
+#[op(
+    complex,
     samples = split_at_samples,
     peer = "lambda x, sizes, axis: paddle.split(x, sizes, axis)",
     onnx = "Split",
@@ -429,6 +430,7 @@ fn concat_samples() -> Vec<Sample> {
         sample![pair(randn([2, 3]), randn([2, 1])), -1],
         sample![vec![randn([2, 1, 2]), randn([2, 0, 2]), randn([2, 3, 2])], 1],
         sample![vec![randn([3])]],
+        sample![vec![complexes([2, 3]), complexes([2, 1])], 1],
     ]
 }
 fn stack_samples() -> Vec<Sample> {

@@ -1,6 +1,7 @@
 //! Comparisons, truth values and bits. Nothing here has a gradient.
 
 use super::prelude::*;
+use crate::Complex64;
 
 /// Is `x == y`, element by element, with broadcasting?
 ///
@@ -8,7 +9,7 @@ use super::prelude::*;
 /// # use sampan_core::{Bool, Tensor};
 /// assert_eq!(Tensor::new([1i64, 2, 3]).equal(2).to_vec::<Bool>(), [false, true, false]);
 /// ```
-#[op(inplace, non_diff, complex, samples = comparable, onnx = "Equal", also("eq"))]
+#[op(inplace, non_diff, complex, samples = equatable, onnx = "Equal", also("eq"))]
 fn equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     if promote_operand(x, &y).is_complex() {
         return cx.complex_compare(x, &y, |x, y| x == y);
@@ -22,7 +23,7 @@ fn equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// # use sampan_core::{Bool, Tensor};
 /// assert_eq!(Tensor::new([1i64, 2, 3]).not_equal(2).to_vec::<Bool>(), [true, false, true]);
 /// ```
-#[op(inplace, non_diff, complex, samples = comparable, also("ne"))]
+#[op(inplace, non_diff, complex, samples = equatable, also("ne"))]
 fn not_equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     if promote_operand(x, &y).is_complex() {
         return cx.complex_compare(x, &y, |x, y| x != y);
@@ -228,7 +229,7 @@ fn integers(name: &str, dtype: DType) -> Result<()> {
 /// let x = Tensor::new([f32::NAN, f32::INFINITY, -f32::INFINITY, 1.0]);
 /// assert_eq!(x.isnan().to_vec::<Bool>(), [true, false, false, false]);
 /// ```
-#[op(non_diff, complex, samples = odd_numbers)]
+#[op(non_diff, complex, samples = odd_complex_numbers)]
 fn isnan(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     match x.dtype().is_complex() {
         true => cx.complex_predicate(x, |z| z.is_nan()),
@@ -243,7 +244,7 @@ fn isnan(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// let x = Tensor::new([f32::NAN, f32::INFINITY, -f32::INFINITY, 1.0]);
 /// assert_eq!(x.isinf().to_vec::<Bool>(), [false, true, true, false]);
 /// ```
-#[op(non_diff, complex, samples = odd_numbers)]
+#[op(non_diff, complex, samples = odd_complex_numbers)]
 fn isinf(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     match x.dtype().is_complex() {
         // As C has it: an infinite part makes the number infinite, even beside a NaN.
@@ -259,7 +260,7 @@ fn isinf(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// let x = Tensor::new([f32::NAN, f32::INFINITY, -f32::INFINITY, 1.0]);
 /// assert_eq!(x.isfinite().to_vec::<Bool>(), [false, false, false, true]);
 /// ```
-#[op(non_diff, complex, samples = odd_numbers)]
+#[op(non_diff, complex, samples = odd_complex_numbers)]
 fn isfinite(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     match x.dtype().is_complex() {
         true => cx.complex_predicate(x, |z| z.is_finite()),
@@ -317,6 +318,12 @@ fn comparable() -> Vec<Sample> {
         sample![randn([0, 3]), 0.5],
     ]
 }
+fn equatable() -> Vec<Sample> {
+    let mut samples = comparable();
+    samples.push(sample![complexes([4]), complexes([4])]);
+    samples.push(sample![complexes([2, 3]), randn([3])]);
+    samples
+}
 fn truths() -> Vec<Sample> {
     vec![
         sample![bools([2, 3]), bools([3])],
@@ -359,7 +366,13 @@ fn signed_numbers() -> Vec<Sample> {
     let zeros = values([-0.0f32, 0.0, f32::NEG_INFINITY, 2.0], [4]);
     vec![sample![zeros], sample![ints([4], -3, 3)], sample![randn([])], sample![randn([0, 2])]]
 }
-pub(crate) fn odd_numbers() -> Vec<Sample> {
+pub(crate) fn odd_complex_numbers() -> Vec<Sample> {
+    let odd = [(f32::NAN, 1.0), (1.0, f32::INFINITY), (f32::NEG_INFINITY, f32::NAN), (0.0, 0.0), (2.0, -1.0)];
+    let mut samples = odd_numbers();
+    samples.push(sample![values(odd.map(|(re, im)| Complex64::new(re, im)), [5])]);
+    samples
+}
+fn odd_numbers() -> Vec<Sample> {
     let odd = vec![f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 0.0, -1.5, 3.0];
     vec![sample![values(odd, [2, 3])], sample![ints([3], 0, 3)], sample![randn([])], sample![randn([0, 2])]]
 }

@@ -237,6 +237,7 @@ fn where_cond_samples() -> Vec<Sample> {
         sample![bools([3]), 1.0, 2.0],
         sample![bools([]), 3, ints([2], 0, 5)],
         sample![bools([0, 3]), randn([3]), 1.0],
+        sample![bools([2, 3]), complexes([2, 3]), complexes([3])],
     ]
 }
 fn masked_fill_samples() -> Vec<Sample> {

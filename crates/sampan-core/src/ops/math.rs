@@ -140,7 +140,7 @@ fn abs(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([-2.5f32, 0.0, 7.0]).sign().to_vec::<f32>(), [-1.0, 0.0, 1.0]);
 /// ```
-#[op(inplace, complex, samples = any_line, onnx = "Sign", also("sgn"))]
+#[op(inplace, complex, samples = sign_samples, onnx = "Sign", also("sgn"))]
 fn sign(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     if x.dtype().is_complex() {
         let out = cx.analytic(x, real_fn!(|x| x), complex_fn!(|z| complex::sgn(z)))?;
@@ -378,6 +378,11 @@ pub(crate) fn zeros_like_grad(g: &Grad) -> Tensor {
     Tensor::zeroed(g.shape(), g.dtype(), g.device())
 }
 
+fn sign_samples() -> Vec<Sample> {
+    // Paddle says that the angle of a complex number has no slope.
+    let complex = any_line().into_iter().skip(real_line().len()).map(|s| s.grad_peer("torch.sgn"));
+    real_line().into_iter().chain(complex).collect()
+}
 fn stanh_samples() -> Vec<Sample> {
     vec![sample![randn([2, 3])], sample![randn([]); scale_a = 0.5, scale_b = 2.0], sample![randn([0, 2])]]
 }

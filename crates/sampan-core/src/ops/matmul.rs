@@ -174,7 +174,7 @@ fn outer(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     Ok(x.reshape_to([x.numel(), 1]) * y.reshape_to([1, y.numel()]))
 }
 
-/// The sum of the products along `axis`, with broadcasting.
+/// The sum of the products along `axis`, with broadcasting; of complex numbers the first is conjugated.
 ///
 /// ```
 /// # use sampan_core::Tensor;
@@ -183,7 +183,7 @@ fn outer(x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(complex, module = "linalg", samples = vecdot_samples, also("vecdot"))]
 fn vecdot(x: &Tensor, y: &Tensor, #[default(-1)] axis: i64) -> Result<Tensor> {
-    Ok((x * y).sum(axis))
+    Ok((x.conjugate() * y).sum(axis))
 }
 
 /// `beta * input + alpha * (x @ y)`.
@@ -312,6 +312,8 @@ fn matmul_samples() -> Vec<Sample> {
         sample![randn([2, 1, 2, 3]), randn([4, 3, 2])].grad_peer("torch.matmul"),
         sample![randn([3, 2]), randn([4, 3]); transpose_x = true, transpose_y = true],
         sample![randn([2, 0]), randn([0, 3])],
+        sample![complexes([2, 3]), complexes([3, 2])],
+        sample![complexes([2, 3]), randn([3, 2])],
     ]
 }
 
@@ -338,7 +340,11 @@ fn mv_samples() -> Vec<Sample> {
 }
 
 fn dot_samples() -> Vec<Sample> {
-    vec![sample![randn([3]), uniform([3], 0.3, 2.0)], sample![randn([2, 3]), uniform([2, 3], 0.3, 2.0)]]
+    vec![
+        sample![randn([3]), uniform([3], 0.3, 2.0)],
+        sample![randn([2, 3]), uniform([2, 3], 0.3, 2.0)],
+        sample![complexes([3]), complexes([3])],
+    ]
 }
 
 fn inner_samples() -> Vec<Sample> {
@@ -347,6 +353,7 @@ fn inner_samples() -> Vec<Sample> {
         sample![randn([3]), uniform([3], 0.3, 2.0)],
         sample![randn([2, 3]), randn([])],
         sample![randn([0, 3]), randn([2, 3])].peer("torch.inner"),
+        sample![complexes([2, 3]), complexes([2, 3])],
     ]
 }
 
@@ -359,6 +366,7 @@ fn vecdot_samples() -> Vec<Sample> {
         sample![randn([2, 3]), uniform([2, 3], 0.3, 2.0)],
         sample![randn([2, 3]), uniform([3, 2, 1], 0.3, 2.0), 0]
             .peer("lambda x, y, axis: torch.linalg.vecdot(x, y, dim=axis)"),
+        sample![complexes([2, 3]), complexes([2, 3])],
     ]
 }
 

@@ -58,6 +58,7 @@ pub mod scan;
 pub mod scatter;
 pub mod shape;
 pub mod shuffle;
+pub mod signal;
 pub mod slicing;
 pub mod softmax;
 pub mod sorting;

@@ -47,7 +47,7 @@ where
 /// assert_eq!(x.vector_norm(2.0, ()).to_f64(), 5.0);
 /// assert_eq!(x.vector_norm(f64::INFINITY, ()).to_f64(), 4.0);
 /// ```
-#[op(complex, module = "linalg", samples = vector_samples, amp = "black")]
+#[op(module = "linalg", samples = vector_samples, amp = "black")]
 fn vector_norm(
     cx: &Cx,
     x: &Tensor,
@@ -172,6 +172,16 @@ fn norm(
     #[opt(false)] keepdim: bool,
     #[opt(None)] dtype: Option<DType>,
 ) -> Result<Tensor> {
+    let kind = matrix_kind(p)?;
+    let x = if x.is_complex() {
+        // All but the singular values depend on the lengths alone.
+        if matches!(kind, Kind::Nuclear) || (matches!(kind, Kind::Number(2.0 | -2.0)) && axis.0.is_some()) {
+            return Err(Error::dtype(format!("singular values are known of real matrices only, got {}", x.dtype())));
+        }
+        &x.try_abs()?
+    } else {
+        x
+    };
     let x = x.try_cast(dtype.unwrap_or(to_float(x.dtype())))?;
     let pair = match &axis.0 {
         Some(a) if a.len() == 2 => Some([a[0], a[1]]),
@@ -179,7 +189,7 @@ fn norm(
         _ => None,
     };
     let vector = |p: f64| x.try_vector_norm_with(p, &axis, VectorNormOpts::new().keepdim(keepdim));
-    match (matrix_kind(p)?, pair) {
+    match (kind, pair) {
         (Kind::Frobenius, _) => vector(2.0),
         (Kind::Number(p), None) => vector(p),
         (Kind::Number(p), Some(_)) if axis.0.is_none() => vector(p),
@@ -252,6 +262,8 @@ fn norm_samples() -> Vec<Sample> {
         sample![randn([2, 3, 2]), 3.0, [0, 1, 2]],
         sample![randn([2, 3]), f64::INFINITY],
         sample![randn([])],
+        sample![complexes([2, 3])],
+        sample![complexes([2, 3]), 1, 1],
     ]
 }
 fn dist_samples() -> Vec<Sample> {

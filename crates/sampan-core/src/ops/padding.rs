@@ -73,7 +73,8 @@ fn zeropad2d(x: &Tensor, padding: &Value, #[opt("NCHW")] data_format: &str) -> R
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 2]).pad_around([1], [-1], 9).to_vec::<i64>(), [9, 1]);
 /// ```
-#[op(complex,
+#[op(
+    complex,
     samples = pad_around_samples,
     peer = "lambda x, before, after, value=0: torch.nn.functional.pad(x, \
             [n for pair in reversed(list(zip(before, after))) for n in pair], value=value)"
@@ -199,6 +200,7 @@ fn pad_samples() -> Vec<Sample> {
         sample![randn([1, 1, 2, 2, 2]), [1, 1, 0, 2, 1, 0]; mode = "circular"],
         sample![randn([1, 1, 3]), values([1i32, 2], [2])],
         sample![randn([1, 1, 3]), [-1, 2]; mode = "constant"],
+        sample![complexes([1, 2, 3]), [1, 1]],
     ]
 }
 fn zeropad_samples() -> Vec<Sample> {

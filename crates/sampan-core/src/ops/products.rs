@@ -229,6 +229,7 @@ fn kron_samples() -> Vec<Sample> {
         sample![randn([2, 2]), randn([2, 3])],
         sample![randn([2]), randn([2, 1, 2])],
         sample![randn([]), randn([2, 2])].peer("torch.kron"),
+        sample![complexes([2]), complexes([3])],
     ]
 }
 

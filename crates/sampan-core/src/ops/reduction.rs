@@ -50,7 +50,7 @@ impl Plan {
 /// assert_eq!(x.sum(()).to_f64(), 10.0);
 /// assert_eq!(x.sum(0).to_vec::<f32>(), [4.0, 6.0]);
 /// ```
-#[op(complex, samples = axis_samples, onnx = "ReduceSum", amp = "black")]
+#[op(complex, samples = sum_samples, onnx = "ReduceSum", amp = "black")]
 fn sum(
     cx: &Cx,
     x: &Tensor,
@@ -388,8 +388,15 @@ pub(crate) fn axis_samples() -> Vec<Sample> {
         sample![randn([0, 3]), 0],
     ]
 }
+fn sum_samples() -> Vec<Sample> {
+    let mut samples = axis_samples();
+    samples.push(sample![complexes([2, 3]), 0]);
+    samples.push(sample![complexes([2, 3, 2]), [0, 2]; keepdim = true]);
+    samples
+}
 fn mean_samples() -> Vec<Sample> {
     let mut samples = axis_samples();
+    samples.push(sample![complexes([2, 3]), 1]);
     samples.push(sample![ints([2, 3], 0, 9), 0].peer("np.mean"));
     samples.push(sample![randn([2, 3]), 0; dtype = DType::Float64]);
     samples
@@ -412,6 +419,8 @@ fn prod_samples() -> Vec<Sample> {
     let mut samples = axis_samples();
     samples.push(sample![values(vec![1.5f32, 0.0, 2.0, 0.0, 0.0, 3.0], [2, 3]), 1].peer("torch.prod"));
     samples.push(sample![ints([2, 3], 1, 4), 0]);
+    // Paddle does not conjugate.
+    samples.push(sample![complexes([2, 3]), 1].grad_peer("torch.prod"));
     samples
 }
 pub(crate) fn truth_samples() -> Vec<Sample> {

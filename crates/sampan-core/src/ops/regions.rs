@@ -132,7 +132,8 @@ fn crop(
 /// let x = Tensor::new([1i64, 2, 3, 4]);
 /// assert_eq!(x.write_slice(&Tensor::new(9i64), [0], [2], [2]).to_vec::<i64>(), [9, 2, 9, 4]);
 /// ```
-#[op(complex,
+#[op(
+    complex,
     samples = write_slice_samples,
     peer = "lambda x, v, starts, lens, steps: torch_write(x, [torch_region(starts, lens, steps)], [v])"
 )]
@@ -216,7 +217,8 @@ fn select_scatter(x: &Tensor, values: &Tensor, axis: i64, index: i64) -> Result<
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 2, 3, 4]).sliding_window(0, 2, 1).to_vec::<i64>(), [1, 2, 2, 3, 3, 4]);
 /// ```
-#[op(complex,
+#[op(
+    complex,
     samples = sliding_window_samples,
     peer = "lambda x, axis, size, step: paddle.unfold(x, axis, size, step)",
     also("unfold")
@@ -251,7 +253,8 @@ fn sliding_window(cx: &Cx, x: &Tensor, axis: i64, size: i64, step: i64) -> Resul
 /// let x = Tensor::new([1i64, 2, 3, 4]);
 /// assert_eq!(x.as_strided([2, 2], [1, 1], 8).to_vec::<i64>(), [2, 3, 3, 4]);
 /// ```
-#[op(complex,
+#[op(
+    complex,
     samples = as_strided_samples,
     peer = "lambda x, shape, stride, offset=0: paddle.as_strided(x, shape, stride, offset * x.element_size() // 4)"
 )]
@@ -288,7 +291,8 @@ fn strided_view(cx: &Cx, x: &Tensor, shape: &[i64], stride: &[i64], offset: i64)
 /// let x = Tensor::new([[1i64, 2], [3, 4]]);
 /// assert_eq!(x.strided_sum([3], [1, 1], 0).to_vec::<i64>(), [1, 5, 4]);
 /// ```
-#[op(complex,
+#[op(
+    complex,
     samples = strided_sum_samples,
     peer = "lambda x, shape, *a: torch_pull(lambda z: torch.as_strided(z, x.shape, *a), torch.zeros(shape), x)"
 )]

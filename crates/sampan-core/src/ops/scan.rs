@@ -347,12 +347,14 @@ fn cumsum_samples() -> Vec<Sample> {
     let mut samples = along_samples();
     samples.push(sample![ints([2, 3], 0, 9), 0]);
     samples.push(sample![randn([3]), 0; dtype = DType::Float64]);
+    samples.push(sample![complexes([2, 3]), 0]);
     samples
 }
 fn cumprod_samples() -> Vec<Sample> {
     let mut samples = along_samples();
     samples.push(sample![ints([2, 3], 0, 9), 0]);
     samples.push(sample![values(vec![1.5f32, 0.0, 2.0, 0.0, 3.0, -1.0], [6]), 0]);
+    samples.push(sample![complexes([2, 3]), 1]);
     samples
 }
 fn extreme_samples() -> Vec<Sample> {

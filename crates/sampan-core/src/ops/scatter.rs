@@ -93,7 +93,8 @@ fn put_along_axis(
 /// let (x, i, v) = (Tensor::new([1i64, 2, 3]), Tensor::new([0i64, 0]), Tensor::new([5i64, 6]));
 /// assert_eq!(x.put_along(&i, &v, 0, "add", true).to_vec::<i64>(), [12, 2, 3]);
 /// ```
-#[op(complex,
+#[op(
+    complex,
     samples = put_along_samples,
     onnx = "ScatterElements",
     peer = "lambda x, i, v, axis, reduce, own: torch.scatter_reduce(x, axis, i, v, 'sum', include_self=own)"

@@ -449,6 +449,10 @@ fn cast_samples() -> Vec<Sample> {
         sample![randn([2, 3]), DType::Float64],
         sample![randn([2, 3]), DType::Int32],
         sample![ints([3], -2, 3), DType::Bool],
+        sample![complexes([3]), DType::Float64],
+        sample![randn([3]), DType::Complex128],
+        sample![complexes([3]), DType::Int32],
+        sample![complexes([3]), DType::Complex128],
     ]
 }
 fn view_samples() -> Vec<Sample> {

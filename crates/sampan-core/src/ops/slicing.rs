@@ -48,7 +48,8 @@ fn view_slice(cx: &Cx, x: &Tensor, starts: &[i64], lens: &[i64], steps: &[i64]) 
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([7i64, 8]).unslice([4], [0], [2]).to_vec::<i64>(), [7, 0, 8, 0]);
 /// ```
-#[op(complex,
+#[op(
+    complex,
     samples = unslice_samples,
     peer = "lambda x, shape, starts, steps: torch_write(torch.zeros(shape), [torch_region(starts, x.shape, steps)], \
             [x])"
