@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes docs/coverage.md: which public functions of the installed PaddlePaddle the op registry has.
 
-Names are counted in paddle.tensor's list of Tensor methods, paddle.nn.functional and paddle.linalg.
+Names are counted in paddle.tensor's list of Tensor methods, paddle.nn.functional, linalg, fft and signal.
 """
 import pathlib
 import subprocess
@@ -33,6 +33,8 @@ def main():
         "paddle.Tensor methods": sorted(set(paddle.tensor.tensor_method_func)),
         "paddle.nn.functional": sorted(F.__all__),
         "paddle.linalg": sorted(paddle.linalg.__all__),
+        "paddle.fft": sorted(paddle.fft.__all__),
+        "paddle.signal": sorted(paddle.signal.__all__),
     }
     lines = [
         "# Coverage of PaddlePaddle's functions",

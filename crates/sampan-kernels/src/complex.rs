@@ -231,6 +231,61 @@ pub fn tan<R: Part>(z: Complex<R>) -> Complex<R> {
     turned_back(tanh(turned(z)))
 }
 
+/// The principal inverse of the hyperbolic sine. (This and the following after Kahan, 1987: exact near the cuts.)
+#[inline(always)]
+pub fn asinh<R: Part>(z: Complex<R>) -> Complex<R> {
+    let one = R::one();
+    let a = sqrt(Complex::new(one + z.im, -z.re));
+    let b = sqrt(Complex::new(one - z.im, z.re));
+    Complex::new((a.re * b.im - b.re * a.im).asinh(), z.im.atan2(a.re * b.re - a.im * b.im))
+}
+
+/// The principal inverse of the hyperbolic cosine.
+#[inline(always)]
+pub fn acosh<R: Part>(z: Complex<R>) -> Complex<R> {
+    let one = R::one();
+    let a = sqrt(Complex::new(z.re - one, z.im));
+    let b = sqrt(Complex::new(z.re + one, z.im));
+    Complex::new((a.re * b.re + a.im * b.im).asinh(), R::of(2.0) * a.im.atan2(b.re))
+}
+
+/// The principal inverse of the hyperbolic tangent.
+#[inline(always)]
+pub fn atanh<R: Part>(z: Complex<R>) -> Complex<R> {
+    let (one, x, y) = (R::one(), z.re, z.im);
+    let near = one - x.abs();
+    let re = (R::of(4.0) * x.abs() / (near * near + y * y)).ln_1p() * R::of(0.25);
+    let im = (y + y).atan2(near * (one + x.abs()) - y * y) * R::of(0.5);
+    Complex::new(re.copysign(x), im)
+}
+
+/// The angle whose sine it is.
+#[inline(always)]
+pub fn asin<R: Part>(z: Complex<R>) -> Complex<R> {
+    turned_back(asinh(turned(z)))
+}
+
+/// The angle whose cosine it is.
+#[inline(always)]
+pub fn acos<R: Part>(z: Complex<R>) -> Complex<R> {
+    let one = R::one();
+    let a = sqrt(Complex::new(one - z.re, -z.im));
+    let b = sqrt(Complex::new(one + z.re, z.im));
+    Complex::new(R::of(2.0) * a.re.atan2(b.re), (b.re * a.im - b.im * a.re).asinh())
+}
+
+/// The angle whose tangent it is.
+#[inline(always)]
+pub fn atan<R: Part>(z: Complex<R>) -> Complex<R> {
+    turned_back(atanh(turned(z)))
+}
+
+/// `1 / z`.
+#[inline(always)]
+pub fn recip<R: Part>(z: Complex<R>) -> Complex<R> {
+    div(Complex::new(R::one(), R::zero()), z)
+}
+
 /// `1 / (1 + e⁻ᶻ)`, without overflow: the side on which the exponential is small is computed.
 #[inline(always)]
 pub fn sigmoid<R: Part>(z: Complex<R>) -> Complex<R> {
@@ -286,6 +341,15 @@ mod tests {
             near(tanh(z), div(sinh(z), cosh(z)));
             near(tan(z), div(sin(z), cos(z)));
             near(sigmoid(z), div(one, one + exp(-z)));
+            near(sinh(asinh(z)), z);
+            near(cosh(acosh(z)), z);
+            near(tanh(atanh(z)), z);
+            near(sin(asin(z)), z);
+            near(cos(acos(z)), z);
+            near(tan(atan(z)), z);
+            assert!(
+                acosh(z).re >= 0.0 && acos(z).re >= 0.0 && asin(z).re.abs() <= 1.5708 && atan(z).re.abs() <= 1.5708
+            );
             near(div(z, Complex128::new(0.3, -0.8)) * Complex128::new(0.3, -0.8), z);
             near(pow(z, Complex128::new(3.0, 0.0)), z * z * z);
             near(pow(z, Complex128::new(-2.0, 0.0)), div(one, z * z));

@@ -148,11 +148,7 @@ fn neg(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, complex, samples = any_right_half, onnx = "Reciprocal")]
 fn reciprocal(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.analytic(
-        x,
-        real_fn!(|x| x.recip()),
-        complex_fn!(|z| complex::div(complex::Complex::new(R::of(1.0), R::of(0.0)), z)),
-    )?;
+    let out = cx.analytic(x, real_fn!(|x| x.recip()), complex_fn!(|z| complex::recip(z)))?;
     cx.grad_from_output(out, &[], |g| {
         let y = g.output(0).conjugate();
         Ok(-(g.grad() * &y * &y))

@@ -11,6 +11,15 @@ impl Tensor {
     pub(crate) fn conjugate(&self) -> Tensor {
         if self.dtype().is_complex() { self.conj() } else { self.clone() }
     }
+
+    /// Cast to the dtype of a tensor that these values are written into. Imaginary parts do not get lost on the way.
+    pub(crate) fn fitting(&self, dtype: DType) -> Result<Tensor> {
+        if self.dtype().is_complex() && !dtype.is_complex() {
+            return Err(Error::dtype(format!("{} values do not fit into a {dtype} tensor", self.dtype()))
+                .hint("take their real() part, or cast the tensor first"));
+        }
+        self.try_cast(dtype)
+    }
 }
 
 /// One of the two parts as a tensor of its own.
@@ -99,7 +108,7 @@ fn angle(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// let x = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]);
 /// assert_eq!(x.as_complex().to_vec::<Complex64>(), [Complex64::new(1.0, 2.0), Complex64::new(3.0, 4.0)]);
 /// ```
-#[op(samples = pair_samples)]
+#[op(samples = pair_samples, also("view_as_complex"))]
 fn as_complex(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let dtype = match x.dtype() {
         DType::Float32 | DType::Float64 => x.dtype().complex(),
@@ -129,7 +138,7 @@ fn as_complex(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::{Complex64, Tensor};
 /// assert_eq!(Tensor::new([Complex64::new(1.0, 2.0)]).as_real().to_vec::<f32>(), [1.0, 2.0]);
 /// ```
-#[op(complex, samples = complex_line)]
+#[op(complex, samples = complex_line, also("view_as_real"))]
 fn as_real(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     if !x.dtype().is_complex() {
         return Err(Error::dtype(format!("x must be complex, got {}", x.dtype())).hint("as_complex goes the other way"));

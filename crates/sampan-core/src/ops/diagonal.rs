@@ -104,7 +104,7 @@ fn diagonal_scatter(
     ensure!(y.shape() == place.shape.as_slice(), "y must have the diagonal's shape {:?}", place.shape);
     let out = cx.out(x.shape(), x.dtype())?;
     cx.cpu(|| {
-        let y = y.try_cast(x.dtype())?.contiguous();
+        let y = y.fitting(x.dtype())?.contiguous();
         match_dtype!(x.dtype(), T in any => {
             let mut data = out.data_mut::<T>();
             copy::copy_strided(x.data::<T>().view(), data.slice());

@@ -602,7 +602,7 @@ fn ihfftn(
 /// ```
 #[op(module = "fft", non_diff, samples = frequency_samples)]
 fn fftfreq(n: i64, #[default(1.0)] d: f64, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
-    let n = size(n)? as i64;
+    let n = crate::shape::checked_numel(&[size(n)?])? as i64;
     let front = super::creation::try_arange(0, (n + 1) / 2, 1)?;
     let back = super::creation::try_arange(-(n / 2), 0, 1)?;
     frequencies(&super::joining::try_concat(&[front, back], 0)?, n, d, dtype)

@@ -204,7 +204,7 @@ fn fitted(value: &Operand, shape: &[usize]) -> Result<Operand> {
 fn whole(value: &Operand, target: &Tensor, shape: &[usize]) -> Result<Tensor> {
     match value {
         Operand::Tensor(t) => {
-            let t = t.try_cast(target.dtype())?.try_expand(shape)?.try_contiguous()?;
+            let t = t.fitting(target.dtype())?.try_expand(shape)?.try_contiguous()?;
             if t.shares_memory(target) { t.try_clone_data() } else { Ok(t) }
         }
         Operand::Scalar(s) => {

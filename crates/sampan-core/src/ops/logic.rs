@@ -82,7 +82,7 @@ fn greater_equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// let (x, y) = (Tensor::new([true, true, false]), Tensor::new([1.5f32, 0.0, 0.0]));
 /// assert_eq!(x.logical_and(&y).to_vec::<Bool>(), [true, false, false]);
 /// ```
-#[op(inplace, non_diff, samples = truths, onnx = "And")]
+#[op(inplace, non_diff, complex, samples = truths, onnx = "And")]
 fn logical_and(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     cx.binary_int(&x.try_cast(DType::Bool)?, &truth(y)?, |x, y| x & y)
 }
@@ -94,7 +94,7 @@ fn logical_and(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// let (x, y) = (Tensor::new([true, true, false]), Tensor::new([1.5f32, 0.0, 0.0]));
 /// assert_eq!(x.logical_or(&y).to_vec::<Bool>(), [true, true, false]);
 /// ```
-#[op(inplace, non_diff, samples = truths, onnx = "Or")]
+#[op(inplace, non_diff, complex, samples = truths, onnx = "Or")]
 fn logical_or(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     cx.binary_int(&x.try_cast(DType::Bool)?, &truth(y)?, |x, y| x | y)
 }
@@ -106,7 +106,7 @@ fn logical_or(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// let (x, y) = (Tensor::new([true, true, false]), Tensor::new([1.5f32, 0.0, 0.0]));
 /// assert_eq!(x.logical_xor(&y).to_vec::<Bool>(), [false, true, false]);
 /// ```
-#[op(inplace, non_diff, samples = truths, onnx = "Xor")]
+#[op(inplace, non_diff, complex, samples = truths, onnx = "Xor")]
 fn logical_xor(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     cx.binary_int(&x.try_cast(DType::Bool)?, &truth(y)?, |x, y| x ^ y)
 }
@@ -115,7 +115,7 @@ fn logical_xor(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 fn truth(y: Operand) -> Result<Operand> {
     Ok(match y {
         Operand::Tensor(y) => y.try_cast(DType::Bool)?.into(),
-        Operand::Scalar(s) => (s.to_f64() != 0.0).into(),
+        Operand::Scalar(s) => (s.to::<Complex128>() != Complex128::default()).into(),
     })
 }
 
@@ -125,7 +125,7 @@ fn truth(y: Operand) -> Result<Operand> {
 /// # use sampan_core::{Bool, Tensor};
 /// assert_eq!(Tensor::new([2i64, 0]).logical_not().to_vec::<Bool>(), [false, true]);
 /// ```
-#[op(inplace, non_diff, samples = truth_line, onnx = "Not")]
+#[op(inplace, non_diff, complex, samples = truth_line, onnx = "Not")]
 fn logical_not(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     cx.predicate(x, |x| x == 0.0, |x| x == 0)
 }
@@ -326,6 +326,7 @@ fn equatable() -> Vec<Sample> {
 }
 fn truths() -> Vec<Sample> {
     vec![
+        sample![values([Complex64::new(0.0, 1.0), Complex64::new(0.0, 0.0)], [2]), complexes([2])],
         sample![bools([2, 3]), bools([3])],
         sample![ints([6], 0, 2), ints([6], 0, 3)],
         sample![values([0.0f32, 1.0, f32::NAN], [3]), values([1.0f32, 0.0, 1.0], [3])],

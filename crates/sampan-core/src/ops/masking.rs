@@ -137,7 +137,7 @@ fn masked_fill(x: &Tensor, mask: &Tensor, value: Operand) -> Result<Tensor> {
     as_mask(mask, "mask")?;
     let value = match value {
         Operand::Scalar(s) => Operand::Scalar(scalar_as(s, x.dtype())),
-        Operand::Tensor(t) => Operand::Tensor(t.try_cast(x.dtype())?),
+        Operand::Tensor(t) => Operand::Tensor(t.fitting(x.dtype())?),
     };
     mask.try_where_cond(value, x)
 }

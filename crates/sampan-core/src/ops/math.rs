@@ -95,11 +95,11 @@ fn sqrt(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([4.0f32, 0.25]).rsqrt().to_vec::<f32>(), [0.5, 2.0]);
 /// ```
-#[op(inplace, samples = positive_line, amp = "black")]
+#[op(inplace, complex, samples = rsqrt_samples, amp = "black")]
 fn rsqrt(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.rsqrt()))?;
+    let out = cx.analytic(x, real_fn!(|x| x.rsqrt()), complex_fn!(|z| complex::recip(complex::sqrt(z))))?;
     cx.grad_from_output(out, &[], |g| {
-        let y = g.output(0);
+        let y = &g.output(0).conjugate();
         Ok(g.grad() * -0.5 * (y * y * y))
     })
 }
@@ -292,7 +292,7 @@ fn scale(
         (false, true) => with_bias(&x.try_multiply(scale)?)?,
         (false, false) => with_bias(x)?.try_multiply(scale)?,
     };
-    let out = out.try_cast(x.dtype())?;
+    let out = out.fitting(x.dtype())?;
     let Some(act) = act else { return Ok(out) };
     let op = crate::op::find(act).ok_or_else(|| Error::invalid(format!("act `{act}` is no op")))?;
     let mut outputs = crate::dispatch::dispatch(op, op.bind(vec![out.into()], vec![])?)?;
@@ -378,6 +378,11 @@ pub(crate) fn zeros_like_grad(g: &Grad) -> Tensor {
     Tensor::zeroed(g.shape(), g.dtype(), g.device())
 }
 
+fn rsqrt_samples() -> Vec<Sample> {
+    // Paddle's knows no complex numbers.
+    let complex = any_right_half().into_iter().skip(positive_line().len()).map(|s| s.peer("torch.rsqrt"));
+    positive_line().into_iter().chain(complex).collect()
+}
 fn sign_samples() -> Vec<Sample> {
     // Paddle says that the angle of a complex number has no slope.
     let complex = any_line().into_iter().skip(real_line().len()).map(|s| s.grad_peer("torch.sgn"));

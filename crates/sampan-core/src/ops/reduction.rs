@@ -257,7 +257,7 @@ macro_rules! truth {
 /// let x = Tensor::new([[true, false], [false, false]]);
 /// assert_eq!(x.any(1).to_f64_vec(), [1.0, 0.0]);
 /// ```
-#[op(non_diff, samples = truth_samples)]
+#[op(non_diff, complex, samples = truth_samples)]
 fn any(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: bool) -> Result<Tensor> {
     truth!(cx, x, axis, keepdim, any)
 }
@@ -269,7 +269,7 @@ fn any(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: 
 /// let x = Tensor::new([[true, true], [true, false]]);
 /// assert_eq!(x.all(1).to_f64_vec(), [1.0, 0.0]);
 /// ```
-#[op(non_diff, samples = truth_samples)]
+#[op(non_diff, complex, samples = truth_samples)]
 fn all(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: bool) -> Result<Tensor> {
     truth!(cx, x, axis, keepdim, all)
 }
@@ -280,11 +280,12 @@ fn all(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: 
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1.0f32, 0.0], [3.0, 4.0]]).count_nonzero(0).to_vec::<i64>(), [2, 1]);
 /// ```
-#[op(non_diff, samples = count_samples)]
+#[op(non_diff, complex, samples = count_samples)]
 fn count_nonzero(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: bool) -> Result<Tensor> {
     let plan = Plan::new(x, &axis, keepdim)?;
     let out = cx.out(&plan.out, DType::Int64)?;
     cx.cpu(|| {
+        let x = if x.is_complex() { x.try_cast(DType::Bool)? } else { x.clone() };
         match_dtype!(x.dtype(), T => {
             reduce::count_nonzero(x.data::<T>().view(), &plan.mask, out.data_mut().slice())
         });

@@ -143,7 +143,7 @@ fn write_slice(cx: &Cx, x: &Tensor, value: &Tensor, starts: &[i64], lens: &[i64]
     ensure!(fits, "values of shape {:?} do not fit into a region of shape {:?}", value.shape(), target.shape);
     let out = cx.out(x.shape(), x.dtype())?;
     cx.cpu(|| {
-        let value = value.try_cast(x.dtype())?.try_expand(&target.shape)?.contiguous();
+        let value = value.fitting(x.dtype())?.try_expand(&target.shape)?.contiguous();
         match_dtype!(x.dtype(), T in any => {
             let mut data = out.data_mut::<T>();
             copy::copy_strided(x.data::<T>().view(), data.slice());

@@ -23,7 +23,7 @@ fn values_as(values: &Operand, like: &Tensor, shape: &[usize]) -> Result<Tensor>
         Operand::Tensor(t) => {
             let common = broadcast(t.shape(), shape)?;
             ensure!(common[..] == *shape, "values of shape {:?} do not broadcast to {shape:?}", t.shape());
-            t.try_cast(like.dtype())?.try_expand(shape)
+            t.fitting(like.dtype())?.try_expand(shape)
         }
         Operand::Scalar(s) => {
             let one = Tensor::uninit(Shape::new(), like.dtype(), like.device());
@@ -77,7 +77,7 @@ fn put_along_axis(
                     ensure!(i <= n, "indices have extent {i} on axis {a}, where values have only {n}");
                 }
                 let n = indices.ndim();
-                v.try_view_slice(vec![0i64; n], indices.shape(), vec![1i64; n])?.try_cast(arr.dtype())?
+                v.try_view_slice(vec![0i64; n], indices.shape(), vec![1i64; n])?.fitting(arr.dtype())?
             }
             number => values_as(number, arr, indices.shape())?,
         };
@@ -255,7 +255,7 @@ fn scatter(x: &Tensor, index: &Tensor, updates: &Tensor, #[opt(true)] overwrite:
         "updates must hold {n} rows of x, shape {rows:?}, got {:?}",
         updates.shape()
     );
-    let (index, updates) = (index.try_reshape_to([n].as_slice())?, updates.try_cast(x.dtype())?.try_reshape_to(&rows)?);
+    let (index, updates) = (index.try_reshape_to([n].as_slice())?, updates.fitting(x.dtype())?.try_reshape_to(&rows)?);
     if overwrite {
         return x.try_setitem(&index, updates);
     }
@@ -322,7 +322,7 @@ fn index_add(cx: &Cx, x: &Tensor, index: &Tensor, axis: i64, value: &Tensor, #[o
         _ => cx.out(x.shape(), x.dtype())?,
     };
     cx.cpu(|| {
-        let value = value.cast(x.dtype()).contiguous();
+        let value = value.fitting(x.dtype())?.contiguous();
         let (data, along) = (idx.data::<i64>(), split_at(x.shape(), axis));
         match_dtype!(x.dtype(), T in any => {
             let from = value.data::<T>();

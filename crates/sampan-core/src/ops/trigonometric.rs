@@ -46,10 +46,10 @@ fn tan(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).asin().to_vec::<f32>(), [0.0]);
 /// ```
-#[op(inplace, samples = unit_interval, onnx = "Asin")]
+#[op(inplace, complex, samples = any_unit, onnx = "Asin")]
 fn asin(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.asin()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).square().rsubtract(1.0).rsqrt()))
+    let out = cx.analytic(x, real_fn!(|x| x.asin()), complex_fn!(|z| complex::asin(z)))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).conjugate().square().rsubtract(1.0).rsqrt()))
 }
 
 /// The angle whose cosine each element is, in [0, π]; NaN outside [-1, 1].
@@ -58,10 +58,10 @@ fn asin(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1.0f32]).acos().to_vec::<f32>(), [0.0]);
 /// ```
-#[op(inplace, samples = unit_interval, onnx = "Acos")]
+#[op(inplace, complex, samples = any_unit, onnx = "Acos")]
 fn acos(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.acos()))?;
-    cx.grad(out, &[x], |g| Ok(-(g.grad() * g.saved(0).square().rsubtract(1.0).rsqrt())))
+    let out = cx.analytic(x, real_fn!(|x| x.acos()), complex_fn!(|z| complex::acos(z)))?;
+    cx.grad(out, &[x], |g| Ok(-(g.grad() * g.saved(0).conjugate().square().rsubtract(1.0).rsqrt())))
 }
 
 /// The angle whose tangent each element is, in (-π/2, π/2).
@@ -70,10 +70,10 @@ fn acos(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).atan().to_vec::<f32>(), [0.0]);
 /// ```
-#[op(inplace, samples = real_line, onnx = "Atan")]
+#[op(inplace, complex, samples = any_line, onnx = "Atan")]
 fn atan(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.atan()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() / (g.saved(0).square() + 1.0)))
+    let out = cx.analytic(x, real_fn!(|x| x.atan()), complex_fn!(|z| complex::atan(z)))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() / (g.saved(0).conjugate().square() + 1.0)))
 }
 
 /// The hyperbolic sine of each element.
@@ -137,10 +137,10 @@ fn tanh_grad(cx: &Cx, out: &Tensor, grad: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).asinh().to_vec::<f32>(), [0.0]);
 /// ```
-#[op(inplace, samples = real_line, onnx = "Asinh")]
+#[op(inplace, complex, samples = any_line, onnx = "Asinh")]
 fn asinh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.asinh()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() * (g.saved(0).square() + 1.0).rsqrt()))
+    let out = cx.analytic(x, real_fn!(|x| x.asinh()), complex_fn!(|z| complex::asinh(z)))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() * (g.saved(0).conjugate().square() + 1.0).rsqrt()))
 }
 
 /// The inverse of the hyperbolic cosine; NaN below 1.
@@ -149,10 +149,14 @@ fn asinh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1.0f32]).acosh().to_vec::<f32>(), [0.0]);
 /// ```
-#[op(inplace, samples = above_one, onnx = "Acosh")]
+#[op(inplace, complex, samples = above_one, onnx = "Acosh")]
 fn acosh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.acosh()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() * (g.saved(0).square() - 1.0).rsqrt()))
+    let out = cx.analytic(x, real_fn!(|x| x.acosh()), complex_fn!(|z| complex::acosh(z)))?;
+    cx.grad(out, &[x], |g| match g.saved(0).conjugate() {
+        // The root of the product has another cut than the product of the roots.
+        x if x.is_complex() => Ok(g.grad() * (&x - 1.0).rsqrt() * (x + 1.0).rsqrt()),
+        x => Ok(g.grad() * (x.square() - 1.0).rsqrt()),
+    })
 }
 
 /// The inverse of the hyperbolic tangent; NaN outside [-1, 1].
@@ -161,10 +165,10 @@ fn acosh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).atanh().to_vec::<f32>(), [0.0]);
 /// ```
-#[op(inplace, samples = unit_interval, onnx = "Atanh")]
+#[op(inplace, complex, samples = any_unit, onnx = "Atanh")]
 fn atanh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.atanh()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() / (1.0 - g.saved(0).square())))
+    let out = cx.analytic(x, real_fn!(|x| x.atanh()), complex_fn!(|z| complex::atanh(z)))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() / (1.0 - g.saved(0).conjugate().square())))
 }
 
 /// The angle of the point (`y`, `x`) in (-π, π]: `atan(x / y)` in the right quadrant.
@@ -255,7 +259,12 @@ fn sinc(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 }
 
 fn above_one() -> Vec<Sample> {
-    vec![sample![uniform([2, 3], 1.2, 3.0)], sample![uniform([], 1.2, 3.0)], sample![uniform([0, 2], 1.2, 3.0)]]
+    vec![
+        sample![uniform([2, 3], 1.2, 3.0)],
+        sample![uniform([], 1.2, 3.0)],
+        sample![uniform([0, 2], 1.2, 3.0)],
+        sample![complexes([2, 3])],
+    ]
 }
 fn sinc_samples() -> Vec<Sample> {
     vec![
