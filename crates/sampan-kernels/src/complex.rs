@@ -348,7 +348,10 @@ mod tests {
             near(cos(acos(z)), z);
             near(tan(atan(z)), z);
             assert!(
-                acosh(z).re >= 0.0 && acos(z).re >= 0.0 && asin(z).re.abs() <= 1.5708 && atan(z).re.abs() <= 1.5708
+                acosh(z).re >= 0.0
+                    && acos(z).re >= 0.0
+                    && asin(z).re.abs() <= std::f64::consts::FRAC_PI_2
+                    && atan(z).re.abs() <= std::f64::consts::FRAC_PI_2
             );
             near(div(z, Complex128::new(0.3, -0.8)) * Complex128::new(0.3, -0.8), z);
             near(pow(z, Complex128::new(3.0, 0.0)), z * z * z);

@@ -156,7 +156,7 @@ pub fn complex_to_real<R: FftPart>(src: &[Complex<R>], dst: &mut [R], n: usize, 
                 row.iter_mut().for_each(|z| *z = z.conj());
             }
             row[0].im = R::zero();
-            if n % 2 == 0 {
+            if n.is_multiple_of(2) {
                 row[half - 1].im = R::zero();
             }
             plan.process_with_scratch(&mut row, out, &mut scratch).expect("the lengths are the plan's");

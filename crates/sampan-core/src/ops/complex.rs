@@ -120,7 +120,7 @@ fn as_complex(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let fits = |l: &Layout| {
         let (last, rest) = l.strides.split_last().expect("has a last axis");
         let outer = l.shape.iter().zip(rest).all(|(&n, &s)| n <= 1 || s % 2 == 0);
-        *last == 1 && outer && l.offset % 2 == 0
+        *last == 1 && outer && l.offset.is_multiple_of(2)
     };
     let x = if fits(x.layout()) { x.clone() } else { x.try_clone_data()? };
     let mut layout = x.layout().clone();

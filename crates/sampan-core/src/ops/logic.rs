@@ -127,7 +127,10 @@ fn truth(y: Operand) -> Result<Operand> {
 /// ```
 #[op(inplace, non_diff, complex, samples = truth_line, onnx = "Not")]
 fn logical_not(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    cx.predicate(x, |x| x == 0.0, |x| x == 0)
+    match x.dtype().is_complex() {
+        true => cx.complex_predicate(x, |z| z == Complex128::default()),
+        false => cx.predicate(x, |x| x == 0.0, |x| x == 0),
+    }
 }
 
 /// `x & y` on each bit of integers, or on truth values.
