@@ -18,6 +18,7 @@ pub mod elementwise;
 pub mod embedding;
 pub mod extremes;
 pub mod fft;
+pub mod fourier;
 pub mod gather;
 pub mod geometry;
 pub mod grid_sample;

@@ -10,7 +10,7 @@ use sampan_core::dispatch::{dispatch, dispatch_inplace};
 use sampan_core::op::{Kind, OpDef};
 use sampan_core::sample::Sample;
 use sampan_core::value::Args;
-use sampan_core::{DType, Device, GradOptions, Result, Tensor, Value, grad, random};
+use sampan_core::{Complex128, DType, Device, GradOptions, Result, Tensor, Value, grad, random};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -186,9 +186,10 @@ impl Dice {
                 let same = self.one_in(2);
                 Value::Tensors(self.list(5, |d| if same { one.clone() } else { d.tensor() }))
             }
-            Kind::Operand => match self.below(4) {
-                0 => Value::Int(self.int()),
-                1 => Value::Float(self.float()),
+            Kind::Operand => match self.below(9) {
+                0 | 1 => Value::Int(self.int()),
+                2 | 3 => Value::Float(self.float()),
+                4 => Value::Complex(Complex128::new(self.float(), self.float())),
                 _ => self.tensor().into(),
             },
             Kind::Int => Value::Int(self.int()),
@@ -199,9 +200,10 @@ impl Dice {
             Kind::Ints if self.one_in(4) => Value::Int(self.int()),
             Kind::Ints => Value::Ints(self.list(7, Dice::int).into()),
             Kind::Floats => Value::Floats(self.list(5, Dice::float)),
-            Kind::Scalar => match self.below(3) {
+            Kind::Scalar => match self.below(4) {
                 0 => Value::Int(self.int()),
                 1 => Value::Float(self.float()),
+                2 => Value::Complex(Complex128::new(self.float(), self.float())),
                 _ => Value::Bool(true),
             },
             Kind::Any => match self.below(11) {
