@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes docs/coverage.md: which public functions of PaddlePaddle the registries have.
 
-Names are counted in paddle.tensor's list of Tensor methods, paddle.nn.functional and paddle.linalg.
+Names are counted in paddle.tensor's list of Tensor methods, paddle.nn.functional, linalg, fft and signal.
 """
 import subprocess
 

@@ -1,4 +1,7 @@
-"""Records how PaddlePaddle prints tensors, for crates/sampan-core/tests/suite/display.rs."""
+"""Records how PaddlePaddle prints tensors, for crates/sampan-core/tests/suite/display.rs.
+
+The parts of complex numbers stand one after the other.
+"""
 
 import json
 import pathlib
@@ -58,6 +61,14 @@ def cases():
     yield rng.standard_normal([20]), f, dict(precision=2, linewidth=30)
     yield rng.standard_normal([3, 9]), f, dict(precision=3, linewidth=5)
     yield rng.standard_normal([5, 9]), f, dict(threshold=5, edgeitems=2, sci_mode=True, linewidth=100)
+    c = "complex64"
+    yield 1 + 2j, c, {}
+    yield [1 + 2j, 3.5 - 4.25j, -1e-3], c, {}
+    yield [[1 + 2j, 3.5], [1e10, -1j]], "complex128", {}
+    yield [complex(0, nan), complex(inf, -inf), complex(-2, -0.0)], c, {}
+    yield np.arange(1001) * (1 - 2j), "complex128", {}
+    yield [1.5 - 2j, 3e-5j], c, dict(sci_mode=True, precision=3)
+    yield np.zeros([2, 0]), c, {}
 
 
 def main():
@@ -69,6 +80,8 @@ def main():
         for stop in (True, False) if dtype == "float32" and not out else (True,):
             t = paddle.to_tensor(values, dtype=dtype, stop_gradient=stop)
             paddle.set_printoptions(**{**DEFAULT, **options})
+            if "complex" in dtype:
+                values = np.stack([values.real, values.imag], -1)
             flat = values.astype("float64").reshape(-1)
             out.append(
                 dict(values=" ".join(f"{v:g}" if v == float(f"{v:g}") else repr(float(v)) for v in flat), dtype=dtype, shape=list(t.shape), stop=stop,

@@ -10,7 +10,7 @@ new op needs nothing here. The peer of a call is Paddle's function of the op's n
 or the sample gives as `peer`; `grad_peer` is another one for the gradients. The library is the one that the expression
 mentions: `torch`, else NumPy or SciPy (`np`, `scipy`: values only), else Paddle; tensors arrive as that library's. `F` is
 its nn.functional, `op` the op's name. Floats run in float64 where the peer can, else in float32; results are kept as
-float32.
+float32, complex ones with a last axis of two.
 """
 import argparse
 import itertools
@@ -61,7 +61,7 @@ class Paddle:
         return name
 
     def differentiable(self, out):
-        return not out.stop_gradient and "float" in str(out.dtype)
+        return not out.stop_gradient and any(word in str(out.dtype) for word in ("float", "complex"))
 
     def grad(self, outs, leaves, weights):
         return self.paddle.grad(outs, leaves, grad_outputs=weights, allow_unused=True)
@@ -109,7 +109,7 @@ class Torch:
         return self.torch.autograd.grad(outs, leaves, weights, allow_unused=True)
 
     def array(self, tensor):
-        return tensor.detach().numpy()
+        return tensor.detach().resolve_conj().resolve_neg().numpy()
 
     def torch_pull(self, function, at, weight):
         """The gradient of a function of one tensor or several; it can be differentiated again."""
@@ -203,6 +203,25 @@ def library(peer):
     return Numpy if re.search(r"\b(np|scipy)\b", peer) and "paddle" not in peer else Paddle
 
 
+def parts(array):
+    """A complex array as a real one with a last axis of two."""
+    array = np.asarray(array)
+    return np.stack([array.real, array.imag], -1) if np.iscomplexobj(array) else array
+
+
+def whole(array):
+    """The complex array that `parts` gives."""
+    # Not by arithmetic, in which an infinite part would spoil the other.
+    return np.ascontiguousarray(array).view(np.result_type(array, "complex64"))[..., 0]
+
+
+def weights_of(out, dtype):
+    """The weights that turn a result into a number."""
+    shape = [*out.shape, *([2] if "complex" in str(out.dtype) else [])]
+    values = np.sin(np.arange(int(np.prod(shape))) + 1).reshape(shape).astype(dtype)
+    return whole(values) if "complex" in str(out.dtype) else values
+
+
 def run(call, tensors, dtype):
     """One call: the results, and the gradients of a sum with fixed weights by every floating-point tensor."""
     lib = library(call["peer"])(dtype)
@@ -214,11 +233,14 @@ def run(call, tensors, dtype):
         if isinstance(v, dict) and "tensor" in v:
             a = tensors[str(v["tensor"])]
             floating = np.issubdtype(a.dtype, np.floating)
-            t = lib.tensor(a.astype(dtype) if floating else a, floating)
+            a = a.astype(dtype) if floating else a
+            t = lib.tensor(whole(a) if v.get("complex") else a, floating)
             leaves.extend([t] if floating else [])
             return t
         if isinstance(v, dict) and "float" in v:
             return float(v["float"])
+        if isinstance(v, dict) and "imag" in v:
+            return complex(v["real"], v["imag"])
         if isinstance(v, dict) and "dtype" in v:
             return lib.dtype(v["dtype"])
         return v
@@ -231,7 +253,11 @@ def run(call, tensors, dtype):
         out = function(*args, **named)
     except Exception:
         # Many of Paddle's functions take no plain number where ours do; give it as a 0-d tensor.
-        wrap = lambda v: lib.tensor(np.array(v, dtype)) if isinstance(v, float) else v
+        def wrap(v):
+            if isinstance(v, complex):
+                return lib.tensor(whole(np.array([v.real, v.imag], dtype)))
+            return lib.tensor(np.array(v, dtype)) if isinstance(v, float) else v
+
         out = function(*[wrap(v) for v in args], **{k: wrap(v) for k, v in named.items()})
     outs = list(out) if isinstance(out, (list, tuple)) else [out]
     outs = [o if hasattr(o, "shape") else lib.tensor(o) for o in outs if o is not None]
@@ -240,13 +266,12 @@ def run(call, tensors, dtype):
     grads = []
     diff = [o for o in outs if lib.differentiable(o)]
     if call["gradients"] and diff and leaves:
-        sizes = [int(np.prod(o.shape)) for o in diff]
-        weights = [lib.tensor(np.sin(np.arange(n) + 1).reshape(o.shape).astype(dtype)) for n, o in zip(sizes, diff)]
+        weights = [lib.tensor(weights_of(o, dtype)) for o in diff]
         try:
             grads = lib.grad(diff, leaves, weights)
         except Exception:
             grads = []  # some of Paddle's are missing; the test asks for another peer then
-    arrays = lambda ts: [None if t is None else np.array(lib.array(t), "float32", order="C") for t in ts]
+    arrays = lambda ts: [None if t is None else np.array(parts(lib.array(t)), "float32", order="C") for t in ts]
     return arrays(outs), arrays(grads), lib
 
 

@@ -25,6 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "crates/sampan-io/tests/fixtures"
 NUMPY_DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
 DTYPES = NUMPY_DTYPES + ["bfloat16"]
+COMPLEX = np.array([1 + 2j, -0.5], "complex64")
 
 
 def ramp(shape, dtype="float32"):
@@ -112,9 +113,10 @@ def write_paddle(out):
     dense = paddle.base.core.DenseTensor()
     dense.set(ramp([2, 2]), paddle.CPUPlace())
     paddle.save([dense], str(out / "dense.pdparams"))
+    paddle.save({"c": paddle.to_tensor(COMPLEX)}, str(out / "complex.pdparams"))
     binary = paddle_ramp([2, 3], "bfloat16")
     paddle.save(binary, str(out / "binary.pdtensor"), use_binary_format=True)
-    paddle.save(binary.astype("complex64"), str(out / "refused_complex.pdiparams"), use_binary_format=True)
+    paddle.save(binary.astype("complex64"), str(out / "complex.pdiparams"), use_binary_format=True)
     program = paddle.jit.to_static(linear, input_spec=[paddle.static.InputSpec([None, 2], "float32")], full_graph=True)
     with tempfile.TemporaryDirectory() as folder:
         linear.set_state_dict({"weight": paddle_ramp([2, 3]), "bias": paddle_ramp([3])})
@@ -147,7 +149,7 @@ def write_torch(out):
     torch.save({"model": layer.state_dict(), "optimizer": adam.state_dict(), "epoch": 3, **extra}, out / "checkpoint.pth")
     old = {"a": t([2, 3]), "b": t([4], "int64")[1:], "c": torch.nn.Parameter(t([2], "float16"))}
     torch.save(old, out / "legacy.pth", _use_new_zipfile_serialization=False)
-    torch.save({"c": torch.ones(2, dtype=torch.complex64)}, out / "refused_complex.pth")
+    torch.save({"c": torch.from_numpy(COMPLEX)}, out / "complex.pth")
     torch.save(layer, out / "refused_module.pth")
 
 
@@ -170,7 +172,8 @@ def write_numpy(out):
     raw("version3.npy", '"<f4"', "(2L, 3L)", ramp([2, 3]).tobytes(), (3, 0))
     np.save(out / "refused_struct.npy", np.zeros(2, [("a", "f4"), ("b", "i4")]))
     np.save(out / "refused_object.npy", np.array([{}, None], object), allow_pickle=True)
-    np.save(out / "refused_complex.npy", np.ones(2, "complex64"))
+    np.save(out / "complex.npy", COMPLEX)
+    np.save(out / "complex_big_endian.npy", COMPLEX.astype(">c16"))
     np.save(out / "refused_text.npy", np.array(["a", "b"]))
     arrays = {"a": ramp([2, 3]), "b": ramp([3], "int64"), "folder/c": ramp([], "bool")}
     np.savez(out / "stored.npz", **arrays)

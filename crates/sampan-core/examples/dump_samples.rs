@@ -17,6 +17,9 @@ fn dtype(d: DType) -> Dtype {
         DType::BFloat16 => Dtype::BF16,
         DType::Float32 => Dtype::F32,
         DType::Float64 => Dtype::F64,
+        // With a last axis of two.
+        DType::Complex64 => Dtype::F32,
+        DType::Complex128 => Dtype::F64,
     }
 }
 
@@ -28,13 +31,14 @@ fn float(f: f64) -> Json {
 fn to_json(v: &Value, tensors: &mut Vec<Tensor>) -> Json {
     let mut tensor = |t: &Tensor| {
         tensors.push(t.clone());
-        json!({ "tensor": tensors.len() - 1 })
+        json!({ "tensor": tensors.len() - 1, "complex": t.is_complex() })
     };
     match v {
         Value::None => Json::Null,
         Value::Bool(b) => json!(b),
         Value::Int(i) => json!(i),
         Value::Float(f) => float(*f),
+        Value::Complex(z) => json!({ "real": z.re, "imag": z.im }),
         Value::Str(s) => json!(&**s),
         Value::DType(d) => json!({ "dtype": d.name() }),
         Value::Ints(v) => json!(v.as_slice()),
@@ -70,7 +74,9 @@ fn main() {
     }
     let bytes: Vec<Vec<u8>> = tensors.iter().map(Tensor::to_bytes).collect();
     let views = tensors.iter().zip(&bytes).enumerate().map(|(i, (t, b))| {
-        (i.to_string(), TensorView::new(dtype(t.dtype()), t.shape().to_vec(), b).expect("bytes fit the shape"))
+        let mut shape = t.shape().to_vec();
+        shape.extend(t.is_complex().then_some(2));
+        (i.to_string(), TensorView::new(dtype(t.dtype()), shape, b).expect("bytes fit the shape"))
     });
     std::fs::create_dir_all(&folder).expect("the folder can be made");
     safetensors::serialize_to_file(views, None, format!("{folder}/samples.safetensors").as_ref()).expect("writes");

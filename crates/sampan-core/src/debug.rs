@@ -7,16 +7,16 @@ use sampan_kernels::match_dtype;
 
 /// How many NaN and infinite values a tensor holds. Integers hold none.
 pub fn count_non_finite(t: &Tensor) -> (usize, usize) {
-    if !t.dtype().is_float() || t.device() != crate::Device::Cpu {
+    if !t.dtype().is_inexact() || t.device() != crate::Device::Cpu {
         return (0, 0);
     }
     // Not through `contiguous`, an op whose own output would be checked.
     let copy = (!t.is_contiguous()).then(|| t.try_clone_data().expect("a copy needs only memory"));
-    let t = copy.as_ref().unwrap_or(t);
+    let t = copy.as_ref().unwrap_or(t).parts();
     match_dtype!(t.dtype(), T in float => {
         let data = t.data::<T>();
         data.slice().iter().fold((0, 0), |(nan, inf), &v| {
-            let v = sampan_kernels::Element::to_f64(v);
+            let v = sampan_kernels::Ordered::to_f64(v);
             (nan + v.is_nan() as usize, inf + v.is_infinite() as usize)
         })
     }, else => (0, 0))

@@ -123,9 +123,19 @@ pub(crate) fn outermost<R>(f: impl FnOnce() -> Result<R>) -> Result<R> {
         Ok(error) => Err(*error),
         Err(other) => match other.downcast::<sampan_kernels::buffer::OutOfMemory>() {
             Ok(full) => Err((*full).into()),
-            Err(other) => std::panic::resume_unwind(other),
+            Err(other) => match other.downcast::<sampan_kernels::element::Unsupported>() {
+                Ok(found) => Err(no_complex(found.0)),
+                Err(other) => std::panic::resume_unwind(other),
+            },
         },
     })
+}
+
+/// What ops that know real numbers only say of others.
+#[cold]
+fn no_complex(dtype: DType) -> Error {
+    Error::dtype(format!("works on real numbers only, got {dtype}"))
+        .hint("take real(), imag() or abs(), or as_real() for both parts as a last axis of 2")
 }
 
 /// Calls an op. Every call of every front goes through here.
@@ -167,8 +177,17 @@ fn call(op: &'static OpDef, args: &[Value]) -> Result<Outputs> {
     let mut wants_grad = false;
     let recording = grad_enabled() && !op.non_diff;
     let mut history = Ok(());
+    let mut complex = None;
     for value in args {
+        match value {
+            Value::DType(d) if d.is_complex() => complex = Some(*d),
+            Value::Complex(_) => complex = Some(DType::Complex128),
+            _ => {}
+        }
         value.for_each_tensor(&mut |t| {
+            if t.dtype().is_complex() {
+                complex = Some(t.dtype());
+            }
             if recording && history.is_ok() {
                 history = t.check_history();
             }
@@ -177,6 +196,9 @@ fn call(op: &'static OpDef, args: &[Value]) -> Result<Outputs> {
             }
             wants_grad |= t.requires_grad();
         });
+    }
+    if let (Some(dtype), false) = (complex, op.complex) {
+        return Err(no_complex(dtype));
     }
     history?;
     let track = wants_grad && recording;
@@ -193,7 +215,7 @@ fn call(op: &'static OpDef, args: &[Value]) -> Result<Outputs> {
     };
     // A primitive states its own gradient; what it calls on the way is not recorded.
     let outputs = if primitive { autograd::no_grad(|| body(&cx))? } else { body(&cx)? };
-    if primitive && track && !cx.recorded.get() && outputs.iter().any(|t| t.dtype().is_float()) {
+    if primitive && track && !cx.recorded.get() && outputs.iter().any(|t| t.dtype().is_inexact()) {
         return Err(Error::new(
             crate::error::Kind::Unimplemented,
             "has no gradient for these arguments, and one was asked for",

@@ -34,7 +34,7 @@ pub use autograd::{GradOptions, backward, enable_grad, grad, grad_enabled, no_gr
 pub use device::Device;
 pub use error::{Error, Result};
 pub use sampan_kernels::parallel::{num_threads, set_num_threads};
-pub use sampan_kernels::{Bool, DType, Element, bf16, f16};
+pub use sampan_kernels::{Bool, Complex64, Complex128, DType, Element, Ordered, bf16, f16};
 pub use shape::{Layout, Shape};
 pub use tensor::Tensor;
 pub use tensor::indexing::{Index, IntoIndices};

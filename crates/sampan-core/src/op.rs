@@ -35,6 +35,8 @@ pub struct OpDef {
     pub primitive: bool,
     /// The mathematics has no gradient.
     pub non_diff: bool,
+    /// Takes complex tensors and dtypes; others refuse them before their body runs.
+    pub complex: bool,
     /// Has a form `name_` that writes into its first argument.
     pub inplace: bool,
     /// What automatic mixed precision does with its inputs.

@@ -1,7 +1,8 @@
 //! Which dtype a result has.
 //!
 //! Paddle's rules where it has one: floats promote to the wider float (float16 with bfloat16 to float32), a 0-d tensor
-//! or a number does not widen a tensor of its own category, a Python float with integers gives the default float.
+//! or a number does not widen a tensor of its own category, a Python float with integers gives the default float. A real
+//! type with a complex one gives a complex one that holds both.
 //! Paddle refuses integers of different widths and integers with floats; here they promote as in NumPy and PyTorch.
 
 use crate::{DType, Error, Operand, Result, Scalar, Tensor};
@@ -24,12 +25,13 @@ pub fn set_default_dtype(dtype: DType) -> Result<()> {
     Ok(())
 }
 
-/// 0 bool, 1 integer, 2 float.
+/// 0 bool, 1 integer, 2 float, 3 complex.
 fn category(d: DType) -> u8 {
     match d {
         DType::Bool => 0,
         d if d.is_int() => 1,
-        _ => 2,
+        d if d.is_float() => 2,
+        _ => 3,
     }
 }
 
@@ -43,6 +45,7 @@ pub fn promote(a: DType, b: DType) -> DType {
     match (lo, hi) {
         (Float16, BFloat16) => Float32,
         (UInt8, Int8) => Int16,
+        (Float64, Complex64) => Complex128,
         _ => hi,
     }
 }
@@ -55,6 +58,7 @@ pub fn promote_tensors(a: &Tensor, b: &Tensor) -> DType {
     }
     let (ca, cb) = (category(da), category(db));
     match (a.ndim() == 0, b.ndim() == 0) {
+        // A float64 of no axes widens complex64 no more than it widens float32.
         (true, false) if ca <= cb => db,
         (false, true) if cb <= ca => da,
         _ => promote(da, db),
@@ -67,8 +71,10 @@ pub fn promote_scalar(d: DType, s: Scalar) -> DType {
         Scalar::Bool(_) => d,
         Scalar::Int(_) if d == DType::Bool => DType::Int64,
         Scalar::Int(_) => d,
-        Scalar::Float(_) if d.is_float() => d,
+        Scalar::Float(_) if d.is_inexact() => d,
         Scalar::Float(_) => default_dtype(),
+        Scalar::Complex(_) if d.is_inexact() => d.complex(),
+        Scalar::Complex(_) => default_dtype().complex(),
     }
 }
 
@@ -80,9 +86,9 @@ pub fn promote_operand(x: &Tensor, y: &Operand) -> DType {
     }
 }
 
-/// The dtype of a function that only exists on floats: integers become the default float.
+/// The dtype of a function that only exists on floats and complex numbers: integers become the default float.
 pub fn to_float(d: DType) -> DType {
-    if d.is_float() { d } else { default_dtype() }
+    if d.is_inexact() { d } else { default_dtype() }
 }
 
 /// The dtype that holds all of several tensors (`concat`, `stack`).

@@ -2,7 +2,7 @@
 
 use crate::op::OpDef;
 use crate::value::Args;
-use crate::{DType, Result, Tensor, Value};
+use crate::{Complex64, Complex128, DType, Result, Tensor, Value};
 use sampan_kernels::Element;
 
 /// One call of an op.
@@ -120,6 +120,13 @@ pub fn randn(shape: impl AsRef<[usize]>) -> Tensor {
     Tensor::from_vec(values, t.shape())
 }
 
+/// Complex numbers of length 0.5 to 2, none near the negative real axis, where many functions jump; complex64.
+pub fn complexes(shape: impl AsRef<[usize]>) -> Tensor {
+    let shape = shape.as_ref();
+    let (sizes, angles) = (uniform(shape, 0.5, 2.0).to_vec::<f32>(), uniform(shape, -2.7, 2.7).to_vec::<f32>());
+    Tensor::from_vec(sizes.iter().zip(angles).map(|(&r, a)| Complex64::from_polar(r, a)).collect(), shape)
+}
+
 /// Values in [0.2, 2); float32.
 pub fn positive(shape: impl AsRef<[usize]>) -> Tensor {
     uniform(shape, 0.2, 2.0)
@@ -168,6 +175,27 @@ pub fn unit_interval() -> Vec<Sample> {
     vec![sample![uniform([2, 3], -0.9, 0.9)], sample![uniform([], -0.9, 0.9)], sample![uniform([0, 2], -0.9, 0.9)]]
 }
 
+/// Real samples, then complex ones of the same kinds of shapes.
+fn with_complex(mut samples: Vec<Sample>) -> Vec<Sample> {
+    samples.extend([sample![complexes([2, 3])], sample![complexes([])], sample![complexes([0, 2])]]);
+    samples
+}
+
+/// The whole real line and the complex plane.
+pub fn any_line() -> Vec<Sample> {
+    with_complex(real_line())
+}
+
+/// Positive numbers and the complex plane, for functions that have a branch cut along the negative numbers.
+pub fn any_right_half() -> Vec<Sample> {
+    with_complex(positive_line())
+}
+
+/// Numbers strictly inside (-1, 1) and complex ones.
+pub fn any_unit() -> Vec<Sample> {
+    with_complex(unit_interval())
+}
+
 /// Pairs for an elementwise function of two arguments: equal shapes, broadcasting, a number, 0-d, empty.
 pub fn real_pairs() -> Vec<Sample> {
     vec![
@@ -179,9 +207,28 @@ pub fn real_pairs() -> Vec<Sample> {
     ]
 }
 
-/// A copy in another dtype, floats only; integers and booleans stay.
+/// The same, and complex numbers with each other, with real tensors and with numbers.
+pub fn number_pairs() -> Vec<Sample> {
+    let mut samples = real_pairs();
+    samples.extend([
+        sample![complexes([2, 3]), complexes([3])],
+        sample![complexes([2, 1]), randn([3])],
+        sample![randn([2, 3]), complexes([3])],
+        sample![complexes([3]), 1.5],
+        sample![complexes([3]), Complex128::new(0.5, -2.0)],
+        sample![complexes([]), complexes([])],
+    ]);
+    samples
+}
+
+/// A copy in another float dtype, or the complex dtype of its width; integers and booleans stay.
 pub fn cast_floats(args: &mut Args, dtype: DType) -> Result<()> {
     args.iter_mut().try_for_each(|v| {
-        v.map_tensors(&mut |t| if t.dtype().is_float() { t.detach().try_cast(dtype) } else { Ok(t.clone()) })
+        v.map_tensors(&mut |t| match t.dtype() {
+            d if d.is_float() => t.detach().try_cast(dtype),
+            // Half floats have no complex numbers of their width.
+            d if d.is_complex() && !dtype.is_half() => t.detach().try_cast(dtype.complex()),
+            _ => Ok(t.clone()),
+        })
     })
 }

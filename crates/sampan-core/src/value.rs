@@ -1,6 +1,6 @@
 //! Arguments of ops as run-time values: what Python passes, what a graph records.
 
-use crate::{DType, Error, Result, Tensor};
+use crate::{Complex64, Complex128, DType, Error, Result, Tensor};
 use smallvec::SmallVec;
 use std::any::Any;
 use std::sync::Arc;
@@ -14,31 +14,50 @@ pub enum Scalar {
     Int(i64),
     /// A floating-point number.
     Float(f64),
+    /// A complex number.
+    Complex(Complex128),
 }
 
 impl Scalar {
-    /// As the widest float.
+    /// As the widest float; of a complex number the real part.
     pub fn to_f64(self) -> f64 {
         match self {
             Scalar::Bool(b) => b as u8 as f64,
             Scalar::Int(i) => i as f64,
             Scalar::Float(f) => f,
+            Scalar::Complex(z) => z.re,
         }
     }
 
-    /// As the widest integer, truncating.
+    /// The complex conjugate; a real number itself.
+    pub fn conj(self) -> Scalar {
+        match self {
+            Scalar::Complex(z) => Scalar::Complex(z.conj()),
+            real => real,
+        }
+    }
+
+    /// As the widest integer, truncating; of a complex number the real part.
     pub fn to_i64(self) -> i64 {
         match self {
             Scalar::Bool(b) => b as i64,
             Scalar::Int(i) => i,
             Scalar::Float(f) => f as i64,
+            Scalar::Complex(z) => z.re as i64,
         }
     }
 
-    /// As an element of type `T`.
+    /// As an element of type `T`. A complex number is no element of a real type, which is an error.
+    #[track_caller]
     pub fn to<T: sampan_kernels::Element>(self) -> T {
         match self {
+            Scalar::Complex(z) if !T::DTYPE.is_complex() => crate::error::unwrap(Err(Error::dtype(format!(
+                "the complex number {z} does not fit into a {} tensor",
+                T::DTYPE
+            ))
+            .hint("take its real part, or cast the tensor to complex64"))),
             Scalar::Float(f) => T::from_f64(f),
+            Scalar::Complex(z) => T::from_complex(z),
             other => T::from_i64(other.to_i64()),
         }
     }
@@ -117,6 +136,8 @@ pub enum Value {
     Int(i64),
     /// A floating-point number.
     Float(f64),
+    /// A complex number.
+    Complex(Complex128),
     /// A word, such as a mode.
     Str(Arc<str>),
     /// An element type.
@@ -227,6 +248,7 @@ impl Value {
             Value::Bool(_) => "bool",
             Value::Int(_) => "int",
             Value::Float(_) => "float",
+            Value::Complex(_) => "complex",
             Value::Str(_) => "str",
             Value::DType(_) => "dtype",
             Value::Ints(_) => "list of int",
@@ -300,11 +322,15 @@ from! {
     usize => Scalar, |v| Scalar::Int(v as i64);
     f32 => Scalar, |v| Scalar::Float(v as f64);
     f64 => Scalar, |v| Scalar::Float(v);
+    Complex64 => Scalar, |v| Scalar::Complex(Complex128::new(v.re as f64, v.im as f64));
+    Complex128 => Scalar, |v| Scalar::Complex(v);
     bool => Operand, |v| Operand::Scalar(v.into());
     i32 => Operand, |v| Operand::Scalar(v.into());
     i64 => Operand, |v| Operand::Scalar(v.into());
     f32 => Operand, |v| Operand::Scalar(v.into());
     f64 => Operand, |v| Operand::Scalar(v.into());
+    Complex64 => Operand, |v| Operand::Scalar(v.into());
+    Complex128 => Operand, |v| Operand::Scalar(v.into());
     Scalar => Operand, |v| Operand::Scalar(v);
     Tensor => Operand, |v| Operand::Tensor(v);
     &Tensor => Operand, |v| Operand::Tensor(v.clone());
@@ -316,6 +342,8 @@ from! {
     usize => Value, |v| Value::Int(v as i64);
     f32 => Value, |v| Value::Float(v as f64);
     f64 => Value, |v| Value::Float(v);
+    Complex64 => Value, |v| Value::from(Scalar::from(v));
+    Complex128 => Value, |v| Value::Complex(v);
     &str => Value, |v| Value::Str(v.into());
     String => Value, |v| Value::Str(v.into());
     DType => Value, |v| Value::DType(v);
@@ -336,6 +364,7 @@ from! {
         Scalar::Bool(b) => Value::Bool(b),
         Scalar::Int(i) => Value::Int(i),
         Scalar::Float(f) => Value::Float(f),
+        Scalar::Complex(z) => Value::Complex(z),
     };
     Operand => Value, |v| match v {
         Operand::Tensor(t) => Value::Tensor(t),
@@ -432,10 +461,10 @@ arg! {
     Axes, "an int, a list of ints or None", Value::None => Axes(None), Value::Ints(v) => Axes(Some(v.clone())),
         Value::Int(i) => Axes(Some(SmallVec::from_slice(&[*i])));
     Scalar, "a number", Value::Bool(b) => Scalar::Bool(*b), Value::Int(i) => Scalar::Int(*i),
-        Value::Float(f) => Scalar::Float(*f);
+        Value::Float(f) => Scalar::Float(*f), Value::Complex(z) => Scalar::Complex(*z);
     Operand, "a Tensor or a number", Value::Tensor(t) => Operand::Tensor(t.clone()),
         Value::Bool(b) => Operand::Scalar(Scalar::Bool(*b)), Value::Int(i) => Operand::Scalar(Scalar::Int(*i)),
-        Value::Float(f) => Operand::Scalar(Scalar::Float(*f));
+        Value::Float(f) => Operand::Scalar(Scalar::Float(*f)), Value::Complex(z) => Operand::Scalar(Scalar::Complex(*z));
 }
 
 impl<'a> Arg<'a> for usize {

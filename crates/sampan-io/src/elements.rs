@@ -23,6 +23,11 @@ impl Item {
         }
     }
 
+    /// The bytes that belong together in one number: a complex element is two of them.
+    fn word(self) -> usize {
+        self.size() / self.dtype().parts()
+    }
+
     /// The dtype of the tensor it becomes.
     pub fn dtype(self) -> DType {
         match self {
@@ -45,6 +50,8 @@ impl Item {
             "V2" | "bfloat16" => Item::Ours(DType::BFloat16),
             "f4" => Item::Ours(DType::Float32),
             "f8" => Item::Ours(DType::Float64),
+            "c8" => Item::Ours(DType::Complex64),
+            "c16" => Item::Ours(DType::Complex128),
             "u2" => Item::U16,
             "u4" => Item::U32,
             "u8" => Item::U64,
@@ -65,13 +72,14 @@ impl Item {
             DType::BFloat16 => "V2",
             DType::Float32 => "f4",
             DType::Float64 => "f8",
+            DType::Complex64 => "c8",
+            DType::Complex128 => "c16",
         }
     }
 }
 
 fn lacking(code: &str) -> String {
     match code.chars().next() {
-        Some('c') => "complex numbers, which sampan does not have".into(),
         Some('O') => "an array of Python objects, which only running code could restore".into(),
         Some('S' | 'U' | 'a') => "an array of strings; sampan has arrays of numbers only".into(),
         Some('M' | 'm') => "an array of dates; sampan has arrays of numbers only".into(),
@@ -130,7 +138,7 @@ pub(crate) fn tensor(bytes: &[u8], encoding: Encoding, shape: &[usize]) -> Parse
     let native = if encoding.big_endian == cfg!(target_endian = "big") {
         bytes
     } else {
-        swapped = swap(bytes, encoding.item.size());
+        swapped = swap(bytes, encoding.item.word());
         &swapped
     };
     Ok(match encoding.item {
@@ -220,5 +228,5 @@ pub(crate) fn bytes_of(tensor: &Tensor) -> Parse<Vec<u8>> {
         return Err(Fault::unsupported("a meta tensor holds no values to save"));
     }
     let bytes = tensor.to_bytes();
-    Ok(if cfg!(target_endian = "big") { swap(&bytes, tensor.dtype().size()) } else { bytes })
+    Ok(if cfg!(target_endian = "big") { swap(&bytes, Item::Ours(tensor.dtype()).word()) } else { bytes })
 }

@@ -16,7 +16,7 @@ const FORMAT: &str = "Paddle binary file";
 pub(crate) const MAGIC: &[u8] = &[0; 16];
 
 /// Paddle's numbers of the dtypes.
-const DTYPES: [(u64, DType); 10] = [
+const DTYPES: [(u64, DType); 12] = [
     (0, DType::Bool),
     (1, DType::Int16),
     (2, DType::Int32),
@@ -27,6 +27,8 @@ const DTYPES: [(u64, DType); 10] = [
     (20, DType::UInt8),
     (21, DType::Int8),
     (22, DType::BFloat16),
+    (23, DType::Complex64),
+    (24, DType::Complex128),
 ];
 
 /// Reads all tensors of a file.
@@ -97,9 +99,8 @@ fn one(cursor: &mut Cursor<'_>) -> Parse<Tensor> {
         }
     }
     let code = code.ok_or_else(|| Fault::damaged("a tensor without a dtype"))?;
-    let dtype = DTYPES.iter().find(|(c, _)| *c == code).map(|&(_, d)| d).ok_or_else(|| match code {
-        23 | 24 => Fault::unsupported("a tensor of complex numbers, which sampan does not have"),
-        _ => Fault::unsupported(format!("a tensor of Paddle's dtype number {code}, which sampan does not have")),
+    let dtype = DTYPES.iter().find(|(c, _)| *c == code).map(|&(_, d)| d).ok_or_else(|| {
+        Fault::unsupported(format!("a tensor of Paddle's dtype number {code}, which sampan does not have"))
     })?;
     let shape = elements::shape(dims)?;
     let item = Item::Ours(dtype);

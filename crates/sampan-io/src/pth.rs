@@ -133,6 +133,8 @@ fn storage_item(class: &str) -> Option<Item> {
         "BFloat16" => DType::BFloat16,
         "Float" => DType::Float32,
         "Double" => DType::Float64,
+        "ComplexFloat" => DType::Complex64,
+        "ComplexDouble" => DType::Complex128,
         _ => return None,
     }))
 }
@@ -148,8 +150,7 @@ fn dtype_item(name: &str) -> Option<Item> {
 }
 
 fn lacks(kind: &str) -> Fault {
-    let complex = if kind.to_lowercase().starts_with("complex") { " (complex numbers)" } else { "" };
-    Fault::unsupported(format!("a tensor of type {kind}{complex}, which sampan does not have"))
+    Fault::unsupported(format!("a tensor of type {kind}, which sampan does not have"))
 }
 
 impl Storages<'_> {

@@ -52,7 +52,7 @@ pub fn to_bytes(tensors: &BTreeMap<String, Tensor>, notes: &BTreeMap<String, Str
     Ok(out)
 }
 
-const DTYPES: [(Dtype, Item, &str); 13] = [
+const DTYPES: [(Dtype, Item, &str); 14] = [
     (Dtype::BOOL, Item::Ours(DType::Bool), "BOOL"),
     (Dtype::U8, Item::Ours(DType::UInt8), "U8"),
     (Dtype::I8, Item::Ours(DType::Int8), "I8"),
@@ -63,6 +63,7 @@ const DTYPES: [(Dtype, Item, &str); 13] = [
     (Dtype::BF16, Item::Ours(DType::BFloat16), "BF16"),
     (Dtype::F32, Item::Ours(DType::Float32), "F32"),
     (Dtype::F64, Item::Ours(DType::Float64), "F64"),
+    (Dtype::C64, Item::Ours(DType::Complex64), "C64"),
     (Dtype::U16, Item::U16, "U16"),
     (Dtype::U32, Item::U32, "U32"),
     (Dtype::U64, Item::U64, "U64"),
@@ -76,11 +77,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Parse<Contents> {
     for (name, view) in SafeTensors::deserialize(bytes).map_err(damaged)?.tensors() {
         let found = DTYPES.iter().find(|(d, ..)| *d == view.dtype());
         let item = found.map(|&(_, item, _)| item).ok_or_else(|| {
-            let complex = if view.dtype() == Dtype::C64 { " (complex numbers)" } else { "" };
-            Fault::unsupported(format!(
-                "{name}: elements of type {:?}{complex}, which sampan does not have",
-                view.dtype()
-            ))
+            Fault::unsupported(format!("{name}: elements of type {:?}, which sampan does not have", view.dtype()))
         })?;
         let shape = elements::shape(view.shape().iter().map(|&d| d as i64)).map_err(|e| e.inside(&name))?;
         let encoding = Encoding { item, big_endian: false, fortran: false };
@@ -140,8 +137,11 @@ fn encode(out: &mut impl Write, tensors: &BTreeMap<String, Tensor>, notes: &BTre
         }
         let begin = end;
         end += tensor.numel() * tensor.dtype().size();
-        let dtype =
-            DTYPES.iter().find(|(_, item, _)| *item == Item::Ours(tensor.dtype())).expect("every dtype is listed").2;
+        let listed = DTYPES.iter().find(|(_, item, _)| *item == Item::Ours(tensor.dtype()));
+        let Some((_, _, dtype)) = listed else {
+            let what = format!("{name}: elements of type {}, which the format does not have", tensor.dtype());
+            return Err(Fault::unsupported(what).hint("cast it to complex64, or save as_real(x)"));
+        };
         let entry = serde_json::json!({ "dtype": dtype, "shape": tensor.shape(), "data_offsets": [begin, end] });
         header.insert(name.to_string(), entry);
     }

@@ -5,7 +5,7 @@ use crate::nest::{check_bounds, gather};
 use crate::reduce::{Max, Min, Number, fold_row, split};
 use crate::simd::simd_fn;
 use crate::widen::BLOCK;
-use crate::{Element, View, parallel};
+use crate::{Ordered, View, parallel};
 
 /// Outputs that are worked on side by side where `axis` is not the contiguous one.
 const WIDTH: usize = 512;
@@ -21,13 +21,13 @@ pub fn argmin<T: Number>(src: View<'_, T>, axis: usize, dst: &mut [i64]) {
 }
 
 simd_fn! {
-    fn contains[T: Element](x: &'a [T], value: T) -> bool {
+    fn contains[T: Ordered](x: &'a [T], value: T) -> bool {
         x.iter().fold(false, |found, &v| found | (v == value))
     }
 }
 
 /// Where a value that is there lies first.
-pub(crate) fn position<T: Element>(x: &[T], value: T) -> usize {
+pub(crate) fn position<T: Ordered>(x: &[T], value: T) -> usize {
     if value.is_nan() {
         return x.iter().position(|v| v.is_nan()).unwrap_or(0);
     }

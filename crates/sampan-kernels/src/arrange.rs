@@ -1,6 +1,7 @@
 //! Filling, joining and masking whole arrays.
 
 use crate::elementwise::CHUNK;
+use crate::index::Num;
 use crate::nest::{Nest, within};
 use crate::{Element, parallel};
 
@@ -49,7 +50,7 @@ pub fn concat<T: Element>(parts: &[&[T]], outer: usize, dst: &mut [T]) {
 }
 
 /// Adds row-major values onto a strided region of `dst`, in order; elements of the region may coincide.
-pub fn add_strided<T: Element>(src: &[T], dst: &mut [T], shape: &[usize], strides: &[isize], offset: usize) {
+pub fn add_strided<T: Num>(src: &[T], dst: &mut [T], shape: &[usize], strides: &[isize], offset: usize) {
     assert_eq!(src.len(), shape.iter().product::<usize>(), "add: the source has another size than the region");
     if src.is_empty() {
         return;
@@ -64,11 +65,7 @@ pub fn add_strided<T: Element>(src: &[T], dst: &mut [T], shape: &[usize], stride
     while let Some((run, [at])) = walk.next_run(CHUNK) {
         for (j, &v) in src[done..done + run].iter().enumerate() {
             let d = &mut dst[(at + j as isize * stride) as usize];
-            *d = if T::DTYPE.is_float() {
-                T::from_f64(d.to_f64() + v.to_f64())
-            } else {
-                T::from_i64(d.to_i64().wrapping_add(v.to_i64()))
-            };
+            *d = T::narrow(d.widen() + v.widen());
         }
         done += run;
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Element, bf16, f16};
+use crate::{Ordered, bf16, f16};
 
 /// Calls `f(x index, w index, y index)` for every product the definition sums.
 fn each(s: &ConvShape, mut f: impl FnMut(usize, usize, usize)) {
@@ -30,7 +30,7 @@ fn each(s: &ConvShape, mut f: impl FnMut(usize, usize, usize)) {
     }
 }
 
-fn values<T: Element>(len: usize, seed: usize) -> Vec<T> {
+fn values<T: Ordered>(len: usize, seed: usize) -> Vec<T> {
     (0..len).map(|i| T::from_i64(((i * 7919 + i / 7 + seed * 104_729) % 9) as i64 - 4)).collect()
 }
 

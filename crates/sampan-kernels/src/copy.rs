@@ -4,7 +4,7 @@ use crate::elementwise::{CHUNK, drive1};
 use crate::nest::{Nest, check_bounds, gather, within};
 use crate::simd::simd_fn;
 use crate::widen::{BLOCK, RealElement};
-use crate::{DType, Element, View, bf16, f16, parallel};
+use crate::{DType, Element, Ordered, View, bf16, f16, parallel};
 
 /// A tile of a transposition: runs of `TILE` elements are read, runs of `RUN` are written. Few rows of the source and
 /// some lines of each, for rows a power of two apart share few places of the cache.
@@ -168,12 +168,12 @@ pub fn fill_strided<T: Element>(value: T, dst: &mut [T], shape: &[usize], stride
 
 /// Converts to another type. Floats to integers truncate towards zero, saturate at the bounds of the type and make NaN
 /// zero, on every machine alike; integers wrap, and what is not zero is true.
-pub fn cast<A: Element, B: Element>(src: View<'_, A>, dst: &mut [B]) {
+pub fn cast<A: Ordered, B: Ordered>(src: View<'_, A>, dst: &mut [B]) {
     drive1(src, dst, &cast_slice);
 }
 
 /// [`cast`] on slices of equal length.
-pub fn cast_slice<A: Element, B: Element>(x: &[A], y: &mut [B]) {
+pub fn cast_slice<A: Ordered, B: Ordered>(x: &[A], y: &mut [B]) {
     if A::DTYPE == B::DTYPE {
         y.copy_from_slice(bytemuck::cast_slice(x));
     } else if A::DTYPE == DType::Float16 {
@@ -198,7 +198,7 @@ pub fn cast_slice<A: Element, B: Element>(x: &[A], y: &mut [B]) {
 }
 
 /// From `f32` to anything.
-fn cast_wide<B: Element>(x: &[f32], y: &mut [B]) {
+fn cast_wide<B: Ordered>(x: &[f32], y: &mut [B]) {
     match B::DTYPE {
         DType::Float16 => f16::narrow_slice(x, bytemuck::cast_slice_mut(y)),
         DType::BFloat16 => bf16::narrow_slice(x, bytemuck::cast_slice_mut(y)),
@@ -207,7 +207,7 @@ fn cast_wide<B: Element>(x: &[f32], y: &mut [B]) {
 }
 
 simd_fn! {
-    fn convert_loop[A: Element, B: Element](x: &'a [A], y: &'a mut [B]) {
+    fn convert_loop[A: Ordered, B: Ordered](x: &'a [A], y: &'a mut [B]) {
         for (y, &x) in y.iter_mut().zip(x) {
             *y = convert(x);
         }
@@ -216,7 +216,7 @@ simd_fn! {
 
 /// One value to another type, by the shortest way that vectorises.
 #[inline(always)]
-pub fn convert<A: Element, B: Element>(x: A) -> B {
+pub fn convert<A: Ordered, B: Ordered>(x: A) -> B {
     if B::DTYPE == DType::Bool {
         let truth = if A::DTYPE.is_float() { x.to_f64() != 0.0 } else { x.to_i64() != 0 };
         B::from_i64(truth as i64)
@@ -300,7 +300,7 @@ mod tests {
         let strides = contiguous_strides(&shape);
         let x = [1.5f32, -1.5, 300.0, 0.0, 0.5, f32::NAN];
         let v = View::contiguous(&x, &shape, &strides);
-        fn to<B: Element>(v: View<'_, f32>) -> Vec<B> {
+        fn to<B: Ordered>(v: View<'_, f32>) -> Vec<B> {
             let mut y = vec![B::default(); v.len()];
             cast(v, &mut y);
             y

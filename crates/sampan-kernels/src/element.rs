@@ -1,6 +1,7 @@
 //! Element types and their run-time names.
 
 use bytemuck::{Pod, Zeroable};
+use num_complex::Complex;
 use std::fmt;
 
 pub use half::{bf16, f16};
@@ -19,11 +20,13 @@ pub enum DType {
     BFloat16,
     Float32,
     Float64,
+    Complex64,
+    Complex128,
 }
 
 impl DType {
     /// Every dtype, in order of promotion.
-    pub const ALL: [DType; 10] = [
+    pub const ALL: [DType; 12] = [
         DType::Bool,
         DType::UInt8,
         DType::Int8,
@@ -34,6 +37,8 @@ impl DType {
         DType::BFloat16,
         DType::Float32,
         DType::Float64,
+        DType::Complex64,
+        DType::Complex128,
     ];
 
     /// Bytes of one element.
@@ -42,7 +47,8 @@ impl DType {
             DType::Bool | DType::UInt8 | DType::Int8 => 1,
             DType::Int16 | DType::Float16 | DType::BFloat16 => 2,
             DType::Int32 | DType::Float32 => 4,
-            DType::Int64 | DType::Float64 => 8,
+            DType::Int64 | DType::Float64 | DType::Complex64 => 8,
+            DType::Complex128 => 16,
         }
     }
 
@@ -59,6 +65,8 @@ impl DType {
             DType::BFloat16 => "bfloat16",
             DType::Float32 => "float32",
             DType::Float64 => "float64",
+            DType::Complex64 => "complex64",
+            DType::Complex128 => "complex128",
         }
     }
 
@@ -83,6 +91,38 @@ impl DType {
     /// An integer type; `bool` is none.
     pub const fn is_int(self) -> bool {
         matches!(self, DType::UInt8 | DType::Int8 | DType::Int16 | DType::Int32 | DType::Int64)
+    }
+
+    /// A pair of floats, real and imaginary part.
+    pub const fn is_complex(self) -> bool {
+        matches!(self, DType::Complex64 | DType::Complex128)
+    }
+
+    /// Floating point or complex: what has a gradient.
+    pub const fn is_inexact(self) -> bool {
+        self.is_float() || self.is_complex()
+    }
+
+    /// The float of a complex number's parts; a real dtype itself.
+    pub const fn real_part(self) -> DType {
+        match self {
+            DType::Complex64 => DType::Float32,
+            DType::Complex128 => DType::Float64,
+            real => real,
+        }
+    }
+
+    /// How many real numbers one element is: two in a complex number.
+    pub const fn parts(self) -> usize {
+        if self.is_complex() { 2 } else { 1 }
+    }
+
+    /// The complex dtype that holds this one: complex128 for float64, complex64 for all that is narrower.
+    pub const fn complex(self) -> DType {
+        match self {
+            DType::Float64 | DType::Complex128 => DType::Complex128,
+            _ => DType::Complex64,
+        }
     }
 
     /// float16 or bfloat16, whose arithmetic is done in float32.
@@ -138,18 +178,34 @@ impl fmt::Debug for Bool {
     }
 }
 
+/// A complex number of two `f32`.
+pub type Complex64 = Complex<f32>;
+/// A complex number of two `f64`.
+pub type Complex128 = Complex<f64>;
+
 /// A Rust type that can be an element of a tensor.
-pub trait Element: Pod + Send + Sync + PartialEq + PartialOrd + fmt::Debug + Default + 'static {
+pub trait Element: Pod + Send + Sync + PartialEq + fmt::Debug + Default + 'static {
     /// Its run-time name.
     const DTYPE: DType;
-    /// To the widest float.
-    fn to_f64(self) -> f64;
     /// From the widest float: for integers it truncates towards zero, saturates, and makes NaN zero.
     fn from_f64(v: f64) -> Self;
-    /// To the widest integer, truncating.
-    fn to_i64(self) -> i64;
     /// From the widest integer, wrapping as C does.
     fn from_i64(v: i64) -> Self;
+    /// From the widest complex number; real types take its real part.
+    #[inline(always)]
+    fn from_complex(v: Complex128) -> Self {
+        Self::from_f64(v.re)
+    }
+    /// To the widest complex number.
+    fn to_complex(self) -> Complex128;
+}
+
+/// An element on the real line, with an order: every dtype but the complex ones.
+pub trait Ordered: Element + PartialOrd {
+    /// To the widest float.
+    fn to_f64(self) -> f64;
+    /// To the widest integer, truncating.
+    fn to_i64(self) -> i64;
     /// Is it a NaN? Never for integers.
     #[inline(always)]
     fn is_nan(self) -> bool {
@@ -157,18 +213,31 @@ pub trait Element: Pod + Send + Sync + PartialEq + PartialOrd + fmt::Debug + Def
     }
 }
 
+/// A kernel for real types met another dtype. It unwinds with this, so that whoever called can say so.
+pub struct Unsupported(pub DType);
+
+/// Unwinds with [`Unsupported`].
+#[cold]
+pub fn unsupported(dtype: DType) -> ! {
+    std::panic::resume_unwind(Box::new(Unsupported(dtype)))
+}
+
 macro_rules! int_element {
     ($($t:ty => $d:ident),*) => {$(
         impl Element for $t {
             const DTYPE: DType = DType::$d;
             #[inline(always)]
-            fn to_f64(self) -> f64 { self as f64 }
-            #[inline(always)]
             fn from_f64(v: f64) -> Self { v as $t }
             #[inline(always)]
-            fn to_i64(self) -> i64 { self as i64 }
-            #[inline(always)]
             fn from_i64(v: i64) -> Self { v as $t }
+            #[inline(always)]
+            fn to_complex(self) -> Complex128 { self.to_f64().into() }
+        }
+        impl Ordered for $t {
+            #[inline(always)]
+            fn to_f64(self) -> f64 { self as f64 }
+            #[inline(always)]
+            fn to_i64(self) -> i64 { self as i64 }
         }
     )*};
 }
@@ -179,13 +248,17 @@ macro_rules! float_element {
         impl Element for $t {
             const DTYPE: DType = DType::$d;
             #[inline(always)]
-            fn to_f64(self) -> f64 { self as f64 }
-            #[inline(always)]
             fn from_f64(v: f64) -> Self { v as $t }
             #[inline(always)]
-            fn to_i64(self) -> i64 { self as i64 }
-            #[inline(always)]
             fn from_i64(v: i64) -> Self { v as $t }
+            #[inline(always)]
+            fn to_complex(self) -> Complex128 { self.to_f64().into() }
+        }
+        impl Ordered for $t {
+            #[inline(always)]
+            fn to_f64(self) -> f64 { self as f64 }
+            #[inline(always)]
+            fn to_i64(self) -> i64 { self as i64 }
             #[inline(always)]
             fn is_nan(self) -> bool { <$t>::is_nan(self) }
         }
@@ -198,13 +271,17 @@ macro_rules! half_element {
         impl Element for $t {
             const DTYPE: DType = DType::$d;
             #[inline(always)]
-            fn to_f64(self) -> f64 { <$t>::to_f64(self) }
-            #[inline(always)]
             fn from_f64(v: f64) -> Self { <$t>::from_f64(v) }
             #[inline(always)]
-            fn to_i64(self) -> i64 { self.to_f32() as i64 }
-            #[inline(always)]
             fn from_i64(v: i64) -> Self { <$t>::from_f64(v as f64) }
+            #[inline(always)]
+            fn to_complex(self) -> Complex128 { self.to_f64().into() }
+        }
+        impl Ordered for $t {
+            #[inline(always)]
+            fn to_f64(self) -> f64 { <$t>::to_f64(self) }
+            #[inline(always)]
+            fn to_i64(self) -> i64 { self.to_f32() as i64 }
             #[inline(always)]
             fn is_nan(self) -> bool { <$t>::is_nan(self) }
         }
@@ -215,33 +292,69 @@ half_element!(f16 => Float16, bf16 => BFloat16);
 impl Element for Bool {
     const DTYPE: DType = DType::Bool;
     #[inline(always)]
-    fn to_f64(self) -> f64 {
-        self.get() as u8 as f64
-    }
-    #[inline(always)]
     fn from_f64(v: f64) -> Self {
         (v != 0.0).into()
-    }
-    #[inline(always)]
-    fn to_i64(self) -> i64 {
-        self.get() as i64
     }
     #[inline(always)]
     fn from_i64(v: i64) -> Self {
         (v != 0).into()
     }
+    #[inline(always)]
+    fn from_complex(v: Complex128) -> Self {
+        (v.re != 0.0 || v.im != 0.0).into()
+    }
+    #[inline(always)]
+    fn to_complex(self) -> Complex128 {
+        self.to_f64().into()
+    }
+}
+impl Ordered for Bool {
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        self.get() as u8 as f64
+    }
+    #[inline(always)]
+    fn to_i64(self) -> i64 {
+        self.get() as i64
+    }
 }
 
+macro_rules! complex_element {
+    ($($t:ident => $d:ident),*) => {$(
+        impl Element for Complex<$t> {
+            const DTYPE: DType = DType::$d;
+            #[inline(always)]
+            fn from_f64(v: f64) -> Self { Complex::new(v as $t, 0.0) }
+            #[inline(always)]
+            fn from_i64(v: i64) -> Self { Complex::new(v as $t, 0.0) }
+            #[inline(always)]
+            fn from_complex(v: Complex128) -> Self { Complex::new(v.re as $t, v.im as $t) }
+            #[inline(always)]
+            fn to_complex(self) -> Complex128 { Complex::new(self.re as f64, self.im as f64) }
+        }
+    )*};
+}
+complex_element!(f32 => Complex64, f64 => Complex128);
+
 /// Runs a block with `T` bound to the Rust type of a run-time dtype:
-/// `match_dtype!(dtype, T => body)` for every dtype,
-/// `match_dtype!(dtype, T in [f32, f64] => body, else => other)` for a chosen few. The groups `float`, `int` and
-/// `number` (all but bool) may stand for a list.
+/// `match_dtype!(dtype, T => body)` for every real dtype; complex ones are refused by unwinding (see [`unsupported`]),
+/// `match_dtype!(dtype, T in any => body)` for every dtype, where elements only move,
+/// `match_dtype!(dtype, T in [f32, f64] => body, else => other)` for a chosen few. The groups `float`, `int`, `complex` and
+/// `number` (all real ones but bool) may stand for a list.
 #[macro_export]
 macro_rules! match_dtype {
     ($d:expr, $t:ident => $body:expr) => {
         $crate::match_dtype!($d, $t in [
             $crate::Bool, u8, i8, i16, i32, i64, $crate::f16, $crate::bf16, f32, f64
+        ] => $body, else => $crate::element::unsupported($d))
+    };
+    ($d:expr, $t:ident in any => $body:expr) => {
+        $crate::match_dtype!($d, $t in [
+            $crate::Bool, u8, i8, i16, i32, i64, $crate::f16, $crate::bf16, f32, f64, $crate::Complex64, $crate::Complex128
         ] => $body, else => unreachable!())
+    };
+    ($d:expr, $t:ident in complex => $body:expr, else => $other:expr) => {
+        $crate::match_dtype!($d, $t in [$crate::Complex64, $crate::Complex128] => $body, else => $other)
     };
     ($d:expr, $t:ident in float => $body:expr, else => $other:expr) => {
         $crate::match_dtype!($d, $t in [$crate::f16, $crate::bf16, f32, f64] => $body, else => $other)

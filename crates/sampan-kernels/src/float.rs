@@ -1,11 +1,11 @@
 //! What kernels that do floating-point arithmetic ask of an element.
 
-use crate::{Buffer, Element, bf16, f16, parallel};
+use crate::{Buffer, Ordered, bf16, f16, parallel};
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
 /// A type the processor computes with: `f32` or `f64`.
 pub trait Float:
-    Element
+    Ordered
     + Add<Output = Self>
     + Sub<Output = Self>
     + Mul<Output = Self>
@@ -56,7 +56,7 @@ macro_rules! float {
 float!(f32, f64);
 
 /// A floating-point element with the type its arithmetic is done in: half types compute in `f32`.
-pub trait Real: Element {
+pub trait Real: Ordered {
     /// The type of intermediate results.
     type Acc: Float;
     /// To the type of intermediate results.

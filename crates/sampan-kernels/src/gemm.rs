@@ -1,7 +1,7 @@
 //! Matrix products on strided matrices, single and in batches.
 
 use crate::float::{Float, Real, Shared};
-use crate::{Buffer, Element, bf16, f16, parallel};
+use crate::{Buffer, Complex64, Complex128, Element, bf16, f16, parallel};
 use pulp::{Arch, Simd, WithSimd};
 
 /// Products of at most this extent in every direction are computed on the stack.
@@ -301,7 +301,20 @@ impl<T: Float> WithSimd for Small<T> {
 
 /// # Safety
 /// As [`Gemm::product`].
-unsafe fn blas<T: Float>(p: Product, a: *const T, b: *const T, c: *mut T, parallelism: gemm::Parallelism) {
+unsafe fn small<T: Float>(p: Product, a: *const T, b: *const T, c: *mut T) {
+    Arch::new().dispatch(Small { p, a, b, c });
+}
+
+/// # Safety
+/// As [`Gemm::product`].
+unsafe fn small_complex<T: Element>(p: Product, a: *const T, b: *const T, c: *mut T) {
+    // SAFETY: promised by the caller.
+    unsafe { blas(p, a, b, c, gemm::Parallelism::None) }
+}
+
+/// # Safety
+/// As [`Gemm::product`].
+unsafe fn blas<T: Element>(p: Product, a: *const T, b: *const T, c: *mut T, parallelism: gemm::Parallelism) {
     // SAFETY: promised by the caller.
     unsafe {
         gemm::gemm(
@@ -318,8 +331,8 @@ unsafe fn blas<T: Float>(p: Product, a: *const T, b: *const T, c: *mut T, parall
             b,
             p.b.1,
             p.b.0,
-            T::ONE,
-            T::ONE,
+            T::from_i64(1),
+            T::from_i64(1),
             false,
             false,
             false,
@@ -329,11 +342,13 @@ unsafe fn blas<T: Float>(p: Product, a: *const T, b: *const T, c: *mut T, parall
 }
 
 macro_rules! float_gemm {
-    ($($t:ty),*) => {$(
+    ($($t:ty, $small:expr;)*) => {$(
         impl Gemm for $t {
             unsafe fn product(p: Product, a: *const $t, b: *const $t, c: *mut $t, threads: bool) {
                 if p.m <= SMALL && p.n <= SMALL && p.k <= SMALL {
-                    return Arch::new().dispatch(Small { p, a, b, c });
+                    let small: unsafe fn(Product, *const $t, *const $t, *mut $t) = $small;
+                    // SAFETY: promised by the caller.
+                    return unsafe { small(p, a, b, c) };
                 }
                 if p.m.min(p.n) > 1 && p.k > 2 {
                     if !threads {
@@ -370,7 +385,12 @@ macro_rules! float_gemm {
         }
     )*};
 }
-float_gemm!(f32, f64);
+float_gemm! {
+    f32, small;
+    f64, small;
+    Complex64, small_complex;
+    Complex128, small_complex;
+}
 
 /// A row-major `f32` copy of a strided matrix.
 ///

@@ -1,17 +1,18 @@
 use super::*;
+use crate::Ordered;
 
-fn values<T: Element>(len: usize, seed: usize) -> Vec<T> {
+fn values<T: Ordered>(len: usize, seed: usize) -> Vec<T> {
     (0..len).map(|i| T::from_i64(((i * 7919 + seed * 104_729) % 17) as i64 - 8)).collect()
 }
 
-fn naive<T: Element>(m: usize, n: usize, k: usize, a: &Mat<T>, b: &Mat<T>) -> Vec<f64> {
+fn naive<T: Ordered>(m: usize, n: usize, k: usize, a: &Mat<T>, b: &Mat<T>) -> Vec<f64> {
     let get = |x: &Mat<T>, i: usize, j: usize| {
         x.data[(x.offset as isize + i as isize * x.row_stride + j as isize * x.col_stride) as usize].to_f64()
     };
     (0..m * n).map(|i| (0..k).map(|l| get(a, i / n, l) * get(b, l, i % n)).sum()).collect()
 }
 
-fn check<T: Gemm>(m: usize, n: usize, k: usize) {
+fn check<T: Gemm + Ordered>(m: usize, n: usize, k: usize) {
     let (a, b) = (values::<T>(m * k, 1), values::<T>(k * n, 2));
     let reversed = Mat { data: &b, offset: (k * n).saturating_sub(1), row_stride: -(n as isize), col_stride: -1 };
     for a in [Mat::rows(&a, k), Mat::rows(&a, m).t()] {
@@ -134,5 +135,23 @@ fn threads_do_not_change_bits() {
         };
         let one = public(1);
         assert!([2, 3].into_iter().all(|threads| public(threads) == one), "{m} {n} {k}");
+    }
+}
+
+#[test]
+fn complex_products_of_every_size_and_stride() {
+    for (m, n, k) in [(3, 4, 5), (1, 40, 30), (30, 1, 2), (70, 45, 130), (200, 90, 70)] {
+        let number = |i: usize| Complex128::new((i as f64 * 0.7).sin(), (i as f64 * 1.1).cos());
+        let (a, b): (Vec<_>, Vec<_>) = ((0..m * k).map(number).collect(), (0..k * n).map(|i| number(i + 3)).collect());
+        let mut c = vec![Complex128::default(); m * n];
+        // The first factor is stored transposed.
+        let left = Mat::rows(&a, m).t();
+        matmul(m, n, k, left, Mat::rows(&b, n), MatMut::rows(&mut c, n), false);
+        for i in 0..m {
+            for j in 0..n {
+                let want: Complex128 = (0..k).map(|l| a[l * m + i] * b[l * n + j]).sum();
+                assert!((c[i * n + j] - want).norm() < 1e-10 * k as f64, "{m} {n} {k}");
+            }
+        }
     }
 }

@@ -13,7 +13,7 @@ pub use mask::{
 };
 pub use rows::{embedding, embedding_grad, flatten_nd, index_add, index_fill, index_select, scatter_rows, sum_by_row};
 
-use crate::{Bool, Element, bf16, f16};
+use crate::{Bool, Complex64, Complex128, Element, Ordered, bf16, f16};
 use std::fmt;
 use std::num::Wrapping;
 use std::ops::{Add, Div, Mul};
@@ -57,7 +57,7 @@ pub trait Num: Element {
     type Acc: Copy
         + Send
         + Sync
-        + PartialOrd
+        + PartialEq
         + Add<Output = Self::Acc>
         + Mul<Output = Self::Acc>
         + Div<Output = Self::Acc>;
@@ -67,6 +67,8 @@ pub trait Num: Element {
     fn narrow(v: Self::Acc) -> Self;
     /// A count as a number.
     fn count(n: usize) -> Self::Acc;
+    /// Is the first below the second? Never among complex numbers, which have no order.
+    fn below(a: Self::Acc, b: Self::Acc) -> bool;
 }
 
 macro_rules! float_num {
@@ -79,6 +81,8 @@ macro_rules! float_num {
             fn narrow(v: $acc) -> $t { $narrow(v) }
             #[inline(always)]
             fn count(n: usize) -> $acc { n as $acc }
+            #[inline(always)]
+            fn below(a: $acc, b: $acc) -> bool { a < b }
         }
     )*};
 }
@@ -99,7 +103,26 @@ macro_rules! int_num {
             fn narrow(v: Wrapping<i64>) -> $t { <$t>::from_i64(v.0) }
             #[inline(always)]
             fn count(n: usize) -> Wrapping<i64> { Wrapping(n as i64) }
+            #[inline(always)]
+            fn below(a: Wrapping<i64>, b: Wrapping<i64>) -> bool { a < b }
         }
     )*};
 }
 int_num!(Bool, u8, i8, i16, i32, i64);
+
+macro_rules! complex_num {
+    ($($t:ty),*) => {$(
+        impl Num for $t {
+            type Acc = $t;
+            #[inline(always)]
+            fn widen(self) -> $t { self }
+            #[inline(always)]
+            fn narrow(v: $t) -> $t { v }
+            #[inline(always)]
+            fn count(n: usize) -> $t { <$t>::from_f64(n as f64) }
+            #[inline(always)]
+            fn below(_: $t, _: $t) -> bool { false }
+        }
+    )*};
+}
+complex_num!(Complex64, Complex128);

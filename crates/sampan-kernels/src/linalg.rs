@@ -13,7 +13,7 @@ pub use factor::{Triangle, cholesky, cholesky_solve, det, inverse, lu, slogdet, 
 pub use qr::qr;
 pub use svd::{lstsq, svd};
 
-use crate::{Element, parallel};
+use crate::{Ordered, parallel};
 use std::fmt;
 
 /// Why a decomposition failed.
@@ -73,13 +73,13 @@ impl Mat {
     }
 
     /// Matrix number `i` of a batch.
-    fn load<T: Element>(x: &[T], i: usize, rows: usize, cols: usize) -> Mat {
+    fn load<T: Ordered>(x: &[T], i: usize, rows: usize, cols: usize) -> Mat {
         let data = x[i * rows * cols..(i + 1) * rows * cols].iter().map(|v| v.to_f64()).collect();
         Mat { rows, cols, data }
     }
 
     /// The same, refusing NaN and infinity.
-    fn load_finite<T: Element>(x: &[T], i: usize, rows: usize, cols: usize) -> Result<Mat, Kind> {
+    fn load_finite<T: Ordered>(x: &[T], i: usize, rows: usize, cols: usize) -> Result<Mat, Kind> {
         let m = Mat::load(x, i, rows, cols);
         if m.data.iter().all(|v| v.is_finite()) { Ok(m) } else { Err(Kind::NonFinite) }
     }
@@ -203,7 +203,7 @@ fn batch<R: Send>(
 }
 
 /// Writes working precision back.
-fn store<T: Element>(dst: &mut [T], i: usize, values: &[f64]) {
+fn store<T: Ordered>(dst: &mut [T], i: usize, values: &[f64]) {
     let n = values.len();
     for (d, v) in dst[i * n..(i + 1) * n].iter_mut().zip(values) {
         *d = T::from_f64(*v);

@@ -6,7 +6,7 @@ use crate::elementwise::CHUNK;
 use crate::simd::simd_fn;
 use crate::vmath::Real;
 use crate::widen::{RealElement, lane_sum, lane_sum2, narrowed, widened};
-use crate::{Element, parallel};
+use crate::{Ordered, parallel};
 
 /// Rows of one piece: enough work for a thread, and at most 64 pieces so that partial gradients stay few.
 fn rows_per_piece(rows: usize, n: usize) -> usize {

@@ -2,7 +2,7 @@
 //! channels) of row-major `[depth, height, width]`; fewer axes are filled up with leading ones.
 
 use crate::float::{Float, Real};
-use crate::{Element, parallel};
+use crate::{Element, Ordered, parallel};
 use std::ops::Range;
 
 /// Windows of a pooling.
@@ -198,7 +198,7 @@ fn by_plane<T: Sync, U: Send>(
 
 /// Is `v` the new maximum over `best`? A NaN beats every number and stays.
 #[inline(always)]
-fn beats<T: Element>(v: T, best: T) -> bool {
+fn beats<T: Ordered>(v: T, best: T) -> bool {
     v > best || (v.is_nan() && !best.is_nan())
 }
 

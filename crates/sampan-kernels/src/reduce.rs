@@ -8,7 +8,7 @@ use crate::nest::{Nest, check_bounds, gather};
 use crate::simd::simd_fn;
 use crate::vmath::Real;
 use crate::widen::{BLOCK, RealElement};
-use crate::{Bool, Element, View, bf16, f16, parallel};
+use crate::{Bool, Element, Ordered, View, bf16, f16, parallel};
 use bytemuck::Zeroable;
 
 pub use crate::arg::{argmax, argmin};
@@ -21,7 +21,7 @@ const RUN: usize = 32;
 const WIDTH: usize = 512;
 
 /// A number that can be reduced. Half types accumulate in `f32`; integers wrap.
-pub trait Number: Element {
+pub trait Number: Ordered {
     /// What it accumulates in.
     type Acc: Number<Acc = Self::Acc>;
     /// Below or equal to everything.
@@ -57,9 +57,9 @@ macro_rules! number {
             #[inline(always)]
             fn mul(self, y: $t) -> $t { ($mul)(self, y) }
             #[inline(always)]
-            fn larger(self, y: $t) -> $t { if self > y || Element::is_nan(self) { self } else { y } }
+            fn larger(self, y: $t) -> $t { if self > y || Ordered::is_nan(self) { self } else { y } }
             #[inline(always)]
-            fn smaller(self, y: $t) -> $t { if self < y || Element::is_nan(self) { self } else { y } }
+            fn smaller(self, y: $t) -> $t { if self < y || Ordered::is_nan(self) { self } else { y } }
         }
     )*};
 }
@@ -76,7 +76,7 @@ number! {
 
 /// An associative operation on accumulators.
 pub(crate) trait Fold: Copy + Send + Sync {
-    type Acc: Element;
+    type Acc: Ordered;
     fn init(self) -> Self::Acc;
     fn join(self, x: Self::Acc, y: Self::Acc) -> Self::Acc;
 }
@@ -109,7 +109,7 @@ pub(crate) trait FoldOf<A>: Fold<Acc = A> {}
 impl<A, F: Fold<Acc = A>> FoldOf<A> for F {}
 
 simd_fn! {
-    pub(crate) fn fold_row[F: FoldOf<A>, A: Element](f: F, x: &'a [A]) -> A {
+    pub(crate) fn fold_row[F: FoldOf<A>, A: Ordered](f: F, x: &'a [A]) -> A {
         if x.len() < 16 {
             return x.iter().fold(f.init(), |a, &v| f.join(a, v));
         }
@@ -148,7 +148,7 @@ simd_fn! {
 }
 
 simd_fn! {
-    fn fold_columns[F: FoldOf<A>, A: Element](f: F, acc: &'a mut [A], x: &'a [A]) {
+    fn fold_columns[F: FoldOf<A>, A: Ordered](f: F, acc: &'a mut [A], x: &'a [A]) {
         for (a, &v) in acc.iter_mut().zip(x) {
             *a = f.join(*a, v);
         }
@@ -179,7 +179,7 @@ impl Place {
 /// How elements become accumulators; `None` where they are the same type and untouched.
 type Load<'l, T, A> = Option<&'l (dyn Fn(Place, &[T], &mut [A]) + Sync)>;
 
-fn reduce<T: Element, A: Element>(
+fn reduce<T: Ordered, A: Ordered>(
     src: View<'_, T>,
     reduced: &[bool],
     dst: &mut [A],
@@ -207,7 +207,7 @@ pub(crate) fn split(shape: &[usize], strides: &[isize], reduced: &[bool]) -> (Ne
     (Nest::new(&kept.0, [&kept.1]), Nest::new(&shape, [&strides]))
 }
 
-fn run<T: Element, A: Element>(
+fn run<T: Ordered, A: Ordered>(
     src: View<'_, T>,
     reduced: &[bool],
     dst: &mut [A],
@@ -262,7 +262,7 @@ struct Job<'j, T, A> {
     columns: bool,
 }
 
-impl<T: Element, A: Element> Job<'_, T, A> {
+impl<T: Ordered, A: Ordered> Job<'_, T, A> {
     /// Reduces the positions `range` of the reduced space into every output.
     fn outputs(&self, range: std::ops::Range<usize>, dst: &mut [A]) {
         let n = range.len();
@@ -407,7 +407,7 @@ pub fn min<T: Number>(src: View<'_, T>, reduced: &[bool], dst: &mut [T]) {
 }
 
 /// Sum of what `load` makes of the elements, slice by slice.
-pub fn sum_map<A: Element, B: Number<Acc = B>>(
+pub fn sum_map<A: Ordered, B: Number<Acc = B>>(
     src: View<'_, A>,
     reduced: &[bool],
     dst: &mut [B],
@@ -417,17 +417,17 @@ pub fn sum_map<A: Element, B: Number<Acc = B>>(
 }
 
 /// Sum in another type: bool and small integers into `i64`, for example.
-pub fn sum_as<A: Element, B: Number<Acc = B>>(src: View<'_, A>, reduced: &[bool], dst: &mut [B]) {
+pub fn sum_as<A: Ordered, B: Number<Acc = B>>(src: View<'_, A>, reduced: &[bool], dst: &mut [B]) {
     sum_map(src, reduced, dst, &cast_slice);
 }
 
 /// Product in another type.
-pub fn prod_as<A: Element, B: Number<Acc = B>>(src: View<'_, A>, reduced: &[bool], dst: &mut [B]) {
+pub fn prod_as<A: Ordered, B: Number<Acc = B>>(src: View<'_, A>, reduced: &[bool], dst: &mut [B]) {
     reduce(src, reduced, dst, Some(&|_, x, y| cast_slice(x, y)), Prod(std::marker::PhantomData));
 }
 
 /// How many elements are not zero.
-pub fn count_nonzero<T: Element>(src: View<'_, T>, reduced: &[bool], dst: &mut [i64]) {
+pub fn count_nonzero<T: Ordered>(src: View<'_, T>, reduced: &[bool], dst: &mut [i64]) {
     sum_map(src, reduced, dst, &|x, y| {
         for (y, &x) in y.iter_mut().zip(x) {
             *y = convert::<T, Bool>(x).0 as i64;
@@ -503,14 +503,14 @@ pub fn variance<T: RealElement + Number<Acc = <T as RealElement>::Wide>>(
     let widen = |_: Place, x: &[T], y: &mut [T::Wide]| T::widen_slice(x, y);
     let load: Load<'_, T, T::Wide> = if T::HALF { Some(&widen) } else { None };
     reduce(src, reduced, &mut mean, load, Sum(std::marker::PhantomData));
-    mean.iter_mut().for_each(|m| *m = T::Wide::of(Element::to_f64(*m) / n as f64));
+    mean.iter_mut().for_each(|m| *m = T::Wide::of(Ordered::to_f64(*m) / n as f64));
     let load = |place: Place, x: &[T], y: &mut [T::Wide]| {
         T::widen_slice(x, y);
         square_shifted(y, place.of(&mean, x.len()));
     };
     reduce(src, reduced, &mut total, Some(&load), Sum(std::marker::PhantomData));
     for (d, s) in dst.iter_mut().zip(&total) {
-        *d = T::from_f64(Element::to_f64(*s) / freedom);
+        *d = T::from_f64(Ordered::to_f64(*s) / freedom);
     }
 }
 
@@ -546,7 +546,7 @@ mod tests {
     use crate::view::contiguous_strides;
 
     /// Values of each output, in the row-major order of the reduced axes.
-    fn groups<T: Element>(v: View<'_, T>, reduced: &[bool]) -> Vec<Vec<T>> {
+    fn groups<T: Ordered>(v: View<'_, T>, reduced: &[bool]) -> Vec<Vec<T>> {
         let kept: Vec<usize> = (0..reduced.len()).filter(|&i| !reduced[i]).collect();
         let mut out = vec![Vec::new(); kept.iter().map(|&i| v.shape[i]).product()];
         for i in 0..v.len() {

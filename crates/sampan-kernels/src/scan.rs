@@ -1,9 +1,11 @@
 //! Running sums, products and extremes along one axis of row-major data seen as `(outer, n, inner)`.
 
+use crate::complex::ComplexElement;
 use crate::elementwise::CHUNK;
 use crate::reduce::Number;
 use crate::vmath::Real;
-use crate::{Element, RealElement, parallel};
+use crate::{Element, Ordered, RealElement, parallel};
+use std::ops::{Add, Mul};
 
 /// Calls `f(outer index, its n·inner outputs)`, several outer indices to a parallel piece.
 fn for_each_outer<A: Send>(dst: &mut [A], n: usize, inner: usize, f: impl Fn(usize, &mut [A]) + Sync + Send) {
@@ -70,6 +72,11 @@ pub fn cumprod<T: Number>(src: &[T], dst: &mut [T], n: usize, inner: usize) {
     scan(src, dst, (n, inner), load::<T>, Number::mul, store);
 }
 
+/// Running product of complex numbers.
+pub fn cumprod_complex<T: ComplexElement>(src: &[T], dst: &mut [T], n: usize, inner: usize) {
+    scan(src, dst, (n, inner), T::number, |a, b| a * b, T::element);
+}
+
 /// Running ln Σ eˣ.
 pub fn logcumsumexp<T: RealElement>(src: &[T], dst: &mut [T], n: usize, inner: usize) {
     // The peak so far and the sum of exponentials relative to it.
@@ -91,14 +98,30 @@ pub fn logcumsumexp<T: RealElement>(src: &[T], dst: &mut [T], n: usize, inner: u
 
 /// `dst[k] = a[k] · dst[k − 1] + b[k]`, from zero.
 pub fn linear_recurrence<T: RealElement>(a: &[T], b: &[T], dst: &mut [T], n: usize, inner: usize) {
+    recurrence(a, b, dst, (n, inner), T::wide, T::narrow);
+}
+
+/// [`linear_recurrence`] of complex numbers.
+pub fn linear_recurrence_complex<T: ComplexElement>(a: &[T], b: &[T], dst: &mut [T], n: usize, inner: usize) {
+    recurrence(a, b, dst, (n, inner), T::number, T::element);
+}
+
+fn recurrence<T: Element, A: Copy + Add<Output = A> + Mul<Output = A>>(
+    a: &[T],
+    b: &[T],
+    dst: &mut [T],
+    (n, inner): (usize, usize),
+    load: impl Fn(T) -> A + Sync + Send,
+    store: impl Fn(A) -> T + Sync + Send,
+) {
     assert!(a.len() == dst.len() && b.len() == dst.len(), "scan: slices of different lengths");
     for_each_outer(dst, n, inner, |o, out| {
         let part = o * n * inner..(o + 1) * n * inner;
-        let mut last = vec![T::Wide::ZERO; inner];
+        let mut last = vec![load(T::zeroed()); inner];
         for ((a, b), y) in a[part.clone()].chunks(inner).zip(b[part].chunks(inner)).zip(out.chunks_mut(inner)) {
             for (((s, a), b), y) in last.iter_mut().zip(a).zip(b).zip(y) {
-                *s = a.wide() * *s + b.wide();
-                *y = T::narrow(*s);
+                *s = load(*a) * *s + load(*b);
+                *y = store(*s);
             }
         }
     });

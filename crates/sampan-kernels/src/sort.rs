@@ -14,16 +14,16 @@ pub use hist::{bincount, bincount_len, histogram, histogram_range};
 pub use order::{Axis, argsort, kthvalue, mode, sort, topk};
 pub use quantile::{Interpolation, quantile};
 
-use crate::{DType, Element, bf16, f16, parallel};
+use crate::{DType, Ordered, bf16, f16, parallel};
 
 /// Bits of the key of `T`.
-const fn key_bits<T: Element>() -> u32 {
+const fn key_bits<T: Ordered>() -> u32 {
     8 * T::DTYPE.size() as u32
 }
 
 /// An unsigned number in the order of the elements; −0 and 0 are equal, NaNs are equal and greatest.
 #[inline(always)]
-pub(crate) fn key<T: Element>(v: T) -> u64 {
+pub(crate) fn key<T: Ordered>(v: T) -> u64 {
     macro_rules! float {
         ($f:ty, $u:ty) => {{
             let bits: $u = bytemuck::cast::<$f, $u>(bytemuck::cast_slice::<T, $f>(&[v])[0]);
@@ -48,6 +48,7 @@ pub(crate) fn key<T: Element>(v: T) -> u64 {
         DType::Int64 => v.to_i64() as u64 ^ (1 << 63),
         // The bias makes the smallest value zero.
         DType::Int8 | DType::Int16 | DType::Int32 => (v.to_i64() + (1 << (key_bits::<T>() - 1))) as u64,
+        DType::Complex64 | DType::Complex128 => unreachable!("no complex number is `Ordered`"),
     }
 }
 
@@ -101,7 +102,7 @@ macro_rules! with_packed {
 use with_packed;
 
 /// Keys with positions; `flip` turns the order of the keys (not of the positions) around.
-fn pack_all<T: Element, P: Packed>(x: impl Iterator<Item = T>, flip: bool) -> Vec<P> {
+fn pack_all<T: Ordered, P: Packed>(x: impl Iterator<Item = T>, flip: bool) -> Vec<P> {
     let mask = if flip { u64::MAX >> (64 - key_bits::<T>()) } else { 0 };
     x.enumerate().map(|(i, v)| P::pack(key(v) ^ mask, i)).collect()
 }

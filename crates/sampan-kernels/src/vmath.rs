@@ -1,7 +1,7 @@
 //! Mathematics of `f32` and `f64` behind one trait, so that an op is written once for both. The `f32` functions that
 //! networks spend their time in are branch-free and vectorise; see [`crate::vmath_f32`].
 
-use crate::{Element, vmath_f32 as fast};
+use crate::{Ordered, vmath_f32 as fast};
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
 /// The one function of two arguments that is written by hand for `f32` only.
@@ -28,7 +28,7 @@ macro_rules! real {
     ) => {
         /// A real number that kernels compute with: `f32` or `f64`. The half types are widened to `f32` first.
         pub trait Real:
-            Element
+            Ordered
             + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
             + AddAssign + SubAssign + MulAssign + DivAssign
         {

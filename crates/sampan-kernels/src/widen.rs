@@ -1,14 +1,14 @@
 //! Floating types as kernels compute with them: the half types are widened to `f32` block by block.
 
 use crate::simd::simd_fn;
-use crate::{Element, bf16, f16, vmath::Real};
+use crate::{Ordered, bf16, f16, vmath::Real};
 use half::slice::HalfFloatSliceExt;
 
 /// Elements of one block that is widened, computed and narrowed; it stays in the first-level cache.
 pub const BLOCK: usize = 256;
 
 /// A floating element type: `f16` and `bf16` (computed in `f32`), `f32`, `f64`.
-pub trait RealElement: Element {
+pub trait RealElement: Ordered {
     /// The type its arithmetic is done in.
     type Wide: Real;
     /// Is [`RealElement::Wide`] another type?

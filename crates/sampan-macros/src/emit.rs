@@ -70,7 +70,8 @@ fn registry_entry(op: &OpFn, text: &str, doc: &str, body: &Ident, static_name: &
         syn::ReturnType::Type(_, ty) => quote!(#ty),
         syn::ReturnType::Default => quote!(()),
     };
-    let (primitive, non_diff, inplace) = (op.primitive, a.non_diff, a.inplace || text.ends_with('_'));
+    let (primitive, non_diff, complex) = (op.primitive, a.non_diff, a.complex);
+    let inplace = a.inplace || text.ends_with('_');
     quote! {
         #[doc(hidden)]
         pub static #static_name: ::sampan_core::op::OpDef = ::sampan_core::op::OpDef {
@@ -84,6 +85,7 @@ fn registry_entry(op: &OpFn, text: &str, doc: &str, body: &Ident, static_name: &
             returns: <#ret as ::sampan_core::op::ReturnType>::RETURNS,
             primitive: #primitive,
             non_diff: #non_diff,
+            complex: #complex,
             inplace: #inplace,
             amp: #amp,
             onnx: #onnx,

@@ -11,6 +11,7 @@ use syn::{
 pub struct Attr {
     pub inplace: bool,
     pub non_diff: bool,
+    pub complex: bool,
     pub module: Option<LitStr>,
     pub samples: Option<Path>,
     pub onnx: Option<LitStr>,
@@ -29,6 +30,7 @@ impl Parse for Attr {
             match key.to_string().as_str() {
                 "inplace" => attr.inplace = true,
                 "non_diff" => attr.non_diff = true,
+                "complex" => attr.complex = true,
                 "alias" => attr.alias = pairs(input)?,
                 "also" => attr.also = texts(input)?,
                 "module" => attr.module = Some(after_equals(input)?),

@@ -62,3 +62,8 @@ class ParamAttr:
 
     def __repr__(self):
         return f"ParamAttr({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
+
+def _check(name: str, value, kind: type, optional: bool = False) -> None:
+    if not (isinstance(value, kind) or (optional and value is None)):
+        raise TypeError(f"(InvalidType) ParamAttr: {name} must be of type {kind.__name__}, got {type(value).__name__}.")

@@ -23,15 +23,24 @@ impl Default for GradCheck {
 
 /// Fixed weights that turn outputs into one number, so that one walk checks them all.
 fn weights(like: &Tensor, salt: usize) -> Tensor {
-    let values: Vec<f64> = (0..like.numel()).map(|i| ((i + 1 + 31 * salt) as f64 * 0.7).sin() + 0.1).collect();
+    let count = like.numel() * like.dtype().parts();
+    rebuilt((0..count).map(|i| ((i + 1 + 31 * salt) as f64 * 0.7).sin() + 0.1).collect(), like)
+}
+
+/// A tensor of another's shape from what `to_f64_vec` gives of it: float64, or complex128 where it is complex.
+fn rebuilt(values: Vec<f64>, like: &Tensor) -> Tensor {
+    if like.dtype().is_complex() {
+        return Tensor::from_vec(values, [like.shape(), &[2]].concat()).as_complex();
+    }
     Tensor::from_vec(values, like.shape())
 }
 
 fn floats(outputs: Vec<Tensor>) -> Vec<Tensor> {
-    outputs.into_iter().filter(|t| t.dtype().is_float()).collect()
+    outputs.into_iter().filter(|t| t.dtype().is_inexact()).collect()
 }
 
-/// Checks the gradient of `f` at float64 `inputs` against central differences.
+/// Checks the gradient of `f` at float64 or complex128 `inputs` against central differences; both parts of a complex
+/// number are moved.
 ///
 /// ```
 /// # use sampan_core::{Tensor, autograd::{gradcheck, GradCheck}};
@@ -39,8 +48,9 @@ fn floats(outputs: Vec<Tensor>) -> Vec<Tensor> {
 /// gradcheck(|x| Ok(vec![x[0].tanh()]), &[x], GradCheck::default()).unwrap();
 /// ```
 pub fn gradcheck(f: impl Fn(&[Tensor]) -> Result<Vec<Tensor>>, inputs: &[Tensor], how: GradCheck) -> Result<()> {
-    if let Some(t) = inputs.iter().find(|t| t.dtype() != DType::Float64) {
-        return Err(Error::dtype(format!("gradcheck needs float64 inputs, got {}", t.dtype())).in_op("gradcheck"));
+    if let Some(t) = inputs.iter().find(|t| t.dtype().real_part() != DType::Float64) {
+        let message = format!("gradcheck needs float64 or complex128 inputs, got {}", t.dtype());
+        return Err(Error::dtype(message).in_op("gradcheck"));
     }
     // Leaves of our own: the caller's tensors keep their flags and gradients.
     let leaves: Vec<Tensor> = inputs.iter().map(|t| Ok(t.try_clone_data()?.requires_grad_())).collect::<Result<_>>()?;
@@ -67,7 +77,7 @@ pub fn gradcheck(f: impl Fn(&[Tensor]) -> Result<Vec<Tensor>>, inputs: &[Tensor]
                 let mut v = values.clone();
                 v[i] += by;
                 let mut all: Vec<Tensor> = inputs.to_vec();
-                all[n] = Tensor::from_vec(v, input.shape());
+                all[n] = rebuilt(v, input);
                 number(&all)
             };
             let expected = (moved(how.eps)? - moved(-how.eps)?) / (2.0 * how.eps);

@@ -202,7 +202,7 @@ impl Node {
             .enumerate()
             .map(
                 |(index, t)| {
-                    if t.dtype().is_float() { t.with_history(History { node: node.clone(), index }) } else { t }
+                    if t.dtype().is_inexact() { t.with_history(History { node: node.clone(), index }) } else { t }
                 },
             )
             .collect()
@@ -328,7 +328,7 @@ impl Grad<'_> {
             SavedOutput::Packed(packed) => packed.get()?,
         };
         let history = History { node: NodeRef(Some(self.node.clone())), index };
-        Ok(if t.dtype().is_float() { t.with_history(history) } else { t })
+        Ok(if t.dtype().is_inexact() { t.with_history(history) } else { t })
     }
 }
 

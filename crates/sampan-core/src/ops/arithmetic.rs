@@ -2,7 +2,7 @@
 
 use super::elementwise::pair_grads;
 use super::prelude::*;
-use sampan_kernels::Real;
+use sampan_kernels::{Real, complex};
 
 pub(crate) fn y_shape(y: &Operand) -> Option<Shape> {
     y.tensor().map(Tensor::shape_vec)
@@ -16,9 +16,9 @@ pub(crate) fn y_shape(y: &Operand) -> Option<Shape> {
 /// assert_eq!(x.add(&Tensor::new([10.0f32, 20.0])).to_vec::<f32>(), [11.0, 22.0, 13.0, 24.0]);
 /// assert_eq!((x + 1.0).to_vec::<f32>(), [2.0, 3.0, 4.0, 5.0]);
 /// ```
-#[op(inplace, samples = real_pairs, onnx = "Add")]
+#[op(inplace, complex, samples = number_pairs, onnx = "Add")]
 fn add(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    let out = cx.binary_number(x, &y, real_fn!(|x, y| x + y), |x, y| x.wrapping_add(y))?;
+    let out = cx.arithmetic(x, &y, real_fn!(|x, y| x + y), |x, y| x.wrapping_add(y), complex_fn!(|x, y| x + y))?;
     let (xs, ys) = (x.shape_vec(), y_shape(&y));
     cx.grad(out, &[], move |g| Ok(pair_grads(g, &xs, ys.as_deref(), || g.grad(), || g.grad())))
 }
@@ -30,10 +30,10 @@ fn add(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// let x = Tensor::new([5i64, 7]);
 /// assert_eq!(x.subtract(2).to_vec::<i64>(), [3, 5]);
 /// ```
-#[op(inplace, samples = real_pairs, onnx = "Sub", also("sub"))]
+#[op(inplace, complex, samples = number_pairs, onnx = "Sub", also("sub"))]
 fn subtract(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     refuse_bool(x, &y)?;
-    let out = cx.binary_number(x, &y, real_fn!(|x, y| x - y), |x, y| x.wrapping_sub(y))?;
+    let out = cx.arithmetic(x, &y, real_fn!(|x, y| x - y), |x, y| x.wrapping_sub(y), complex_fn!(|x, y| x - y))?;
     let (xs, ys) = (x.shape_vec(), y_shape(&y));
     cx.grad(out, &[], move |g| Ok(pair_grads(g, &xs, ys.as_deref(), || g.grad(), || -g.grad())))
 }
@@ -44,10 +44,10 @@ fn subtract(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!((1.0f32 - Tensor::new([0.25f32, 3.0])).to_vec::<f32>(), [0.75, -2.0]);
 /// ```
-#[op(samples = real_pairs, peer = "lambda x, y: y - x")]
+#[op(complex, samples = number_pairs, peer = "lambda x, y: y - x")]
 fn rsubtract(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     refuse_bool(x, &y)?;
-    let out = cx.binary_number(x, &y, real_fn!(|x, y| y - x), |x, y| y.wrapping_sub(x))?;
+    let out = cx.arithmetic(x, &y, real_fn!(|x, y| y - x), |x, y| y.wrapping_sub(x), complex_fn!(|x, y| y - x))?;
     let (xs, ys) = (x.shape_vec(), y_shape(&y));
     cx.grad(out, &[], move |g| Ok(pair_grads(g, &xs, ys.as_deref(), || -g.grad(), || g.grad())))
 }
@@ -66,18 +66,24 @@ fn refuse_bool(x: &Tensor, y: &Operand) -> Result<()> {
 /// let x = Tensor::new([1.0f32, 2.0, 3.0]);
 /// assert_eq!(x.multiply(&x).to_vec::<f32>(), [1.0, 4.0, 9.0]);
 /// ```
-#[op(inplace, samples = real_pairs, onnx = "Mul", also("mul"))]
+#[op(inplace, complex, samples = number_pairs, onnx = "Mul", also("mul"))]
 fn multiply(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    let out = cx.binary_number(x, &y, real_fn!(|x, y| x * y), |x, y| x.wrapping_mul(y))?;
+    let out = cx.arithmetic(x, &y, real_fn!(|x, y| x * y), |x, y| x.wrapping_mul(y), complex_fn!(|x, y| x * y))?;
     match y {
         Operand::Tensor(y) => {
             let (xs, ys) = (x.shape_vec(), y.shape_vec());
             // Each factor is read only for the other's gradient: `x *= mask` may change the x that was saved.
             cx.grad(out, &[x, &y], move |g| {
-                Ok(pair_grads(g, &xs, Some(&ys), || g.grad() * g.saved(1), || g.grad() * g.saved(0)))
+                Ok(pair_grads(
+                    g,
+                    &xs,
+                    Some(&ys),
+                    || g.grad() * g.saved(1).conjugate(),
+                    || g.grad() * g.saved(0).conjugate(),
+                ))
             })
         }
-        Operand::Scalar(s) => cx.grad(out, &[], move |g| Ok(g.grad() * s)),
+        Operand::Scalar(s) => cx.grad(out, &[], move |g| Ok(g.grad() * s.conj())),
     }
 }
 
@@ -87,18 +93,21 @@ fn multiply(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 3]).divide(2).to_vec::<f32>(), [0.5, 1.5]);
 /// ```
-#[op(inplace, samples = quotients, onnx = "Div", also("div", "true_divide"))]
+#[op(inplace, complex, samples = complex_quotients, onnx = "Div", also("div", "true_divide"))]
 fn divide(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    let out = cx.binary(x, &y, real_fn!(|x, y| x / y))?;
+    let out = match promote_operand(x, &y) {
+        d if d.is_complex() => cx.binary_complex(d, x, &y, complex_fn!(|x, y| complex::div(x, y)))?,
+        _ => cx.binary(x, &y, real_fn!(|x, y| x / y))?,
+    };
     match y {
         Operand::Tensor(y) => {
             let (xs, ys) = (x.shape_vec(), y.shape_vec());
             cx.grad(out, &[x, &y], move |g| {
-                let y = g.saved(1);
-                Ok(pair_grads(g, &xs, Some(&ys), || g.grad() / y, || -(g.grad() * g.saved(0)) / (y * y)))
+                let y = &g.saved(1).conjugate();
+                Ok(pair_grads(g, &xs, Some(&ys), || g.grad() / y, || -(g.grad() * g.saved(0).conjugate()) / (y * y)))
             })
         }
-        Operand::Scalar(s) => cx.grad(out, &[], move |g| Ok(g.grad() / s)),
+        Operand::Scalar(s) => cx.grad(out, &[], move |g| Ok(g.grad() / s.conj())),
     }
 }
 
@@ -108,7 +117,7 @@ fn divide(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!((1.0f32 / Tensor::new([2.0f32, 4.0])).to_vec::<f32>(), [0.5, 0.25]);
 /// ```
-#[op(samples = quotients_swapped, peer = "lambda x, y: y / x")]
+#[op(complex, samples = quotients_swapped, peer = "lambda x, y: y / x")]
 fn rdivide(x: &Tensor, y: Operand) -> Result<Tensor> {
     match y {
         Operand::Tensor(y) => y.try_divide(x),
@@ -122,9 +131,12 @@ fn rdivide(x: &Tensor, y: Operand) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!((-Tensor::new([1i64, -2])).to_vec::<i64>(), [-1, 2]);
 /// ```
-#[op(inplace, samples = real_line, onnx = "Neg", also("negative"))]
+#[op(inplace, complex, samples = any_line, onnx = "Neg", also("negative"))]
 fn neg(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary_number(x, real_fn!(|x| -x), |x| x.wrapping_neg())?;
+    let out = match x.dtype().is_complex() {
+        true => cx.analytic(x, real_fn!(|x| -x), complex_fn!(|z| -z))?,
+        false => cx.unary_number(x, real_fn!(|x| -x), |x| x.wrapping_neg())?,
+    };
     cx.grad(out, &[], |g| Ok(-g.grad()))
 }
 
@@ -134,10 +146,13 @@ fn neg(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([2.0f32, 4.0]).reciprocal().to_vec::<f32>(), [0.5, 0.25]);
 /// ```
-#[op(inplace, samples = positive_line, onnx = "Reciprocal")]
+#[op(inplace, complex, samples = any_right_half, onnx = "Reciprocal")]
 fn reciprocal(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.recip()))?;
-    cx.grad_from_output(out, &[], |g| Ok(-(g.grad() * g.output(0) * g.output(0))))
+    let out = cx.analytic(x, real_fn!(|x| x.recip()), complex_fn!(|z| complex::recip(z)))?;
+    cx.grad_from_output(out, &[], |g| {
+        let y = g.output(0).conjugate();
+        Ok(-(g.grad() * &y * &y))
+    })
 }
 
 /// The quotient rounded down, `floor(x / y)`; keeps integers. It has no gradient.
@@ -214,22 +229,33 @@ fn floor_div<T: Real>(x: T, y: T) -> T {
 /// assert_eq!(Tensor::new([2.0f32, -3.0]).pow(3).to_vec::<f32>(), [8.0, -27.0]);
 /// assert_eq!(Tensor::new([2i64, 3]).pow(2).to_vec::<i64>(), [4, 9]);
 /// ```
-#[op(inplace, samples = powers, onnx = "Pow", amp = "black", alias(exponent = y))]
+#[op(inplace, complex, samples = powers, onnx = "Pow", amp = "black", alias(exponent = y))]
 fn pow(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     match y {
         Operand::Scalar(y) => {
             let out = pow_number(cx, x, y)?;
-            let n = y.to_f64();
-            cx.grad(out, &[x], move |g| match n {
-                0.0 => Ok(super::math::zeros_like_grad(g)),
-                1.0 => Ok(g.grad()),
-                n => Ok(g.grad() * (g.saved(0).pow(n - 1.0) * n)),
+            let dtype = out.dtype();
+            cx.grad(out, &[x], move |g| match y {
+                Scalar::Complex(n) => {
+                    let x = g.saved(0).cast(dtype);
+                    Ok(g.grad() * (x.pow(n - 1.0) * n).conjugate())
+                }
+                y => match y.to_f64() {
+                    0.0 => Ok(super::math::zeros_like_grad(g)),
+                    1.0 => Ok(g.grad()),
+                    n => Ok(g.grad() * (g.saved(0).pow(n - 1.0) * n).conjugate()),
+                },
             })
         }
         Operand::Tensor(y) => {
-            let out = cx.binary_number(x, &(&y).into(), real_fn!(|x, y| x.powf(y)), int_pow)?;
-            cx.grad_from_output(out, &[x, &y], |g| {
+            let power = complex_fn!(|x, y| complex::pow(x, y));
+            let out = cx.arithmetic(x, &(&y).into(), real_fn!(|x, y| x.powf(y)), int_pow, power)?;
+            let dtype = out.dtype();
+            cx.grad_from_output(out, &[x, &y], move |g| {
                 let (x, y) = (g.saved(0), g.saved(1));
+                if dtype.is_complex() {
+                    return Ok(complex_pow_grads(g, &x.cast(dtype), &y.cast(dtype)));
+                }
                 // 0⁰ has the slope 0 and 0ʸ does not change with y, where the formulas would say 0 · ∞.
                 let at_zero = x.equal(0.0);
                 let dx = || g.grad() * (y * x.pow(y - 1.0 + at_zero.logical_and(y.equal(0.0))));
@@ -240,8 +266,20 @@ fn pow(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     }
 }
 
+/// The gradients of a complex power; where the base is zero, the exponent has none.
+fn complex_pow_grads(g: &Grad, x: &Tensor, y: &Tensor) -> Vec<Option<Tensor>> {
+    let at_zero = x.equal(0.0);
+    let dx = || g.grad() * (y * x.pow(y - 1.0 + at_zero.logical_and(y.equal(0.0)))).conjugate();
+    let dy = || g.grad() * (g.output(0) * (x + &at_zero).log()).conjugate();
+    pair_grads(g, x.shape(), Some(y.shape()), dx, dy)
+}
+
 fn pow_number(cx: &Cx, x: &Tensor, y: Scalar) -> Result<Tensor> {
-    if !crate::promote::promote_scalar(x.dtype(), y).is_float() {
+    let dtype = crate::promote::promote_scalar(x.dtype(), y);
+    if dtype.is_complex() {
+        return cx.binary_complex(dtype, x, &y.into(), complex_fn!(|x, y| complex::pow(x, y)));
+    }
+    if !dtype.is_float() {
         ensure!(y.to_i64() >= 0, "integers cannot be raised to the negative power {}", y.to_i64());
         return cx.binary_number(x, &y.into(), real_fn!(|x, _y| x), int_pow);
     }
@@ -284,7 +322,7 @@ fn int_pow(base: i64, exponent: i64) -> i64 {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1.0f32, 3.0]).rpow(2).to_vec::<f32>(), [2.0, 8.0]);
 /// ```
-#[op(samples = left_numbers, peer = "lambda x, y: y ** x")]
+#[op(complex, samples = left_numbers, peer = "lambda x, y: y ** x")]
 fn rpow(x: &Tensor, y: Operand) -> Result<Tensor> {
     left(y).try_pow(x)
 }
@@ -318,6 +356,7 @@ fn left(y: Operand) -> Tensor {
         Operand::Scalar(Scalar::Bool(b)) => Tensor::from_vec(vec![Bool::from(b)], []),
         Operand::Scalar(Scalar::Int(i)) => Tensor::from_vec(vec![i], []),
         Operand::Scalar(Scalar::Float(f)) => Tensor::from_vec(vec![f], []).cast(default_dtype()),
+        Operand::Scalar(Scalar::Complex(z)) => Tensor::from_vec(vec![z], []).cast(default_dtype().complex()),
     }
 }
 
@@ -340,6 +379,14 @@ fn powers() -> Vec<Sample> {
         sample![positive([3]), 0.5],
         sample![positive([3]), -1.7],
         sample![positive([2, 1, 3]), randn([4, 1])],
+        sample![complexes([2, 3]), 2],
+        sample![complexes([3]), -1.5],
+        sample![complexes([3]), Complex128::new(0.5, -2.0)].peer("torch.pow"),
+        sample![positive([3]), Complex128::new(0.5, -2.0)].peer("torch.pow"),
+        // Paddle does not conjugate.
+        sample![complexes([2, 3]), complexes([3])].grad_peer("torch.pow"),
+        sample![complexes([2, 3]), randn([3])].grad_peer("torch.pow"),
+        sample![positive([2, 3]), complexes([3])].grad_peer("torch.pow"),
         sample![values([0.0f32, 2.0, 0.0], [3]), values([0.0f32, 0.0, 2.0], [3])].no_grad("one-sided at zero"),
         sample![values([-2.0f32, -1.5], [2]), values([2.0f32, -3.0], [2])].no_grad("no slope along the exponent"),
         sample![ints([4], -3, 4), 3],
@@ -358,10 +405,23 @@ fn quotients() -> Vec<Sample> {
     ]
 }
 
+fn complex_quotients() -> Vec<Sample> {
+    let mut samples = quotients();
+    samples.extend([
+        sample![complexes([2, 3]), complexes([3])],
+        sample![complexes([2, 1]), positive([3])],
+        sample![randn([2, 3]), complexes([3])],
+        sample![complexes([3]), 1.5],
+        sample![complexes([3]), Complex128::new(0.5, -2.0)],
+    ]);
+    samples
+}
+
 fn quotients_swapped() -> Vec<Sample> {
     vec![
         sample![positive([2, 3]), randn([2, 3])],
         sample![positive([3]), 1.5],
         sample![positive([4, 1]), randn([2, 1, 3])],
+        sample![complexes([3]), Complex128::new(0.5, -2.0)],
     ]
 }

@@ -1,6 +1,6 @@
 //! Questions about whole tensors: equal, close, contained, empty. Nothing here has a gradient.
 
-use super::logic::odd_numbers;
+use super::logic::odd_complex_numbers;
 use super::prelude::*;
 
 /// Is `|x - y| <= atol + rtol * |y|`, element by element? Equal infinities are close; NaN only with `equal_nan`.
@@ -10,7 +10,7 @@ use super::prelude::*;
 /// let x = Tensor::new([1.0f32, 1.1]);
 /// assert_eq!(x.isclose(&Tensor::new([1.0f32, 1.0])).to_vec::<Bool>(), [true, false]);
 /// ```
-#[op(non_diff, samples = close_samples)]
+#[op(non_diff, complex, samples = close_samples)]
 fn isclose(
     cx: &Cx,
     x: &Tensor,
@@ -29,7 +29,7 @@ fn isclose(
 /// let x = Tensor::new([1.0f32, 2.0]);
 /// assert!(x.allclose(&(&x + 1e-7)).to_f64() == 1.0);
 /// ```
-#[op(non_diff, samples = close_samples)]
+#[op(non_diff, complex, samples = close_samples)]
 fn allclose(
     cx: &Cx,
     x: &Tensor,
@@ -46,6 +46,14 @@ fn close(cx: &Cx, x: &Tensor, y: &Tensor, rtol: f64, atol: f64, equal_nan: bool)
     let near = move |x: f64, y: f64| {
         x == y || (y.is_finite() && (x - y).abs() <= atol + rtol * y.abs()) || (equal_nan && x.is_nan() && y.is_nan())
     };
+    if promote_tensors(x, y).is_complex() {
+        let near = move |x: Complex128, y: Complex128| {
+            x == y
+                || (y.is_finite() && (x - y).norm() <= atol + rtol * y.norm())
+                || (equal_nan && x.is_nan() && y.is_nan())
+        };
+        return cx.complex_compare(x, &y.into(), near);
+    }
     cx.compare(x, &y.into(), near, move |x, y| near(x as f64, y as f64))
 }
 
@@ -57,7 +65,7 @@ fn close(cx: &Cx, x: &Tensor, y: &Tensor, rtol: f64, atol: f64, equal_nan: bool)
 /// assert_eq!(x.equal_all(&x).to_vec::<Bool>(), [true]);
 /// assert_eq!(x.equal_all(&Tensor::new([1i64])).to_vec::<Bool>(), [false]);
 /// ```
-#[op(non_diff, samples = equal_samples)]
+#[op(non_diff, complex, samples = equal_samples)]
 fn equal_all(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     if x.shape() != y.shape() {
         return cx.zeros([], DType::Bool);
@@ -110,15 +118,18 @@ fn isin(
     Ok(out)
 }
 
-/// Is each element a real number? Always true: there are no complex dtypes.
+/// Is each element a real number? A complex one is where its imaginary part is zero.
 ///
 /// ```
 /// # use sampan_core::{Bool, Tensor};
 /// assert_eq!(Tensor::new([1.5f32]).isreal().to_vec::<Bool>(), [true]);
 /// ```
-#[op(non_diff, samples = odd_numbers)]
+#[op(non_diff, complex, samples = odd_complex_numbers)]
 fn isreal(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    cx.predicate(x, |_| true, |_| true)
+    match x.dtype().is_complex() {
+        true => cx.complex_predicate(x, |z| z.im == 0.0),
+        false => cx.predicate(x, |_| true, |_| true),
+    }
 }
 
 /// Has `x` no elements? A 0-d bool.
@@ -127,7 +138,7 @@ fn isreal(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::{Bool, DType, Tensor};
 /// assert_eq!(Tensor::zeros([0, 3], DType::Float32).is_empty().to_vec::<Bool>(), [true]);
 /// ```
-#[op(non_diff, samples = empty_samples)]
+#[op(non_diff, complex, samples = empty_samples)]
 fn is_empty(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = cx.out([], DType::Bool)?;
     cx.cpu(|| {
@@ -141,6 +152,11 @@ impl Tensor {
     /// Does it hold floating-point numbers?
     pub fn is_floating_point(&self) -> bool {
         self.dtype().is_float()
+    }
+
+    /// Does it hold complex numbers?
+    pub fn is_complex(&self) -> bool {
+        self.dtype().is_complex()
     }
 
     /// Does it hold integers? bool is none.
@@ -160,6 +176,7 @@ fn close_samples() -> Vec<Sample> {
         sample![ints([3], 0, 3), ints([3], 0, 3)].peer("lambda x, y: getattr(torch, op)(x, y)"),
         sample![randn([]), randn([])],
         sample![randn([0, 3]), randn([0, 3])],
+        sample![complexes([3]), complexes([3]) * 1.000001].peer("lambda x, y: getattr(torch, op)(x, y)"),
     ]
 }
 fn equal_samples() -> Vec<Sample> {
@@ -169,6 +186,7 @@ fn equal_samples() -> Vec<Sample> {
         sample![ints([3], 0, 9), ints([3], 1, 9)],
         sample![randn([]), randn([])],
         sample![randn([0, 3]), randn([0, 3])].peer("np.array_equal"),
+        sample![complexes([3]), complexes([3])].peer("np.array_equal"),
     ]
 }
 fn isin_samples() -> Vec<Sample> {

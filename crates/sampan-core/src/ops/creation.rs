@@ -79,7 +79,7 @@ impl Tensor {
 }
 
 fn fill(out: &Tensor, value: Scalar) {
-    match_dtype!(out.dtype(), T => arrange::fill(out.data_mut::<T>().slice(), value.to::<T>()));
+    match_dtype!(out.dtype(), T in any => arrange::fill(out.data_mut::<T>().slice(), value.to::<T>()));
 }
 
 fn filled(cx: &Cx, shape: &[usize], value: Scalar, dtype: DType) -> Result<Tensor> {
@@ -108,7 +108,7 @@ fn number(y: &Operand) -> Result<Scalar> {
 /// # use sampan_core::ops::creation::zeros;
 /// assert_eq!(zeros([2, 3]).to_vec::<f32>(), [0.0; 6]);
 /// ```
-#[op(non_diff, samples = shape_samples, also("Tensor.new_zeros"))]
+#[op(non_diff, complex, samples = shape_samples, also("Tensor.new_zeros"))]
 fn zeros(cx: &Cx, shape: &[i64], #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
     filled(cx, &checked_shape(shape)?, Scalar::Int(0), dtype.unwrap_or_else(default_dtype))
 }
@@ -119,24 +119,26 @@ fn zeros(cx: &Cx, shape: &[i64], #[opt(None)] dtype: Option<DType>) -> Result<Te
 /// # use sampan_core::ops::creation::ones;
 /// assert_eq!(ones([2]).to_vec::<f32>(), [1.0, 1.0]);
 /// ```
-#[op(non_diff, samples = shape_samples)]
+#[op(non_diff, complex, samples = shape_samples)]
 fn ones(cx: &Cx, shape: &[i64], #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
     filled(cx, &checked_shape(shape)?, Scalar::Int(1), dtype.unwrap_or_else(default_dtype))
 }
 
-/// One number in every element. Without a dtype, truth values give `bool` and numbers the default float.
+/// One number in every element. Without a dtype, truth values give `bool`, numbers the default float and complex numbers
+/// the complex type of its width.
 ///
 /// ```
 /// # use sampan_core::ops::creation::full;
 /// assert_eq!(full([2], 2.5).to_vec::<f32>(), [2.5, 2.5]);
 /// ```
-#[op(non_diff, samples = full_samples)]
+#[op(non_diff, complex, samples = full_samples)]
 fn full(cx: &Cx, shape: &[i64], fill_value: Operand, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
     let shape = checked_shape(shape)?;
     let value = number(&fill_value)?;
     let dtype = dtype.unwrap_or_else(|| match (&fill_value, value) {
         (Operand::Tensor(t), _) => t.dtype(),
         (_, Scalar::Bool(_)) => DType::Bool,
+        (_, Scalar::Complex(_)) => default_dtype().complex(),
         _ => default_dtype(),
     });
     filled(cx, &shape, value, dtype)
@@ -148,7 +150,7 @@ fn full(cx: &Cx, shape: &[i64], fill_value: Operand, #[opt(None)] dtype: Option<
 /// # use sampan_core::ops::creation::empty;
 /// assert_eq!(empty([2, 3]).shape(), [2, 3]);
 /// ```
-#[op(non_diff, samples = shape_samples, peer = "none: unspecified values")]
+#[op(non_diff, complex, samples = shape_samples, peer = "none: unspecified values")]
 fn empty(cx: &Cx, shape: &[i64], #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
     cx.out(&checked_shape(shape)?, dtype.unwrap_or_else(default_dtype))
 }
@@ -159,7 +161,7 @@ fn empty(cx: &Cx, shape: &[i64], #[opt(None)] dtype: Option<DType>) -> Result<Te
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([3i64, 4]).zeros_like().to_vec::<i64>(), [0, 0]);
 /// ```
-#[op(non_diff, samples = like_samples)]
+#[op(non_diff, complex, samples = like_samples)]
 fn zeros_like(cx: &Cx, x: &Tensor, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
     filled(cx, x.shape(), Scalar::Int(0), dtype.unwrap_or(x.dtype()))
 }
@@ -170,7 +172,7 @@ fn zeros_like(cx: &Cx, x: &Tensor, #[opt(None)] dtype: Option<DType>) -> Result<
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([3i64, 4]).ones_like().to_vec::<i64>(), [1, 1]);
 /// ```
-#[op(non_diff, samples = like_samples)]
+#[op(non_diff, complex, samples = like_samples)]
 fn ones_like(cx: &Cx, x: &Tensor, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
     filled(cx, x.shape(), Scalar::Int(1), dtype.unwrap_or(x.dtype()))
 }
@@ -181,7 +183,7 @@ fn ones_like(cx: &Cx, x: &Tensor, #[opt(None)] dtype: Option<DType>) -> Result<T
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([3i64, 4]).full_like(9).to_vec::<i64>(), [9, 9]);
 /// ```
-#[op(non_diff, samples = full_like_samples)]
+#[op(non_diff, complex, samples = full_like_samples)]
 fn full_like(cx: &Cx, x: &Tensor, fill_value: Operand, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
     filled(cx, x.shape(), number(&fill_value)?, dtype.unwrap_or(x.dtype()))
 }
@@ -192,7 +194,7 @@ fn full_like(cx: &Cx, x: &Tensor, fill_value: Operand, #[opt(None)] dtype: Optio
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([3i64, 4]).empty_like().shape(), [2]);
 /// ```
-#[op(non_diff, samples = like_samples, peer = "none: unspecified values")]
+#[op(non_diff, complex, samples = like_samples, peer = "none: unspecified values")]
 fn empty_like(cx: &Cx, x: &Tensor, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
     cx.out(x.shape(), dtype.unwrap_or(x.dtype()))
 }
@@ -306,7 +308,7 @@ fn spaced(
 /// # use sampan_core::ops::creation::eye;
 /// assert_eq!(eye(2, None).to_vec::<f32>(), [1.0, 0.0, 0.0, 1.0]);
 /// ```
-#[op(non_diff, samples = eye_samples, alias(n = num_rows, m = num_columns))]
+#[op(non_diff, complex, samples = eye_samples, alias(n = num_rows, m = num_columns))]
 fn eye(
     cx: &Cx,
     num_rows: i64,
@@ -317,7 +319,7 @@ fn eye(
     let dtype = dtype.unwrap_or_else(default_dtype);
     let out = cx.zeros(&shape, dtype)?;
     cx.cpu(|| {
-        match_dtype!(dtype, T => {
+        match_dtype!(dtype, T in any => {
             out.data_mut::<T>().slice().iter_mut().step_by(shape[1] + 1).take(shape[1]).for_each(|v| *v = T::from_i64(1));
         });
         Ok(())
@@ -332,7 +334,7 @@ fn eye(
 /// let x = Tensor::new([1i64, 2]);
 /// assert!(!x.assign().shares_memory(&x));
 /// ```
-#[op(samples = real_line, also("clone"), onnx = "Identity")]
+#[op(complex, samples = any_line, also("clone"), onnx = "Identity")]
 fn assign(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     cx.grad(x.try_clone_data()?, &[], |g| Ok(g.grad()))
 }
@@ -343,7 +345,7 @@ fn assign(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 2]).fill_(7).to_vec::<i64>(), [7, 7]);
 /// ```
-#[op(samples = fill_samples, peer = "lambda x, value: x.clone().fill_(value)")]
+#[op(complex, samples = fill_samples, peer = "lambda x, value: x.clone().fill_(value)")]
 fn fill_(cx: &Cx, x: &Tensor, value: Operand) -> Result<Tensor> {
     let out = filled(cx, x.shape(), number(&value)?, x.dtype())?;
     let has_value_tensor = value.tensor().is_some();
@@ -362,7 +364,7 @@ fn fill_(cx: &Cx, x: &Tensor, value: Operand) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 2]).zero_().to_vec::<i64>(), [0, 0]);
 /// ```
-#[op(samples = real_line, peer = "lambda x: x.clone().zero_()")]
+#[op(complex, samples = real_line, peer = "lambda x: x.clone().zero_()")]
 fn zero_(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = cx.zeros(x.shape(), x.dtype())?;
     cx.grad(out, &[], |g| Ok(g.grad().zeros_like()))
@@ -378,6 +380,8 @@ fn full_samples() -> Vec<Sample> {
         sample![[2], true],
         sample![Vec::<i64>::new(), 7; dtype = DType::Int32],
         sample![[0], 1.0],
+        sample![[2], Complex128::new(1.0, -2.0)],
+        sample![[2], 3; dtype = DType::Complex128],
     ]
 }
 fn like_samples() -> Vec<Sample> {

@@ -248,7 +248,7 @@ fn eigvalsh(cx: &Cx, x: &Tensor, #[opt("L")] uplo: &str) -> Result<Tensor> {
 }
 
 /// The eigenvalues of square matrices and their unit eigenvectors as columns, where all are real; complex ones are an
-/// error, since there are no complex tensors.
+/// error.
 ///
 /// ```
 /// # use sampan_core::Tensor;
@@ -284,11 +284,11 @@ fn eig(cx: &Cx, x: &Tensor) -> Result<(Tensor, Tensor)> {
     })
 }
 
-fn refuse_complex<T: Element>(im: &[T]) -> Result<()> {
+fn refuse_complex<T: Ordered>(im: &[T]) -> Result<()> {
     if im.iter().all(|v| v.to_f64() == 0.0) {
         return Ok(());
     }
-    Err(Error::new(crate::error::Kind::Unimplemented, "some eigenvalues are complex, and there are no complex tensors")
+    Err(Error::new(crate::error::Kind::Unimplemented, "some eigenvalues are complex, and this op gives real ones only")
         .hint("use eigh or eigvalsh for symmetric matrices, svd for singular values"))
 }
 

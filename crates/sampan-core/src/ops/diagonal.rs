@@ -10,7 +10,7 @@ use std::ops::Range;
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).tril(0).to_vec::<i64>(), [1, 0, 3, 4]);
 /// ```
-#[op(inplace, samples = triangle_samples, onnx = "Trilu")]
+#[op(inplace, complex, samples = triangle_samples, onnx = "Trilu")]
 fn tril(cx: &Cx, x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
     let out = triangle(cx, x, diagonal, true)?;
     cx.grad(out, &[], move |g| Ok(g.grad().tril(diagonal)))
@@ -22,7 +22,7 @@ fn tril(cx: &Cx, x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).triu(0).to_vec::<i64>(), [1, 2, 0, 4]);
 /// ```
-#[op(inplace, samples = triangle_samples, onnx = "Trilu")]
+#[op(inplace, complex, samples = triangle_samples, onnx = "Trilu")]
 fn triu(cx: &Cx, x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
     let out = triangle(cx, x, diagonal, false)?;
     cx.grad(out, &[], move |g| Ok(g.grad().triu(diagonal)))
@@ -34,7 +34,7 @@ fn triangle(cx: &Cx, x: &Tensor, diagonal: i64, lower: bool) -> Result<Tensor> {
     let out = cx.out(x.shape(), x.dtype())?;
     cx.cpu(|| {
         let x = x.contiguous();
-        match_dtype!(x.dtype(), T => {
+        match_dtype!(x.dtype(), T in any => {
             arrange::triangle(x.data::<T>().slice(), out.data_mut::<T>().slice(), rows, cols, diagonal, lower)
         });
         Ok(())
@@ -71,7 +71,7 @@ fn diagonal_layout(layout: &Layout, offset: i64, axis1: i64, axis2: i64) -> Resu
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).diagonal(0, 0, 1).to_vec::<i64>(), [1, 4]);
 /// ```
-#[op(samples = diagonal_samples, also("linalg.diagonal"), alias(dim1 = axis1, dim2 = axis2))]
+#[op(complex, samples = diagonal_samples, also("linalg.diagonal"), alias(dim1 = axis1, dim2 = axis2))]
 fn diagonal(
     cx: &Cx,
     x: &Tensor,
@@ -91,7 +91,7 @@ fn diagonal(
 /// let x = Tensor::new([[1i64, 2], [3, 4]]);
 /// assert_eq!(x.diagonal_scatter(&Tensor::new([8i64, 9]), 0, 0, 1).to_vec::<i64>(), [8, 2, 3, 9]);
 /// ```
-#[op(samples = diagonal_scatter_samples)]
+#[op(complex, samples = diagonal_scatter_samples)]
 fn diagonal_scatter(
     cx: &Cx,
     x: &Tensor,
@@ -104,8 +104,8 @@ fn diagonal_scatter(
     ensure!(y.shape() == place.shape.as_slice(), "y must have the diagonal's shape {:?}", place.shape);
     let out = cx.out(x.shape(), x.dtype())?;
     cx.cpu(|| {
-        let y = y.try_cast(x.dtype())?.contiguous();
-        match_dtype!(x.dtype(), T => {
+        let y = y.fitting(x.dtype())?.contiguous();
+        match_dtype!(x.dtype(), T in any => {
             let mut data = out.data_mut::<T>();
             copy::copy_strided(x.data::<T>().view(), data.slice());
             if y.numel() > 0 {
@@ -132,7 +132,7 @@ fn diagonal_scatter(
 /// assert_eq!(Tensor::new([1i64, 2]).diag(0).to_vec::<i64>(), [1, 0, 0, 2]);
 /// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).diag(1).to_vec::<i64>(), [2]);
 /// ```
-#[op(samples = diag_samples)]
+#[op(complex, samples = diag_samples)]
 fn diag(x: &Tensor, #[default(0)] offset: i64, #[opt(0)] padding_value: Scalar) -> Result<Tensor> {
     match x.ndim() {
         1 => {
@@ -157,7 +157,7 @@ fn reach(offset: i64) -> Result<usize> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2]]).diagflat(0).to_vec::<i64>(), [1, 0, 0, 2]);
 /// ```
-#[op(samples = diagflat_samples)]
+#[op(complex, samples = diagflat_samples)]
 fn diagflat(x: &Tensor, #[default(0)] offset: i64) -> Result<Tensor> {
     x.try_flatten(0, -1)?.try_diag(offset)
 }
@@ -168,7 +168,7 @@ fn diagflat(x: &Tensor, #[default(0)] offset: i64) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).diag_embed(0, -2, -1).to_vec::<i64>(), [1, 0, 0, 2, 3, 0, 0, 4]);
 /// ```
-#[op(samples = diag_embed_samples, also("nn.functional.diag_embed"))]
+#[op(complex, samples = diag_embed_samples, also("nn.functional.diag_embed"))]
 fn diag_embed(
     input: &Tensor,
     #[default(0)] offset: i64,
@@ -193,7 +193,7 @@ fn diag_embed(
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).trace(0, 0, 1).to_vec::<i64>(), [5]);
 /// ```
-#[op(samples = diagonal_samples)]
+#[op(complex, samples = diagonal_samples)]
 fn trace(x: &Tensor, #[default(0)] offset: i64, #[default(0)] axis1: i64, #[default(1)] axis2: i64) -> Result<Tensor> {
     x.try_diagonal(offset, axis1, axis2)?.try_sum(-1)
 }
@@ -205,7 +205,7 @@ fn trace(x: &Tensor, #[default(0)] offset: i64, #[default(0)] axis1: i64, #[defa
 /// let x = Tensor::new([[1i64, 2], [3, 4]]);
 /// assert_eq!(x.fill_diagonal_tensor(&Tensor::new([8i64, 9]), 0, 0, 1).to_vec::<i64>(), [8, 2, 3, 9]);
 /// ```
-#[op(inplace, samples = diagonal_scatter_samples)]
+#[op(inplace, complex, samples = diagonal_scatter_samples)]
 fn fill_diagonal_tensor(
     x: &Tensor,
     y: &Tensor,
@@ -223,7 +223,7 @@ fn fill_diagonal_tensor(
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).fill_diagonal(9, 0).to_vec::<i64>(), [9, 2, 3, 9]);
 /// ```
-#[op(inplace, samples = fill_diagonal_samples, peer = "lambda x, *a, **k: x.clone().fill_diagonal_(*a, **k)")]
+#[op(inplace, complex, samples = fill_diagonal_samples, peer = "lambda x, *a, **k: x.clone().fill_diagonal_(*a, **k)")]
 fn fill_diagonal(
     cx: &Cx,
     x: &Tensor,
@@ -239,7 +239,7 @@ fn fill_diagonal(
     cx.cpu(|| {
         let step: isize = Layout::contiguous(x.shape()).strides.iter().sum();
         let end = if rank == 2 && !wrap { x.numel().min(cols * cols) } else { x.numel() };
-        match_dtype!(x.dtype(), T => {
+        match_dtype!(x.dtype(), T in any => {
             let mut data = out.data_mut::<T>();
             copy::copy_strided(x.data::<T>().view(), data.slice());
             for at in (0..end).step_by(step as usize) {
@@ -328,6 +328,7 @@ fn diagonal_samples() -> Vec<Sample> {
         sample![randn([3, 2]), -1, 1, 0],
         sample![randn([2, 3]), 5],
         sample![randn([0, 3])],
+        sample![complexes([3, 3])],
     ]
 }
 fn diagonal_scatter_samples() -> Vec<Sample> {

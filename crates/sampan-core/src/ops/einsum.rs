@@ -27,6 +27,7 @@ struct Named {
 /// assert_eq!(einsum("ii", &[x]).to_vec::<i64>(), [5]);
 /// ```
 #[op(
+    complex,
     samples = einsum_samples,
     onnx = "Einsum",
     amp = "white",
@@ -253,5 +254,6 @@ fn einsum_samples() -> Vec<Sample> {
         sample!["ij,ij->j", vec![randn([2, 3]), wide(&[2, 3])]],
         sample!["ij,jk->ik", vec![randn([2, 1]), randn([3, 2])]].peer("torch.einsum"),
         sample!["ij,jk->ik", vec![randn([2, 0]), randn([0, 2])]].peer("torch.einsum"),
+        sample!["ij,jk->ik", vec![complexes([2, 3]), complexes([3, 2])]],
     ]
 }

@@ -2,6 +2,7 @@
 
 use super::prelude::*;
 use sampan_kernels::View;
+use sampan_kernels::complex::{self, ComplexElement, ComplexFn1, ComplexFn2};
 use sampan_kernels::elementwise::{RealFn1, RealFn2, binary_real, map1, map2, unary_real};
 
 /// The sum over the axes that broadcasting added or stretched, back to `shape`.
@@ -88,15 +89,50 @@ pub(crate) fn common_shape(x: &Tensor, y: &Operand) -> Result<Shape> {
     }
 }
 
+/// Kernels of real functions know no complex numbers.
+fn real_only(dtype: DType) -> Result<()> {
+    if dtype.is_complex() { Err(Error::dtype(format!("works on real numbers only, got {dtype}"))) } else { Ok(()) }
+}
+
 impl Cx<'_> {
     /// A function of one float; integers become the default float first.
     pub(crate) fn unary(&self, x: &Tensor, f: impl RealFn1) -> Result<Tensor> {
         let dtype = to_float(x.dtype());
+        real_only(dtype)?;
         let out = self.out(x.shape(), dtype)?;
         self.cpu(|| {
             let x = if x.dtype() == dtype { x.clone() } else { x.try_cast(dtype)? };
             match_dtype!(dtype, T in float => {
                 unary_real(f, x.data::<T>().view(), out.data_mut::<T>().slice())
+            }, else => {});
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    /// A function of one number: `f` on floats, `z` on complex numbers; integers become the default float first.
+    pub(crate) fn analytic(&self, x: &Tensor, f: impl RealFn1, z: impl ComplexFn1) -> Result<Tensor> {
+        if !x.dtype().is_complex() {
+            return self.unary(x, f);
+        }
+        let out = self.out(x.shape(), x.dtype())?;
+        self.cpu(|| {
+            match_dtype!(x.dtype(), T in complex => {
+                complex::unary(z, x.data::<T>().view(), out.data_mut::<T>().slice())
+            }, else => {});
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    /// A real number from each complex one, computed in float64.
+    pub(crate) fn part(&self, x: &Tensor, f: impl Fn(Complex128) -> f64 + Copy + Send + Sync) -> Result<Tensor> {
+        let out = self.out(x.shape(), x.dtype().real_part())?;
+        self.cpu(|| {
+            match_dtype!(x.dtype(), T in complex => {
+                type Part = <T as ComplexElement>::Part;
+                let apply = move |z: T| <Part as Element>::from_f64(f(z.to_complex()));
+                map1(apply, x.data::<T>().view(), out.data_mut::<Part>().slice())
             }, else => {});
             Ok(())
         })?;
@@ -110,7 +146,7 @@ impl Cx<'_> {
         f: impl RealFn1,
         g: impl Fn(i64) -> i64 + Copy + Send + Sync,
     ) -> Result<Tensor> {
-        if x.dtype().is_float() {
+        if x.dtype().is_inexact() {
             return self.unary(x, f);
         }
         let out = self.out(x.shape(), x.dtype())?;
@@ -141,12 +177,29 @@ impl Cx<'_> {
         Ok(out)
     }
 
+    /// A truth value from each complex number.
+    pub(crate) fn complex_predicate(
+        &self,
+        x: &Tensor,
+        f: impl Fn(Complex128) -> bool + Copy + Send + Sync,
+    ) -> Result<Tensor> {
+        let out = self.out(x.shape(), DType::Bool)?;
+        self.cpu(|| {
+            match_dtype!(x.dtype(), T in complex => {
+                map1(move |v: T| Bool::from(f(v.to_complex())), x.data::<T>().view(), out.data_mut::<Bool>().slice())
+            }, else => {});
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
     /// A function of two floats under broadcasting; integers become the default float first.
     pub(crate) fn binary(&self, x: &Tensor, y: &Operand, f: impl RealFn2) -> Result<Tensor> {
         self.binary_as(to_float(promote_operand(x, y)), x, y, f)
     }
 
     fn binary_as(&self, dtype: DType, x: &Tensor, y: &Operand, f: impl RealFn2) -> Result<Tensor> {
+        real_only(dtype)?;
         let shape = common_shape(x, y)?;
         let out = self.out(&shape, dtype)?;
         self.cpu(|| {
@@ -159,6 +212,35 @@ impl Cx<'_> {
         Ok(out)
     }
 
+    /// A function of two complex numbers under broadcasting, in a complex dtype.
+    pub(crate) fn binary_complex(&self, dtype: DType, x: &Tensor, y: &Operand, z: impl ComplexFn2) -> Result<Tensor> {
+        let shape = common_shape(x, y)?;
+        let out = self.out(&shape, dtype)?;
+        self.cpu(|| {
+            let (a, b) = (Ready::tensor(x, dtype, &shape)?, Ready::new(y, dtype, &shape)?);
+            match_dtype!(dtype, T in complex => {
+                a.with::<T, _>(|a| b.with::<T, _>(|b| complex::binary(z, a, b, out.data_mut::<T>().slice())))
+            }, else => {});
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    /// A function of two numbers in their common dtype: `f` on floats, `g` on integers, `z` on complex numbers.
+    pub(crate) fn arithmetic(
+        &self,
+        x: &Tensor,
+        y: &Operand,
+        f: impl RealFn2,
+        g: impl Fn(i64, i64) -> i64 + Copy + Send + Sync,
+        z: impl ComplexFn2,
+    ) -> Result<Tensor> {
+        match promote_operand(x, y) {
+            d if d.is_complex() => self.binary_complex(d, x, y, z),
+            _ => self.binary_number(x, y, f, g),
+        }
+    }
+
     /// A function of two numbers in their common dtype: `f` on floats, `g` on integers.
     pub(crate) fn binary_number(
         &self,
@@ -168,7 +250,7 @@ impl Cx<'_> {
         g: impl Fn(i64, i64) -> i64 + Copy + Send + Sync,
     ) -> Result<Tensor> {
         let dtype = promote_operand(x, y);
-        if dtype.is_float() { self.binary_as(dtype, x, y, f) } else { self.binary_int_as(dtype, x, y, g) }
+        if dtype.is_inexact() { self.binary_as(dtype, x, y, f) } else { self.binary_int_as(dtype, x, y, g) }
     }
 
     /// A function of two integers (or truth values) in their common dtype; floats are refused.
@@ -179,7 +261,7 @@ impl Cx<'_> {
         g: impl Fn(i64, i64) -> i64 + Copy + Send + Sync,
     ) -> Result<Tensor> {
         let dtype = promote_operand(x, y);
-        if dtype.is_float() {
+        if dtype.is_inexact() {
             return Err(Error::dtype(format!("needs integers or bool, got {dtype}")));
         }
         self.binary_int_as(dtype, x, y, g)
@@ -214,6 +296,7 @@ impl Cx<'_> {
         g: impl Fn(i64, i64) -> bool + Copy + Send + Sync,
     ) -> Result<Tensor> {
         let dtype = promote_operand(x, y);
+        real_only(dtype)?;
         let shape = common_shape(x, y)?;
         let out = self.out(&shape, DType::Bool)?;
         self.cpu(|| {
@@ -233,6 +316,27 @@ impl Cx<'_> {
                 };
                 a.with::<T, _>(|a| b.with::<T, _>(|b| map2(apply, a, b, out.data_mut::<Bool>().slice())))
             });
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    /// A truth value from two numbers, of which one is complex.
+    pub(crate) fn complex_compare(
+        &self,
+        x: &Tensor,
+        y: &Operand,
+        f: impl Fn(Complex128, Complex128) -> bool + Copy + Send + Sync,
+    ) -> Result<Tensor> {
+        let dtype = promote_operand(x, y);
+        let shape = common_shape(x, y)?;
+        let out = self.out(&shape, DType::Bool)?;
+        self.cpu(|| {
+            let (a, b) = (Ready::tensor(x, dtype, &shape)?, Ready::new(y, dtype, &shape)?);
+            match_dtype!(dtype, T in complex => {
+                let apply = move |x: T, y: T| Bool::from(f(x.to_complex(), y.to_complex()));
+                a.with::<T, _>(|a| b.with::<T, _>(|b| map2(apply, a, b, out.data_mut::<Bool>().slice())))
+            }, else => {});
             Ok(())
         })?;
         Ok(out)

@@ -41,7 +41,7 @@ fn with_extent(shape: &[usize], axis: usize, n: usize) -> Shape {
 /// let x = Tensor::new([[1i64, 2, 3], [4, 5, 6]]);
 /// assert_eq!(x.index_select(&Tensor::new([2i64, 0]), 1).to_vec::<i64>(), [3, 1, 6, 4]);
 /// ```
-#[op(samples = index_select_samples)]
+#[op(complex, samples = index_select_samples)]
 fn index_select(cx: &Cx, x: &Tensor, index: &Tensor, #[default(0)] axis: i64) -> Result<Tensor> {
     ensure!(x.ndim() > 0, "x must have at least one axis to select along");
     ensure!(index.ndim() <= 1, "index must be 1-D, got shape {:?}", index.shape());
@@ -51,7 +51,7 @@ fn index_select(cx: &Cx, x: &Tensor, index: &Tensor, #[default(0)] axis: i64) ->
     cx.cpu(|| {
         let x = x.contiguous();
         let idx = idx.data::<i64>();
-        match_dtype!(x.dtype(), T => {
+        match_dtype!(x.dtype(), T in any => {
             let (x, along) = (x.data::<T>(), split_at(x.shape(), axis));
             index::index_select(x.slice(), along, idx.slice(), true, out.data_mut::<T>().slice())
         })
@@ -69,6 +69,7 @@ fn index_select(cx: &Cx, x: &Tensor, index: &Tensor, #[default(0)] axis: i64) ->
 /// assert_eq!(x.unselect(&Tensor::new([1i64, 1, 0]), 0, 4).to_vec::<i64>(), [3, 3, 0, 0]);
 /// ```
 #[op(
+    complex,
     samples = unselect_samples,
     peer = "lambda x, i, axis, n: torch.zeros([n if a == axis else e for a, e in \
             enumerate(x.shape)]).index_add(axis, i, x)"
@@ -81,7 +82,7 @@ fn unselect(cx: &Cx, x: &Tensor, index: &Tensor, axis: i64, n: i64) -> Result<Te
     cx.cpu(|| {
         let x = x.contiguous();
         let idx = idx.data::<i64>();
-        match_dtype!(x.dtype(), T => {
+        match_dtype!(x.dtype(), T in any => {
             let x = x.data::<T>();
             index::index_add(out.data_mut::<T>().slice(), split_at(out.shape(), axis), idx.slice(), true, x.slice(), 1.0)
         })
@@ -97,7 +98,7 @@ fn unselect(cx: &Cx, x: &Tensor, index: &Tensor, axis: i64, n: i64) -> Result<Te
 /// let x = Tensor::new([[1i64, 2], [3, 4], [5, 6]]);
 /// assert_eq!(x.gather(&Tensor::new([2i64, 0]), None).to_vec::<i64>(), [5, 6, 1, 2]);
 /// ```
-#[op(samples = gather_samples, onnx = "Gather")]
+#[op(complex, samples = gather_samples, onnx = "Gather")]
 fn gather(x: &Tensor, index: &Tensor, #[default(None)] axis: Option<i64>) -> Result<Tensor> {
     ensure!(x.ndim() > 0, "x must have at least one axis to gather along");
     let axis = resolve_axis(axis.unwrap_or(0), x.ndim())?;
@@ -115,7 +116,7 @@ fn gather(x: &Tensor, index: &Tensor, #[default(None)] axis: Option<i64>) -> Res
 /// assert_eq!(x.gather_nd(&Tensor::new([[1i64, 0], [0, 1]])).to_vec::<i64>(), [3, 2]);
 /// assert_eq!(x.gather_nd(&Tensor::new([[1i64]])).to_vec::<i64>(), [3, 4]);
 /// ```
-#[op(samples = gather_nd_samples, onnx = "GatherND")]
+#[op(complex, samples = gather_nd_samples, onnx = "GatherND")]
 fn gather_nd(x: &Tensor, index: &Tensor) -> Result<Tensor> {
     let depth = nd_depth(index, x.shape())?;
     let (lead, row) = x.shape().split_at(depth);
@@ -138,7 +139,7 @@ pub(crate) fn nd_depth(index: &Tensor, shape: &[usize]) -> Result<usize> {
 /// assert_eq!(Tensor::new([[1i64, 2], [0, -1]]).nd_rows([2, 3]).to_vec::<i64>(), [5, 2]);
 /// ```
 #[op(
-    non_diff,
+    non_diff, complex,
     samples = nd_rows_samples,
     peer = "lambda i, shape: np.reshape(np.ravel_multi_index(tuple(np.moveaxis(i, -1, 0)), shape[:i.shape[-1]], \
             mode='wrap'), -1)"
@@ -180,7 +181,7 @@ pub(crate) fn check_along(arr: &[usize], indices: &[usize], axis: usize) -> Resu
 /// let x = Tensor::new([[1i64, 2, 3], [4, 5, 6]]);
 /// assert_eq!(x.take_along_axis(&Tensor::new([[2i64], [-3]]), 1).to_vec::<i64>(), [3, 4]);
 /// ```
-#[op(samples = take_along_axis_samples, onnx = "GatherElements", also("take_along_dim"), alias(x = arr, input = arr, index = indices))]
+#[op(complex, samples = take_along_axis_samples, onnx = "GatherElements", also("take_along_dim"), alias(x = arr, input = arr, index = indices))]
 fn take_along_axis(arr: &Tensor, indices: &Tensor, axis: i64, #[opt(true)] broadcast: bool) -> Result<Tensor> {
     ensure!(
         arr.ndim() == indices.ndim(),
@@ -206,7 +207,7 @@ fn take_along_axis(arr: &Tensor, indices: &Tensor, axis: i64, #[opt(true)] broad
 /// let x = Tensor::new([[1i64, 2, 3], [4, 5, 6]]);
 /// assert_eq!(x.take_along(&Tensor::new([[2i64, 1]]), 1).to_vec::<i64>(), [3, 2]);
 /// ```
-#[op(samples = take_along_samples, peer = "lambda x, i, axis: paddle.take_along_axis(x, i, axis, False)")]
+#[op(complex, samples = take_along_samples, peer = "lambda x, i, axis: paddle.take_along_axis(x, i, axis, False)")]
 fn take_along(cx: &Cx, x: &Tensor, indices: &Tensor, axis: i64) -> Result<Tensor> {
     ensure!(x.ndim() == indices.ndim() && x.ndim() > 0, "x and indices must have the same rank, at least 1");
     let axis = resolve_axis(axis, x.ndim())?;
@@ -216,7 +217,7 @@ fn take_along(cx: &Cx, x: &Tensor, indices: &Tensor, axis: i64) -> Result<Tensor
     cx.cpu(|| {
         let x = x.contiguous();
         let (data, shape) = (idx.data::<i64>(), idx.shape());
-        match_dtype!(x.dtype(), T => {
+        match_dtype!(x.dtype(), T in any => {
             let values = x.data::<T>();
             let mut out = out.data_mut::<T>();
             index::take_along_axis(values.slice(), x.shape(), axis, data.slice(), shape, true, out.slice())
@@ -234,7 +235,7 @@ fn take_along(cx: &Cx, x: &Tensor, indices: &Tensor, axis: i64) -> Result<Tensor
 /// let x = Tensor::new([[1i64, 2, 3]]);
 /// assert_eq!(x.untake_along(&Tensor::new([[1i64, 1, 0]]), 1, [1, 4]).to_vec::<i64>(), [3, 3, 0, 0]);
 /// ```
-#[op(samples = untake_along_samples, peer = "lambda x, i, axis, shape: torch.zeros(shape).scatter_add(axis, i, x)")]
+#[op(complex, samples = untake_along_samples, peer = "lambda x, i, axis, shape: torch.zeros(shape).scatter_add(axis, i, x)")]
 fn untake_along(cx: &Cx, x: &Tensor, indices: &Tensor, axis: i64, shape: &[i64]) -> Result<Tensor> {
     let shape = super::shape::checked_shape(shape)?;
     let axis = resolve_axis(axis, shape.len())?;
@@ -245,7 +246,7 @@ fn untake_along(cx: &Cx, x: &Tensor, indices: &Tensor, axis: i64, shape: &[i64])
     cx.cpu(|| {
         let x = x.contiguous();
         let data = idx.data::<i64>();
-        match_dtype!(x.dtype(), T => {
+        match_dtype!(x.dtype(), T in any => {
             let values = x.data::<T>();
             index::put_along_axis(
                 out.data_mut::<T>().slice(), &shape, axis, data.slice(), idx.shape(), true, values.slice(),
@@ -264,7 +265,7 @@ fn untake_along(cx: &Cx, x: &Tensor, indices: &Tensor, axis: i64, shape: &[i64])
 /// let x = Tensor::new([[1i64, 2, 3], [4, 5, 6]]);
 /// assert_eq!(x.index_sample(&Tensor::new([[0i64, 2], [1, 1]])).to_vec::<i64>(), [1, 3, 5, 5]);
 /// ```
-#[op(samples = index_sample_samples)]
+#[op(complex, samples = index_sample_samples)]
 fn index_sample(x: &Tensor, index: &Tensor) -> Result<Tensor> {
     ensure!(x.ndim() == 2 && index.ndim() == 2, "x and index must be 2-D");
     ensure!(x.shape()[0] == index.shape()[0], "x has {} rows, index has {}", x.shape()[0], index.shape()[0]);
@@ -280,7 +281,7 @@ fn index_sample(x: &Tensor, index: &Tensor) -> Result<Tensor> {
 /// assert_eq!(x.take(&Tensor::new([3i64, -4])).to_vec::<i64>(), [4, 1]);
 /// assert_eq!(x.take_with(&Tensor::new([9i64, -1]), TakeOpts::new().mode("clip")).to_vec::<i64>(), [4, 1]);
 /// ```
-#[op(samples = take_samples)]
+#[op(complex, samples = take_samples)]
 fn take(x: &Tensor, index: &Tensor, #[opt("raise")] mode: &str) -> Result<Tensor> {
     ensure!(matches!(mode, "raise" | "wrap" | "clip"), "mode must be raise, wrap or clip, got {mode:?}");
     let n = x.numel() as i64;

@@ -19,6 +19,7 @@ use sampan_kernels::index::{IndexPlan, index_get as get_kernel, index_put, index
 /// assert_eq!(x.getitem(i![.., 1]).to_vec::<i64>(), [2, 5]);
 /// ```
 #[op(
+    complex,
     samples = getitem_samples,
     peer = "lambda x, i: x[at(i)]"
 )]
@@ -68,6 +69,7 @@ fn plan(layout: &Layout, indices: &[Tensor], axes: &[usize], place: usize) -> Re
 /// assert_eq!(x.index_get(&[Tensor::new([1i64, 0])], [1], 1).to_vec::<i64>(), [2, 1, 4, 3]);
 /// ```
 #[op(
+    complex,
     samples = index_get_samples,
     peer = "lambda x, i, axes, place: torch.Tensor.__getitem__(x, tuple( \
             i[axes.index(a)] if a in axes else slice(None) for a in range(x.ndim)))"
@@ -77,7 +79,7 @@ fn index_get(cx: &Cx, x: &Tensor, indices: &[Tensor], axes: &[i64], place: i64) 
     let out = cx.out(indexed_shape(x.shape(), &axes, place as usize, &index_shape), x.dtype())?;
     cx.cpu(|| {
         let plan = plan(x.layout(), indices, &axes, place as usize)?;
-        match_dtype!(x.dtype(), T => get_kernel(x.data::<T>().view(), &plan, out.data_mut::<T>().slice()));
+        match_dtype!(x.dtype(), T in any => get_kernel(x.data::<T>().view(), &plan, out.data_mut::<T>().slice()));
         Ok(())
     })?;
     let (shape, count) = (x.shape_vec(), indices.len());
@@ -98,6 +100,7 @@ fn index_get(cx: &Cx, x: &Tensor, indices: &[Tensor], axes: &[i64], place: i64) 
 /// assert_eq!(x.index_unget(&[Tensor::new([0i64, 2, 0])], [0], 0, [3]).to_vec::<i64>(), [4, 0, 2]);
 /// ```
 #[op(
+    complex,
     samples = index_unget_samples,
     peer = "lambda x, i, axes, place, shape: torch_pull(lambda z: z[tuple( \
             i[axes.index(a)] if a in axes else slice(None) for a in range(z.ndim))], torch.zeros(shape), x)"
@@ -111,7 +114,7 @@ fn index_unget(cx: &Cx, x: &Tensor, indices: &[Tensor], axes: &[i64], place: i64
     cx.cpu(|| {
         let plan = plan(out.layout(), indices, &axes, place as usize)?;
         let x = x.contiguous();
-        match_dtype!(x.dtype(), T => index_put_add(out.data_mut::<T>().slice(), &plan, x.data::<T>().slice()));
+        match_dtype!(x.dtype(), T in any => index_put_add(out.data_mut::<T>().slice(), &plan, x.data::<T>().slice()));
         Ok(())
     })?;
     let count = indices.len();
@@ -133,6 +136,7 @@ fn index_unget(cx: &Cx, x: &Tensor, indices: &[Tensor], axes: &[i64], place: i64
 /// assert_eq!(x.setitem(i![.., 1], 0).to_vec::<i64>(), [1, 0, 3, 4, 0, 6]);
 /// ```
 #[op(
+    complex,
     samples = setitem_samples,
     peer = "lambda x, i, v: (y := x.clone(), y.__setitem__(at(i), v), y)[-1]"
 )]
@@ -171,7 +175,7 @@ pub(crate) fn write_at(x: &Tensor, index: &[Index], value: &Operand, accumulate:
             let target = if view.is_contiguous() { view.clone() } else { view.try_clone_data()? };
             let plan = plan_over(target.layout())?;
             let values = whole(&value, &view, &shape)?;
-            match_dtype!(x.dtype(), T => {
+            match_dtype!(x.dtype(), T in any => {
                 index_put_add(target.data_mut::<T>().slice(), &plan, values.data::<T>().slice());
             });
             if target.shares_memory(&view) { Ok(()) } else { write_view(&view, &Operand::Tensor(target)) }
@@ -200,7 +204,7 @@ fn fitted(value: &Operand, shape: &[usize]) -> Result<Operand> {
 fn whole(value: &Operand, target: &Tensor, shape: &[usize]) -> Result<Tensor> {
     match value {
         Operand::Tensor(t) => {
-            let t = t.try_cast(target.dtype())?.try_expand(shape)?.try_contiguous()?;
+            let t = t.fitting(target.dtype())?.try_expand(shape)?.try_contiguous()?;
             if t.shares_memory(target) { t.try_clone_data() } else { Ok(t) }
         }
         Operand::Scalar(s) => {
@@ -216,12 +220,12 @@ fn write_view(view: &Tensor, value: &Operand) -> Result<()> {
         return Ok(());
     }
     match value {
-        Operand::Scalar(s) => match_dtype!(view.dtype(), T => {
+        Operand::Scalar(s) => match_dtype!(view.dtype(), T in any => {
             copy::fill_strided(s.to::<T>(), view.data_mut::<T>().storage(), &l.shape, &l.strides, l.offset);
         }),
         tensor => {
             let values = whole(tensor, view, &l.shape)?;
-            match_dtype!(view.dtype(), T => {
+            match_dtype!(view.dtype(), T in any => {
                 let (from, mut to) = (values.data::<T>(), view.data_mut::<T>());
                 copy::scatter_strided(from.slice(), to.storage(), &l.shape, &l.strides, l.offset);
             });
@@ -234,12 +238,12 @@ fn write_view(view: &Tensor, value: &Operand) -> Result<()> {
 fn write_plan(view: &Tensor, plan: &IndexPlan, value: &Operand, shape: &[usize]) -> Result<()> {
     let origin = view.layout().offset;
     match value {
-        Operand::Scalar(s) => match_dtype!(view.dtype(), T => {
+        Operand::Scalar(s) => match_dtype!(view.dtype(), T in any => {
             index_put(view.data_mut::<T>().storage(), origin, plan, &[s.to::<T>()]);
         }),
         tensor => {
             let values = whole(tensor, view, shape)?;
-            match_dtype!(view.dtype(), T => {
+            match_dtype!(view.dtype(), T in any => {
                 index_put(view.data_mut::<T>().storage(), origin, plan, values.data::<T>().slice());
             });
         }

@@ -10,7 +10,7 @@ use sampan_kernels::{arrange, copy};
 /// let (x, y) = (Tensor::new([[1i64, 2]]), Tensor::new([[3i64, 4]]));
 /// assert_eq!(concat(&[x, y], 1).to_vec::<i64>(), [1, 2, 3, 4]);
 /// ```
-#[op(samples = concat_samples, onnx = "Concat", also("concatenate", "cat"), alias(tensors = x))]
+#[op(complex, samples = concat_samples, onnx = "Concat", also("concatenate", "cat"), alias(tensors = x))]
 fn concat(cx: &Cx, x: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
     let dtype = promote_all(x)?;
     let first = &x[0];
@@ -31,7 +31,7 @@ fn concat(cx: &Cx, x: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
     cx.cpu(|| {
         let outer: usize = shape[..axis].iter().product();
         let parts = x.iter().map(|t| t.try_cast(dtype)).collect::<Result<Vec<_>>>()?;
-        match_dtype!(dtype, T => {
+        match_dtype!(dtype, T in any => {
             let mut data = out.data_mut::<T>();
             let mut rest = data.slice();
             if outer == 1 {
@@ -72,7 +72,7 @@ fn concat(cx: &Cx, x: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
 /// let (x, y) = (Tensor::new([1i64, 2]), Tensor::new([3i64, 4]));
 /// assert_eq!(stack(&[x, y], 1).to_vec::<i64>(), [1, 3, 2, 4]);
 /// ```
-#[op(samples = stack_samples, alias(tensors = x))]
+#[op(complex, samples = stack_samples, alias(tensors = x))]
 fn stack(x: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
     ensure!(!x.is_empty(), "needs at least one tensor");
     for (i, t) in x.iter().enumerate() {
@@ -91,6 +91,7 @@ fn stack(x: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
 /// assert_eq!(parts[1].to_vec::<i64>(), [2, 3]);
 /// ```
 #[op(
+    complex,
     samples = split_at_samples,
     peer = "lambda x, sizes, axis: paddle.split(x, sizes, axis)",
     onnx = "Split",
@@ -135,7 +136,7 @@ fn split_at(cx: &Cx, x: &Tensor, sizes: &[i64], #[default(0)] axis: i64) -> Resu
 /// let parts = Tensor::new([1i64, 2, 3, 4]).split([1, -1], 0);
 /// assert_eq!(parts[1].to_vec::<i64>(), [2, 3, 4]);
 /// ```
-#[op(samples = split_samples)]
+#[op(complex, samples = split_samples)]
 fn split(x: &Tensor, num_or_sections: &Value, #[default(0)] axis: i64) -> Result<Vec<Tensor>> {
     ensure!(x.ndim() > 0, "a 0-d tensor has no axis to split");
     let n = x.shape()[resolve_axis(axis, x.ndim())?] as i64;
@@ -166,7 +167,7 @@ fn split(x: &Tensor, num_or_sections: &Value, #[default(0)] axis: i64) -> Result
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 2, 3, 4]).chunk(2, 0)[0].to_vec::<i64>(), [1, 2]);
 /// ```
-#[op(samples = chunk_samples)]
+#[op(complex, samples = chunk_samples)]
 fn chunk(x: &Tensor, chunks: i64, #[default(0)] axis: i64) -> Result<Vec<Tensor>> {
     x.try_split(chunks, axis)
 }
@@ -181,6 +182,7 @@ fn chunk(x: &Tensor, chunks: i64, #[default(0)] axis: i64) -> Result<Vec<Tensor>
 /// assert_eq!(x.tensor_split([1, 3], 0)[1].to_vec::<i64>(), [2, 3]);
 /// ```
 #[op(
+    complex,
     samples = tensor_split_samples,
     alias(indices = num_or_indices, sections = num_or_indices, indices_or_sections = num_or_indices)
 )]
@@ -214,7 +216,7 @@ fn tensor_split(x: &Tensor, num_or_indices: &Value, #[default(0)] axis: i64) -> 
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).hsplit(2)[0].to_vec::<i64>(), [1, 3]);
 /// ```
-#[op(samples = hsplit_samples)]
+#[op(complex, samples = hsplit_samples)]
 fn hsplit(x: &Tensor, num_or_indices: &Value) -> Result<Vec<Tensor>> {
     ensure!(x.ndim() >= 1, "needs at least 1 axis");
     even_split(x, num_or_indices, if x.ndim() == 1 { 0 } else { 1 })
@@ -226,7 +228,7 @@ fn hsplit(x: &Tensor, num_or_indices: &Value) -> Result<Vec<Tensor>> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).vsplit(2)[0].to_vec::<i64>(), [1, 2]);
 /// ```
-#[op(samples = vsplit_samples)]
+#[op(complex, samples = vsplit_samples)]
 fn vsplit(x: &Tensor, num_or_indices: &Value) -> Result<Vec<Tensor>> {
     ensure!(x.ndim() >= 2, "needs at least 2 axes");
     even_split(x, num_or_indices, 0)
@@ -238,7 +240,7 @@ fn vsplit(x: &Tensor, num_or_indices: &Value) -> Result<Vec<Tensor>> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[[1i64, 2]]]).dsplit(2)[1].to_vec::<i64>(), [2]);
 /// ```
-#[op(samples = dsplit_samples)]
+#[op(complex, samples = dsplit_samples)]
 fn dsplit(x: &Tensor, num_or_indices: &Value) -> Result<Vec<Tensor>> {
     ensure!(x.ndim() >= 3, "needs at least 3 axes");
     even_split(x, num_or_indices, 2)
@@ -258,7 +260,7 @@ fn even_split(x: &Tensor, at: &Value, axis: i64) -> Result<Vec<Tensor>> {
 /// # use sampan_core::{Tensor, ops::joining::hstack};
 /// assert_eq!(hstack(&[Tensor::new([1i64, 2]), Tensor::new([3i64])]).to_vec::<i64>(), [1, 2, 3]);
 /// ```
-#[op(samples = hstack_samples)]
+#[op(complex, samples = hstack_samples)]
 fn hstack(x: &[Tensor]) -> Result<Tensor> {
     let parts = super::shape::try_atleast_1d(x)?.0;
     let axis = if parts.first().is_some_and(|t| t.ndim() == 1) { 0 } else { 1 };
@@ -271,7 +273,7 @@ fn hstack(x: &[Tensor]) -> Result<Tensor> {
 /// # use sampan_core::{Tensor, ops::joining::vstack};
 /// assert_eq!(vstack(&[Tensor::new([1i64, 2]), Tensor::new([3i64, 4])]).shape(), [2, 2]);
 /// ```
-#[op(samples = vstack_samples, also("row_stack"))]
+#[op(complex, samples = vstack_samples, also("row_stack"))]
 fn vstack(x: &[Tensor]) -> Result<Tensor> {
     try_concat(&super::shape::try_atleast_2d(x)?.0, 0)
 }
@@ -282,7 +284,7 @@ fn vstack(x: &[Tensor]) -> Result<Tensor> {
 /// # use sampan_core::{Tensor, ops::joining::dstack};
 /// assert_eq!(dstack(&[Tensor::new([1i64, 2]), Tensor::new([3i64, 4])]).to_vec::<i64>(), [1, 3, 2, 4]);
 /// ```
-#[op(samples = dstack_samples)]
+#[op(complex, samples = dstack_samples)]
 fn dstack(x: &[Tensor]) -> Result<Tensor> {
     try_concat(&super::shape::try_atleast_3d(x)?.0, 2)
 }
@@ -293,7 +295,7 @@ fn dstack(x: &[Tensor]) -> Result<Tensor> {
 /// # use sampan_core::{Tensor, ops::joining::column_stack};
 /// assert_eq!(column_stack(&[Tensor::new([1i64, 2]), Tensor::new([3i64, 4])]).to_vec::<i64>(), [1, 3, 2, 4]);
 /// ```
-#[op(samples = column_stack_samples)]
+#[op(complex, samples = column_stack_samples)]
 fn column_stack(x: &[Tensor]) -> Result<Tensor> {
     let column = |t: &Tensor| if t.ndim() < 2 { t.try_reshape_to([t.numel(), 1]) } else { Ok(t.clone()) };
     try_concat(&x.iter().map(column).collect::<Result<Vec<_>>>()?, 1)
@@ -305,7 +307,7 @@ fn column_stack(x: &[Tensor]) -> Result<Tensor> {
 /// # use sampan_core::{Tensor, ops::joining::block_diag};
 /// assert_eq!(block_diag(&[Tensor::new([[1i64, 2]]), Tensor::new(3i64)]).to_vec::<i64>(), [1, 2, 0, 0, 0, 3]);
 /// ```
-#[op(samples = block_diag_samples)]
+#[op(complex, samples = block_diag_samples)]
 fn block_diag(inputs: &[Tensor]) -> Result<Tensor> {
     let blocks = super::shape::try_atleast_2d(inputs)?.0;
     for (i, b) in blocks.iter().enumerate() {
@@ -332,7 +334,7 @@ fn block_diag(inputs: &[Tensor]) -> Result<Tensor> {
 /// let grid = meshgrid(&[Tensor::new([1i64, 2]), Tensor::new([3i64, 4])]);
 /// assert_eq!(grid[0].to_vec::<i64>(), [1, 1, 2, 2]);
 /// ```
-#[op(samples = meshgrid_samples)]
+#[op(complex, samples = meshgrid_samples)]
 fn meshgrid(inputs: &[Tensor], #[opt("ij")] indexing: &str) -> Result<Vec<Tensor>> {
     ensure!(indexing == "ij" || indexing == "xy", "indexing must be \"ij\" or \"xy\", got {indexing:?}");
     for (i, t) in inputs.iter().enumerate() {
@@ -357,7 +359,7 @@ fn meshgrid(inputs: &[Tensor], #[opt("ij")] indexing: &str) -> Result<Vec<Tensor
 /// let rows = cartesian_prod(&[Tensor::new([1i64, 2]), Tensor::new([3i64, 4])]);
 /// assert_eq!(rows.to_vec::<i64>(), [1, 3, 1, 4, 2, 3, 2, 4]);
 /// ```
-#[op(samples = cartesian_samples)]
+#[op(complex, samples = cartesian_samples)]
 fn cartesian_prod(x: &[Tensor]) -> Result<Tensor> {
     ensure!(x.iter().all(|t| t.ndim() == 1), "every tensor must be a vector");
     if let [one] = x {
@@ -373,7 +375,7 @@ fn cartesian_prod(x: &[Tensor]) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 2, 3]).combinations(2).to_vec::<i64>(), [1, 2, 1, 3, 2, 3]);
 /// ```
-#[op(samples = combinations_samples)]
+#[op(complex, samples = combinations_samples)]
 fn combinations(x: &Tensor, #[default(2)] r: i64, #[opt(false)] with_replacement: bool) -> Result<Tensor> {
     ensure!(x.ndim() == 1, "x must be a vector");
     ensure!(r >= 0, "r cannot be negative, got {r}");
@@ -432,6 +434,7 @@ fn concat_samples() -> Vec<Sample> {
         sample![pair(randn([2, 3]), randn([2, 1])), -1],
         sample![vec![randn([2, 1, 2]), randn([2, 0, 2]), randn([2, 3, 2])], 1],
         sample![vec![randn([3])]],
+        sample![vec![complexes([2, 3]), complexes([2, 1])], 1],
     ]
 }
 fn stack_samples() -> Vec<Sample> {

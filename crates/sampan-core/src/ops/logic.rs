@@ -1,6 +1,7 @@
 //! Comparisons, truth values and bits. Nothing here has a gradient.
 
 use super::prelude::*;
+use crate::Complex64;
 
 /// Is `x == y`, element by element, with broadcasting?
 ///
@@ -8,8 +9,11 @@ use super::prelude::*;
 /// # use sampan_core::{Bool, Tensor};
 /// assert_eq!(Tensor::new([1i64, 2, 3]).equal(2).to_vec::<Bool>(), [false, true, false]);
 /// ```
-#[op(inplace, non_diff, samples = comparable, onnx = "Equal", also("eq"))]
+#[op(inplace, non_diff, complex, samples = equatable, onnx = "Equal", also("eq"))]
 fn equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
+    if promote_operand(x, &y).is_complex() {
+        return cx.complex_compare(x, &y, |x, y| x == y);
+    }
     cx.compare(x, &y, |x, y| x == y, |x, y| x == y)
 }
 
@@ -19,8 +23,11 @@ fn equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// # use sampan_core::{Bool, Tensor};
 /// assert_eq!(Tensor::new([1i64, 2, 3]).not_equal(2).to_vec::<Bool>(), [true, false, true]);
 /// ```
-#[op(inplace, non_diff, samples = comparable, also("ne"))]
+#[op(inplace, non_diff, complex, samples = equatable, also("ne"))]
 fn not_equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
+    if promote_operand(x, &y).is_complex() {
+        return cx.complex_compare(x, &y, |x, y| x != y);
+    }
     cx.compare(x, &y, |x, y| x != y, |x, y| x != y)
 }
 
@@ -75,7 +82,7 @@ fn greater_equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// let (x, y) = (Tensor::new([true, true, false]), Tensor::new([1.5f32, 0.0, 0.0]));
 /// assert_eq!(x.logical_and(&y).to_vec::<Bool>(), [true, false, false]);
 /// ```
-#[op(inplace, non_diff, samples = truths, onnx = "And")]
+#[op(inplace, non_diff, complex, samples = truths, onnx = "And")]
 fn logical_and(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     cx.binary_int(&x.try_cast(DType::Bool)?, &truth(y)?, |x, y| x & y)
 }
@@ -87,7 +94,7 @@ fn logical_and(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// let (x, y) = (Tensor::new([true, true, false]), Tensor::new([1.5f32, 0.0, 0.0]));
 /// assert_eq!(x.logical_or(&y).to_vec::<Bool>(), [true, true, false]);
 /// ```
-#[op(inplace, non_diff, samples = truths, onnx = "Or")]
+#[op(inplace, non_diff, complex, samples = truths, onnx = "Or")]
 fn logical_or(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     cx.binary_int(&x.try_cast(DType::Bool)?, &truth(y)?, |x, y| x | y)
 }
@@ -99,7 +106,7 @@ fn logical_or(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// let (x, y) = (Tensor::new([true, true, false]), Tensor::new([1.5f32, 0.0, 0.0]));
 /// assert_eq!(x.logical_xor(&y).to_vec::<Bool>(), [false, true, false]);
 /// ```
-#[op(inplace, non_diff, samples = truths, onnx = "Xor")]
+#[op(inplace, non_diff, complex, samples = truths, onnx = "Xor")]
 fn logical_xor(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     cx.binary_int(&x.try_cast(DType::Bool)?, &truth(y)?, |x, y| x ^ y)
 }
@@ -108,7 +115,7 @@ fn logical_xor(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 fn truth(y: Operand) -> Result<Operand> {
     Ok(match y {
         Operand::Tensor(y) => y.try_cast(DType::Bool)?.into(),
-        Operand::Scalar(s) => (s.to_f64() != 0.0).into(),
+        Operand::Scalar(s) => (s.to::<Complex128>() != Complex128::default()).into(),
     })
 }
 
@@ -118,9 +125,12 @@ fn truth(y: Operand) -> Result<Operand> {
 /// # use sampan_core::{Bool, Tensor};
 /// assert_eq!(Tensor::new([2i64, 0]).logical_not().to_vec::<Bool>(), [false, true]);
 /// ```
-#[op(inplace, non_diff, samples = truth_line, onnx = "Not")]
+#[op(inplace, non_diff, complex, samples = truth_line, onnx = "Not")]
 fn logical_not(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    cx.predicate(x, |x| x == 0.0, |x| x == 0)
+    match x.dtype().is_complex() {
+        true => cx.complex_predicate(x, |z| z == Complex128::default()),
+        false => cx.predicate(x, |x| x == 0.0, |x| x == 0),
+    }
 }
 
 /// `x & y` on each bit of integers, or on truth values.
@@ -222,9 +232,12 @@ fn integers(name: &str, dtype: DType) -> Result<()> {
 /// let x = Tensor::new([f32::NAN, f32::INFINITY, -f32::INFINITY, 1.0]);
 /// assert_eq!(x.isnan().to_vec::<Bool>(), [true, false, false, false]);
 /// ```
-#[op(non_diff, samples = odd_numbers)]
+#[op(non_diff, complex, samples = odd_complex_numbers)]
 fn isnan(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    cx.predicate(x, |x| x.is_nan(), |_| false)
+    match x.dtype().is_complex() {
+        true => cx.complex_predicate(x, |z| z.is_nan()),
+        false => cx.predicate(x, |x| x.is_nan(), |_| false),
+    }
 }
 
 /// Is each element infinite?
@@ -234,9 +247,13 @@ fn isnan(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// let x = Tensor::new([f32::NAN, f32::INFINITY, -f32::INFINITY, 1.0]);
 /// assert_eq!(x.isinf().to_vec::<Bool>(), [false, true, true, false]);
 /// ```
-#[op(non_diff, samples = odd_numbers)]
+#[op(non_diff, complex, samples = odd_complex_numbers)]
 fn isinf(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    cx.predicate(x, |x| x.is_infinite(), |_| false)
+    match x.dtype().is_complex() {
+        // As C has it: an infinite part makes the number infinite, even beside a NaN.
+        true => cx.complex_predicate(x, |z| z.re.is_infinite() || z.im.is_infinite()),
+        false => cx.predicate(x, |x| x.is_infinite(), |_| false),
+    }
 }
 
 /// Is each element neither infinite nor NaN?
@@ -246,9 +263,12 @@ fn isinf(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// let x = Tensor::new([f32::NAN, f32::INFINITY, -f32::INFINITY, 1.0]);
 /// assert_eq!(x.isfinite().to_vec::<Bool>(), [false, false, false, true]);
 /// ```
-#[op(non_diff, samples = odd_numbers)]
+#[op(non_diff, complex, samples = odd_complex_numbers)]
 fn isfinite(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    cx.predicate(x, |x| x.is_finite(), |_| true)
+    match x.dtype().is_complex() {
+        true => cx.complex_predicate(x, |z| z.is_finite()),
+        false => cx.predicate(x, |x| x.is_finite(), |_| true),
+    }
 }
 
 /// Is each element positive infinity?
@@ -301,8 +321,15 @@ fn comparable() -> Vec<Sample> {
         sample![randn([0, 3]), 0.5],
     ]
 }
+fn equatable() -> Vec<Sample> {
+    let mut samples = comparable();
+    samples.push(sample![complexes([4]), complexes([4])]);
+    samples.push(sample![complexes([2, 3]), randn([3])]);
+    samples
+}
 fn truths() -> Vec<Sample> {
     vec![
+        sample![values([Complex64::new(0.0, 1.0), Complex64::new(0.0, 0.0)], [2]), complexes([2])],
         sample![bools([2, 3]), bools([3])],
         sample![ints([6], 0, 2), ints([6], 0, 3)],
         sample![values([0.0f32, 1.0, f32::NAN], [3]), values([1.0f32, 0.0, 1.0], [3])],
@@ -343,7 +370,13 @@ fn signed_numbers() -> Vec<Sample> {
     let zeros = values([-0.0f32, 0.0, f32::NEG_INFINITY, 2.0], [4]);
     vec![sample![zeros], sample![ints([4], -3, 3)], sample![randn([])], sample![randn([0, 2])]]
 }
-pub(crate) fn odd_numbers() -> Vec<Sample> {
+pub(crate) fn odd_complex_numbers() -> Vec<Sample> {
+    let odd = [(f32::NAN, 1.0), (1.0, f32::INFINITY), (f32::NEG_INFINITY, f32::NAN), (0.0, 0.0), (2.0, -1.0)];
+    let mut samples = odd_numbers();
+    samples.push(sample![values(odd.map(|(re, im)| Complex64::new(re, im)), [5])]);
+    samples
+}
+fn odd_numbers() -> Vec<Sample> {
     let odd = vec![f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 0.0, -1.5, 3.0];
     vec![sample![values(odd, [2, 3])], sample![ints([3], 0, 3)], sample![randn([])], sample![randn([0, 2])]]
 }

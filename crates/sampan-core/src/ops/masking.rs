@@ -23,7 +23,7 @@ pub(crate) fn as_mask(t: &Tensor, name: &str) -> Result<Tensor> {
 /// let y = Tensor::new([true, false]).where_cond(&x, 0.0);
 /// assert_eq!(y.to_vec::<f32>(), [1.0, 0.0]);
 /// ```
-#[op(samples = where_samples, peer = "paddle.where")]
+#[op(complex, samples = where_samples, peer = "paddle.where")]
 fn r#where(
     condition: &Tensor,
     #[default(None)] x: Option<Operand>,
@@ -41,6 +41,7 @@ fn operand_dtype(x: &Operand, y: &Operand) -> DType {
         (Operand::Tensor(x), y) => promote_operand(x, y),
         (x, Operand::Tensor(y)) => promote_operand(y, x),
         (Operand::Scalar(a), Operand::Scalar(b)) => match (a, b) {
+            (Scalar::Complex(_), _) | (_, Scalar::Complex(_)) => default_dtype().complex(),
             (Scalar::Float(_), _) | (_, Scalar::Float(_)) => default_dtype(),
             (Scalar::Bool(_), Scalar::Bool(_)) => DType::Bool,
             _ => DType::Int64,
@@ -55,7 +56,7 @@ fn operand_dtype(x: &Operand, y: &Operand) -> DType {
 /// let c = Tensor::new([[true], [false]]);
 /// assert_eq!(c.where_cond(&Tensor::new([1i64, 2]), 0).to_vec::<i64>(), [1, 2, 0, 0]);
 /// ```
-#[op(samples = where_cond_samples, onnx = "Where", peer = "paddle.where")]
+#[op(complex, samples = where_cond_samples, onnx = "Where", peer = "paddle.where")]
 fn where_cond(cx: &Cx, condition: &Tensor, x: Operand, y: Operand) -> Result<Tensor> {
     let mask = as_mask(condition, "condition")?;
     let dtype = operand_dtype(&x, &y);
@@ -69,7 +70,7 @@ fn where_cond(cx: &Cx, condition: &Tensor, x: Operand, y: Operand) -> Result<Ten
     cx.cpu(|| {
         let c = Ready::tensor(&mask, DType::Bool, &shape)?;
         let (a, b) = (Ready::new(&x, dtype, &shape)?, Ready::new(&y, dtype, &shape)?);
-        match_dtype!(dtype, T => {
+        match_dtype!(dtype, T in any => {
             c.with::<Bool, _>(|c| a.with::<T, _>(|a| b.with::<T, _>(|b| {
                 map3(|c: Bool, a: T, b: T| if c.get() { a } else { b }, c, a, b, out.data_mut::<T>().slice())
             })))
@@ -116,6 +117,8 @@ impl Tensor {
 /// A number brought to a dtype, so that it cannot widen a tensor of that dtype.
 pub(crate) fn scalar_as(s: Scalar, dtype: DType) -> Scalar {
     match dtype {
+        // Whoever writes it finds out whether it fits.
+        _ if matches!(s, Scalar::Complex(_)) => s,
         DType::Bool => Scalar::Bool(s.to_f64() != 0.0),
         d if d.is_int() => Scalar::Int(s.to_i64()),
         _ => Scalar::Float(s.to_f64()),
@@ -129,12 +132,12 @@ pub(crate) fn scalar_as(s: Scalar, dtype: DType) -> Scalar {
 /// let x = Tensor::new([1.0f32, 2.0, 3.0]);
 /// assert_eq!(x.masked_fill(&Tensor::new([true, false, true]), 0.0).to_vec::<f32>(), [0.0, 2.0, 0.0]);
 /// ```
-#[op(inplace, samples = masked_fill_samples)]
+#[op(inplace, complex, samples = masked_fill_samples)]
 fn masked_fill(x: &Tensor, mask: &Tensor, value: Operand) -> Result<Tensor> {
     as_mask(mask, "mask")?;
     let value = match value {
         Operand::Scalar(s) => Operand::Scalar(scalar_as(s, x.dtype())),
-        Operand::Tensor(t) => Operand::Tensor(t.try_cast(x.dtype())?),
+        Operand::Tensor(t) => Operand::Tensor(t.fitting(x.dtype())?),
     };
     mask.try_where_cond(value, x)
 }
@@ -146,13 +149,13 @@ fn masked_fill(x: &Tensor, mask: &Tensor, value: Operand) -> Result<Tensor> {
 /// let x = Tensor::new([[0.0f32, 2.0], [3.0, 0.0]]);
 /// assert_eq!(x.argwhere().to_vec::<i64>(), [0, 1, 1, 0]);
 /// ```
-#[op(non_diff, samples = positions_samples, onnx = "NonZero")]
+#[op(non_diff, complex, samples = positions_samples, onnx = "NonZero")]
 fn argwhere(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     cx.needs_values()?;
     let x = x.contiguous();
-    let flat = match_dtype!(x.dtype(), T => index::nonzero(x.data::<T>().slice(), x.shape()));
+    let flat = match_dtype!(x.dtype(), T in any => index::nonzero(x.data::<T>().slice(), x.shape()));
     let count = match x.ndim() {
-        0 => (x.to_f64() != 0.0) as usize,
+        0 => x.try_cast(DType::Bool)?.to_f64() as usize,
         rank => flat.len() / rank,
     };
     Tensor::try_from_slice(&flat, [count, x.ndim()])
@@ -166,7 +169,7 @@ fn argwhere(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// assert_eq!(x.nonzero(false).0[0].shape(), [2, 1]);
 /// assert_eq!(x.nonzero(true).0[0].to_vec::<i64>(), [1, 2]);
 /// ```
-#[op(non_diff, samples = nonzero_samples)]
+#[op(non_diff, complex, samples = nonzero_samples)]
 fn nonzero(x: &Tensor, #[default(false)] as_tuple: bool) -> Result<Varying> {
     let rows = x.try_argwhere()?;
     if !as_tuple {
@@ -182,7 +185,7 @@ fn nonzero(x: &Tensor, #[default(false)] as_tuple: bool) -> Result<Varying> {
 /// let x = Tensor::new([[1i64, 2], [3, 4]]);
 /// assert_eq!(x.masked_select(&Tensor::new([true, false])).to_vec::<i64>(), [1, 3]);
 /// ```
-#[op(samples = masked_select_samples)]
+#[op(complex, samples = masked_select_samples)]
 fn masked_select(x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let mask = as_mask(mask, "mask")?;
     let shape = broadcast(x.shape(), mask.shape())?;
@@ -200,7 +203,7 @@ fn masked_select(x: &Tensor, mask: &Tensor) -> Result<Tensor> {
 /// let (a, b) = (Tensor::new([[1i64, 2], [3, 4]]), Tensor::new([[5i64, 6], [7, 8]]));
 /// assert_eq!(multiplex(&[a, b], &Tensor::new([[1i64], [0]])).to_vec::<i64>(), [5, 6, 3, 4]);
 /// ```
-#[op(samples = multiplex_samples)]
+#[op(complex, samples = multiplex_samples)]
 fn multiplex(inputs: &[Tensor], index: &Tensor) -> Result<Tensor> {
     let first = inputs.first().ok_or_else(|| Error::invalid("inputs must hold at least one tensor"))?;
     ensure!(first.ndim() > 0, "inputs must have rows");
@@ -234,6 +237,7 @@ fn where_cond_samples() -> Vec<Sample> {
         sample![bools([3]), 1.0, 2.0],
         sample![bools([]), 3, ints([2], 0, 5)],
         sample![bools([0, 3]), randn([3]), 1.0],
+        sample![bools([2, 3]), complexes([2, 3]), complexes([3])],
     ]
 }
 fn masked_fill_samples() -> Vec<Sample> {

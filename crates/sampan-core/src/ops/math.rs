@@ -3,6 +3,7 @@
 use super::elementwise::pair_grads;
 use super::prelude::*;
 use super::trigonometric::output_and_grad;
+use sampan_kernels::complex;
 
 /// The exponential of each element.
 ///
@@ -10,10 +11,10 @@ use super::trigonometric::output_and_grad;
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32, 1.0]).exp().to_vec::<f32>(), [1.0, std::f32::consts::E]);
 /// ```
-#[op(inplace, samples = real_line, onnx = "Exp", amp = "black")]
+#[op(inplace, complex, samples = any_line, onnx = "Exp", amp = "black")]
 fn exp(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.exp()))?;
-    cx.grad_from_output(out, &[], |g| Ok(g.grad() * g.output(0)))
+    let out = cx.analytic(x, real_fn!(|x| x.exp()), complex_fn!(|z| complex::exp(z)))?;
+    cx.grad_from_output(out, &[], |g| Ok(g.grad() * g.output(0).conjugate()))
 }
 
 /// `exp(x) - 1`, exact near zero.
@@ -22,10 +23,10 @@ fn exp(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1e-10f64]).expm1().to_vec::<f64>(), [1e-10f64.exp_m1()]);
 /// ```
-#[op(inplace, samples = real_line, amp = "black")]
+#[op(inplace, complex, samples = any_line, amp = "black")]
 fn expm1(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.expm1()))?;
-    cx.grad_from_output(out, &[], |g| Ok(g.grad() * (g.output(0) + 1.0)))
+    let out = cx.analytic(x, real_fn!(|x| x.expm1()), complex_fn!(|z| complex::exp_m1(z)))?;
+    cx.grad_from_output(out, &[], |g| Ok(g.grad() * (g.output(0).conjugate() + 1.0)))
 }
 
 /// The natural logarithm of each element.
@@ -34,10 +35,10 @@ fn expm1(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1.0f32]).log().to_vec::<f32>(), [0.0]);
 /// ```
-#[op(inplace, samples = positive_line, onnx = "Log", amp = "black")]
+#[op(inplace, complex, samples = any_right_half, onnx = "Log", amp = "black")]
 fn log(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.ln()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() / g.saved(0)))
+    let out = cx.analytic(x, real_fn!(|x| x.ln()), complex_fn!(|z| complex::ln(z)))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() / g.saved(0).conjugate()))
 }
 
 /// The logarithm to base 2 of each element.
@@ -46,10 +47,10 @@ fn log(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([8.0f32, 0.5]).log2().to_vec::<f32>(), [3.0, -1.0]);
 /// ```
-#[op(inplace, samples = positive_line, amp = "black")]
+#[op(inplace, complex, samples = any_right_half, amp = "black")]
 fn log2(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.log2()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() / (g.saved(0) * std::f64::consts::LN_2)))
+    let out = cx.analytic(x, real_fn!(|x| x.log2()), complex_fn!(|z| complex::ln(z) / R::LN_2()))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() / (g.saved(0).conjugate() * std::f64::consts::LN_2)))
 }
 
 /// The logarithm to base 10 of each element.
@@ -58,10 +59,10 @@ fn log2(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([100.0f64]).log10().to_vec::<f64>(), [2.0]);
 /// ```
-#[op(inplace, samples = positive_line, amp = "black")]
+#[op(inplace, complex, samples = any_right_half, amp = "black")]
 fn log10(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.log10()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() / (g.saved(0) * std::f64::consts::LN_10)))
+    let out = cx.analytic(x, real_fn!(|x| x.log10()), complex_fn!(|z| complex::ln(z) / R::LN_10()))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() / (g.saved(0).conjugate() * std::f64::consts::LN_10)))
 }
 
 /// `log(1 + x)`, exact near zero.
@@ -70,22 +71,22 @@ fn log10(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1e-10f64]).log1p().to_vec::<f64>(), [1e-10f64.ln_1p()]);
 /// ```
-#[op(inplace, samples = positive_line, amp = "black")]
+#[op(inplace, complex, samples = any_right_half, amp = "black")]
 fn log1p(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.log1p()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() / (g.saved(0) + 1.0)))
+    let out = cx.analytic(x, real_fn!(|x| x.log1p()), complex_fn!(|z| complex::ln_1p(z)))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() / (g.saved(0).conjugate() + 1.0)))
 }
 
-/// The square root of each element; NaN for negative ones.
+/// The square root of each element; NaN for negative real ones.
 ///
 /// ```
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([4i64, 9]).sqrt().to_vec::<f32>(), [2.0, 3.0]);
 /// ```
-#[op(inplace, samples = positive_line, onnx = "Sqrt")]
+#[op(inplace, complex, samples = any_right_half, onnx = "Sqrt")]
 fn sqrt(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.sqrt()))?;
-    cx.grad_from_output(out, &[], |g| Ok(g.grad() * 0.5 / g.output(0)))
+    let out = cx.analytic(x, real_fn!(|x| x.sqrt()), complex_fn!(|z| complex::sqrt(z)))?;
+    cx.grad_from_output(out, &[], |g| Ok(g.grad() * 0.5 / g.output(0).conjugate()))
 }
 
 /// `1 / sqrt(x)`.
@@ -94,11 +95,11 @@ fn sqrt(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([4.0f32, 0.25]).rsqrt().to_vec::<f32>(), [0.5, 2.0]);
 /// ```
-#[op(inplace, samples = positive_line, amp = "black")]
+#[op(inplace, complex, samples = rsqrt_samples, amp = "black")]
 fn rsqrt(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.rsqrt()))?;
+    let out = cx.analytic(x, real_fn!(|x| x.rsqrt()), complex_fn!(|z| complex::recip(complex::sqrt(z))))?;
     cx.grad_from_output(out, &[], |g| {
-        let y = g.output(0);
+        let y = &g.output(0).conjugate();
         Ok(g.grad() * -0.5 * (y * y * y))
     })
 }
@@ -109,32 +110,47 @@ fn rsqrt(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([-3i64, 2]).square().to_vec::<i64>(), [9, 4]);
 /// ```
-#[op(inplace, samples = real_line, amp = "black")]
+#[op(inplace, complex, samples = any_line, amp = "black")]
 fn square(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary_number(x, real_fn!(|x| x * x), |x| x.wrapping_mul(x))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() * 2.0 * g.saved(0)))
+    let out = match x.dtype().is_complex() {
+        true => cx.analytic(x, real_fn!(|x| x * x), complex_fn!(|z| z * z))?,
+        false => cx.unary_number(x, real_fn!(|x| x * x), |x| x.wrapping_mul(x))?,
+    };
+    cx.grad(out, &[x], |g| Ok(g.grad() * 2.0 * g.saved(0).conjugate()))
 }
 
-/// The absolute value of each element.
+/// The absolute value of each element; of a complex number the length, a real number.
 ///
 /// ```
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([-3i64, 2]).abs().to_vec::<i64>(), [3, 2]);
 /// ```
-#[op(inplace, samples = real_line, onnx = "Abs")]
+#[op(inplace, complex, samples = any_line, onnx = "Abs")]
 fn abs(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary_number(x, real_fn!(|x| x.abs()), |x| x.wrapping_abs())?;
+    let out = match x.dtype().is_complex() {
+        true => cx.part(x, |z| z.re.hypot(z.im))?,
+        false => cx.unary_number(x, real_fn!(|x| x.abs()), |x| x.wrapping_abs())?,
+    };
     cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).sign()))
 }
 
-/// -1, 0 or 1, as each element is negative, zero or positive; NaN stays NaN.
+/// -1, 0 or 1, as each element is negative, zero or positive; NaN stays NaN. Of a complex number `x / |x|`, and 0 of 0.
 ///
 /// ```
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([-2.5f32, 0.0, 7.0]).sign().to_vec::<f32>(), [-1.0, 0.0, 1.0]);
 /// ```
-#[op(inplace, samples = real_line, onnx = "Sign", also("sgn"))]
+#[op(inplace, complex, samples = sign_samples, onnx = "Sign", also("sgn"))]
 fn sign(cx: &Cx, x: &Tensor) -> Result<Tensor> {
+    if x.dtype().is_complex() {
+        let out = cx.analytic(x, real_fn!(|x| x), complex_fn!(|z| complex::sgn(z)))?;
+        return cx.grad_from_output(out, &[x], |g| {
+            // Only what stands across the number turns it; the length divides it.
+            let (y, size) = (g.output(0), g.saved(0).abs());
+            let across = g.grad() - y * (y.conj() * g.grad()).real();
+            Ok(across / (&size + size.equal(0.0)))
+        });
+    }
     let out = cx.unary_number(x, real_fn!(|x| x.sign()), |x| x.signum())?;
     cx.grad(out, &[], |g| Ok(zeros_like_grad(g)))
 }
@@ -145,10 +161,13 @@ fn sign(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).sigmoid().to_vec::<f32>(), [0.5]);
 /// ```
-#[op(inplace, samples = real_line, onnx = "Sigmoid", also("nn.functional.sigmoid"))]
+#[op(inplace, complex, samples = any_line, onnx = "Sigmoid", also("nn.functional.sigmoid"))]
 fn sigmoid(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.sigmoid()))?;
-    cx.grad_from_output(out, &[], |g| Ok(g.output(0).sigmoid_grad(&g.grad())))
+    let out = cx.analytic(x, real_fn!(|x| x.sigmoid()), complex_fn!(|z| complex::sigmoid(z)))?;
+    cx.grad_from_output(out, &[], |g| match g.output(0) {
+        y if y.dtype().is_complex() => Ok(g.grad() * (y * (1.0 - y)).conj()),
+        y => Ok(y.sigmoid_grad(&g.grad())),
+    })
 }
 
 /// The backward step of `sigmoid` from its output: `grad * out * (1 - out)`.
@@ -202,7 +221,7 @@ fn logit(x: &Tensor, #[default(None)] eps: Option<f64>) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([-1i64]).positive().to_vec::<i64>(), [-1]);
 /// ```
-#[op(samples = real_line)]
+#[op(complex, samples = any_line)]
 fn positive(x: &Tensor) -> Result<Tensor> {
     if x.dtype() == DType::Bool {
         return Err(Error::dtype("x must hold numbers, got bool").hint("cast it to an integer first"));
@@ -251,7 +270,7 @@ fn nan_to_num(
 /// assert_eq!(x.scale(2.0).to_vec::<f32>(), [2.0, 4.0]);
 /// assert_eq!(x.scale_with(2.0, ScaleOpts::new().bias(1.0)).to_vec::<f32>(), [3.0, 5.0]);
 /// ```
-#[op(inplace, samples = scale_samples)]
+#[op(inplace, complex, samples = scale_samples)]
 fn scale(
     x: &Tensor,
     #[default(1.0)] scale: Operand,
@@ -263,6 +282,7 @@ fn scale(
         ensure!(scale.numel() == 1, "scale must be a number or a tensor of one element, got shape {:?}", scale.shape());
     }
     let scale = match scale {
+        Operand::Scalar(s @ Scalar::Complex(_)) => s.into(),
         Operand::Scalar(s) => whole(x, s.to_f64()).map_or(s, Scalar::Int).into(),
         tensor => tensor,
     };
@@ -272,7 +292,7 @@ fn scale(
         (false, true) => with_bias(&x.try_multiply(scale)?)?,
         (false, false) => with_bias(x)?.try_multiply(scale)?,
     };
-    let out = out.try_cast(x.dtype())?;
+    let out = out.fitting(x.dtype())?;
     let Some(act) = act else { return Ok(out) };
     let op = crate::op::find(act).ok_or_else(|| Error::invalid(format!("act `{act}` is no op")))?;
     let mut outputs = crate::dispatch::dispatch(op, op.bind(vec![out.into()], vec![])?)?;
@@ -292,7 +312,7 @@ fn whole(x: &Tensor, v: f64) -> Option<i64> {
 /// step.increment(1.0);
 /// assert_eq!(step.to_vec::<i64>(), [2]);
 /// ```
-#[op(samples = increment_samples)]
+#[op(complex, samples = increment_samples)]
 fn increment(x: &Tensor, #[default(1.0)] value: f64) -> Result<Tensor> {
     ensure!(x.numel() == 1, "x must have one element, got shape {:?}", x.shape());
     let mut target = x.clone();
@@ -358,6 +378,16 @@ pub(crate) fn zeros_like_grad(g: &Grad) -> Tensor {
     Tensor::zeroed(g.shape(), g.dtype(), g.device())
 }
 
+fn rsqrt_samples() -> Vec<Sample> {
+    // Paddle's knows no complex numbers.
+    let complex = any_right_half().into_iter().skip(positive_line().len()).map(|s| s.peer("torch.rsqrt"));
+    positive_line().into_iter().chain(complex).collect()
+}
+fn sign_samples() -> Vec<Sample> {
+    // Paddle says that the angle of a complex number has no slope.
+    let complex = any_line().into_iter().skip(real_line().len()).map(|s| s.grad_peer("torch.sgn"));
+    real_line().into_iter().chain(complex).collect()
+}
 fn stanh_samples() -> Vec<Sample> {
     vec![sample![randn([2, 3])], sample![randn([]); scale_a = 0.5, scale_b = 2.0], sample![randn([0, 2])]]
 }

@@ -12,7 +12,7 @@ use sampan_kernels::gemm::{Batch, Gemm, Mat, MatMut, batched_matmul, matmul as m
 /// let x = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]);
 /// assert_eq!(x.matmul(&x).to_vec::<f32>(), [7.0, 10.0, 15.0, 22.0]);
 /// ```
-#[op(samples = matmul_samples, onnx = "MatMul", amp = "white", also("linalg.matmul"))]
+#[op(complex, samples = matmul_samples, onnx = "MatMul", amp = "white", also("linalg.matmul"))]
 fn matmul(x: &Tensor, y: &Tensor, #[opt(false)] transpose_x: bool, #[opt(false)] transpose_y: bool) -> Result<Tensor> {
     ensure!(x.ndim() > 0 && y.ndim() > 0, "a 0-d tensor is no matrix; use x * y");
     let (x_vector, y_vector) = (x.ndim() == 1, y.ndim() == 1);
@@ -40,7 +40,7 @@ fn matmul(x: &Tensor, y: &Tensor, #[opt(false)] transpose_x: bool, #[opt(false)]
 /// let x = Tensor::new([[[1.0f32, 2.0]], [[3.0, 4.0]]]);
 /// assert_eq!(x.matrix_product(&Tensor::new([[1.0f32], [1.0]])).to_vec::<f32>(), [3.0, 7.0]);
 /// ```
-#[op(samples = product_samples, peer = "lambda x, y: paddle.matmul(x, y)", amp = "white")]
+#[op(complex, samples = product_samples, peer = "lambda x, y: paddle.matmul(x, y)", amp = "white")]
 fn matrix_product(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     ensure!(x.ndim() >= 2 && y.ndim() >= 2, "both operands must be matrices");
     let dtype = promote_tensors(x, y);
@@ -55,14 +55,16 @@ fn matrix_product(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let out = cx.out(&shape, dtype)?;
     cx.cpu(|| {
         let (x, y) = (x.in_dtype(dtype)?, y.in_dtype(dtype)?);
-        match_dtype!(dtype, T in number => product::<T>(&x, &y, &out, &batch, m, n, k), else => {});
+        match_dtype!(dtype, T in number => product::<T>(&x, &y, &out, &batch, m, n, k), else => {
+            match_dtype!(dtype, T in complex => product::<T>(&x, &y, &out, &batch, m, n, k), else => {})
+        });
         Ok(())
     })?;
     cx.grad(out, &[x, y], |g| {
         let (x, y) = (g.saved(0), g.saved(1));
         Ok([
-            g.if_needed(0, || sum_to(&g.grad().matrix_product(&y.transpose_last()), x.shape())),
-            g.if_needed(1, || sum_to(&x.transpose_last().matrix_product(&g.grad()), y.shape())),
+            g.if_needed(0, || sum_to(&g.grad().matrix_product(&y.conjugate().transpose_last()), x.shape())),
+            g.if_needed(1, || sum_to(&x.conjugate().transpose_last().matrix_product(&g.grad()), y.shape())),
         ])
     })
 }
@@ -97,7 +99,7 @@ fn product<T: Gemm>(x: &Tensor, y: &Tensor, out: &Tensor, batch: &[usize], m: us
 /// let x = Tensor::new([[1i64, 2], [3, 4]]);
 /// assert_eq!(x.mm(&x).to_vec::<i64>(), [7, 10, 15, 22]);
 /// ```
-#[op(samples = mm_samples, amp = "white")]
+#[op(complex, samples = mm_samples, amp = "white")]
 fn mm(input: &Tensor, mat2: &Tensor) -> Result<Tensor> {
     ensure!(input.ndim() >= 2 && mat2.ndim() >= 2, "both operands must be matrices");
     input.try_matmul(mat2)
@@ -110,7 +112,7 @@ fn mm(input: &Tensor, mat2: &Tensor) -> Result<Tensor> {
 /// let x = Tensor::new([[[1i64, 2]], [[3, 4]]]);
 /// assert_eq!(x.bmm(&Tensor::new([[[1i64], [1]], [[2], [2]]])).to_vec::<i64>(), [3, 14]);
 /// ```
-#[op(samples = bmm_samples, amp = "white", alias(mat2 = y))]
+#[op(complex, samples = bmm_samples, amp = "white", alias(mat2 = y))]
 fn bmm(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     ensure!(x.ndim() == 3 && y.ndim() == 3, "both operands must have three axes: [batch, rows, columns]");
     ensure!(x.dim(0) == y.dim(0), "x holds {} matrices, y holds {}", x.dim(0), y.dim(0));
@@ -123,7 +125,7 @@ fn bmm(x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).mv(&Tensor::new([1i64, 1])).to_vec::<i64>(), [3, 7]);
 /// ```
-#[op(samples = mv_samples, amp = "white")]
+#[op(complex, samples = mv_samples, amp = "white")]
 fn mv(x: &Tensor, vec: &Tensor) -> Result<Tensor> {
     ensure!(x.ndim() == 2 && vec.ndim() == 1, "takes a matrix and a vector");
     x.try_matmul(vec)
@@ -135,7 +137,7 @@ fn mv(x: &Tensor, vec: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1.0f32, 2.0]).dot(&Tensor::new([3.0f32, 4.0])).to_f64(), 11.0);
 /// ```
-#[op(samples = dot_samples, amp = "white", alias(tensor = y))]
+#[op(complex, samples = dot_samples, amp = "white", alias(tensor = y))]
 fn dot(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     ensure!(x.shape() == y.shape(), "x and y must have the same shape");
     ensure!(matches!(x.ndim(), 1 | 2), "takes vectors or batches of vectors, of one or two axes");
@@ -149,7 +151,7 @@ fn dot(x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// let x = Tensor::new([[1i64, 2], [3, 4]]);
 /// assert_eq!(x.inner(&Tensor::new([1i64, 10])).to_vec::<i64>(), [21, 43]);
 /// ```
-#[op(samples = inner_samples, amp = "white")]
+#[op(complex, samples = inner_samples, amp = "white")]
 fn inner(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     if x.ndim() == 0 || y.ndim() == 0 {
         return x.try_multiply(y);
@@ -167,21 +169,21 @@ fn inner(x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 2]).outer(&Tensor::new([3i64, 4])).to_vec::<i64>(), [3, 4, 6, 8]);
 /// ```
-#[op(samples = outer_samples, alias(vec2 = y), also("ger"))]
+#[op(complex, samples = outer_samples, alias(vec2 = y), also("ger"))]
 fn outer(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     Ok(x.reshape_to([x.numel(), 1]) * y.reshape_to([1, y.numel()]))
 }
 
-/// The sum of the products along `axis`, with broadcasting.
+/// The sum of the products along `axis`, with broadcasting; of complex numbers the first is conjugated.
 ///
 /// ```
 /// # use sampan_core::Tensor;
 /// let x = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]);
 /// assert_eq!(x.vecdot(&x, -1).to_vec::<f32>(), [5.0, 25.0]);
 /// ```
-#[op(module = "linalg", samples = vecdot_samples, also("vecdot"))]
+#[op(complex, module = "linalg", samples = vecdot_samples, also("vecdot"))]
 fn vecdot(x: &Tensor, y: &Tensor, #[default(-1)] axis: i64) -> Result<Tensor> {
-    Ok((x * y).sum(axis))
+    Ok((x.conjugate() * y).sum(axis))
 }
 
 /// `beta * input + alpha * (x @ y)`.
@@ -191,7 +193,7 @@ fn vecdot(x: &Tensor, y: &Tensor, #[default(-1)] axis: i64) -> Result<Tensor> {
 /// let x = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]);
 /// assert_eq!(x.addmm(&x, &x).to_vec::<f32>(), [8.0, 12.0, 18.0, 26.0]);
 /// ```
-#[op(inplace, samples = addmm_samples, amp = "white", alias(mat1 = x, mat2 = y))]
+#[op(inplace, complex, samples = addmm_samples, amp = "white", alias(mat1 = x, mat2 = y))]
 fn addmm(input: &Tensor, x: &Tensor, y: &Tensor, #[opt(1.0)] beta: f64, #[opt(1.0)] alpha: f64) -> Result<Tensor> {
     ensure!(x.ndim() == 2 && y.ndim() == 2, "x and y must be matrices");
     add_product(input, x, y, beta, alpha)
@@ -204,7 +206,7 @@ fn addmm(input: &Tensor, x: &Tensor, y: &Tensor, #[opt(1.0)] beta: f64, #[opt(1.
 /// let x = Tensor::new([[[1.0f32, 2.0], [3.0, 4.0]]]);
 /// assert_eq!(x.baddbmm(&x, &x).to_vec::<f32>(), [8.0, 12.0, 18.0, 26.0]);
 /// ```
-#[op(inplace, samples = baddbmm_samples, amp = "white", alias(batch1 = x, batch2 = y))]
+#[op(inplace, complex, samples = baddbmm_samples, amp = "white", alias(batch1 = x, batch2 = y))]
 fn baddbmm(input: &Tensor, x: &Tensor, y: &Tensor, #[opt(1.0)] beta: f64, #[opt(1.0)] alpha: f64) -> Result<Tensor> {
     ensure!(x.ndim() == 3 && y.ndim() == 3, "x and y must have three axes: [batch, rows, columns]");
     ensure!(x.dim(0) == y.dim(0), "x holds {} matrices, y holds {}", x.dim(0), y.dim(0));
@@ -310,6 +312,8 @@ fn matmul_samples() -> Vec<Sample> {
         sample![randn([2, 1, 2, 3]), randn([4, 3, 2])].grad_peer("torch.matmul"),
         sample![randn([3, 2]), randn([4, 3]); transpose_x = true, transpose_y = true],
         sample![randn([2, 0]), randn([0, 3])],
+        sample![complexes([2, 3]), complexes([3, 2])],
+        sample![complexes([2, 3]), randn([3, 2])],
     ]
 }
 
@@ -336,7 +340,11 @@ fn mv_samples() -> Vec<Sample> {
 }
 
 fn dot_samples() -> Vec<Sample> {
-    vec![sample![randn([3]), uniform([3], 0.3, 2.0)], sample![randn([2, 3]), uniform([2, 3], 0.3, 2.0)]]
+    vec![
+        sample![randn([3]), uniform([3], 0.3, 2.0)],
+        sample![randn([2, 3]), uniform([2, 3], 0.3, 2.0)],
+        sample![complexes([3]), complexes([3])],
+    ]
 }
 
 fn inner_samples() -> Vec<Sample> {
@@ -345,6 +353,7 @@ fn inner_samples() -> Vec<Sample> {
         sample![randn([3]), uniform([3], 0.3, 2.0)],
         sample![randn([2, 3]), randn([])],
         sample![randn([0, 3]), randn([2, 3])].peer("torch.inner"),
+        sample![complexes([2, 3]), complexes([2, 3])],
     ]
 }
 
@@ -357,6 +366,7 @@ fn vecdot_samples() -> Vec<Sample> {
         sample![randn([2, 3]), uniform([2, 3], 0.3, 2.0)],
         sample![randn([2, 3]), uniform([3, 2, 1], 0.3, 2.0), 0]
             .peer("lambda x, y, axis: torch.linalg.vecdot(x, y, dim=axis)"),
+        sample![complexes([2, 3]), complexes([2, 3])],
     ]
 }
 

@@ -4,6 +4,7 @@ pub mod activation;
 pub mod arithmetic;
 pub mod attention;
 pub mod closeness;
+pub mod complex;
 pub mod conv;
 pub mod creation;
 pub mod cross_entropy;
@@ -17,6 +18,8 @@ pub mod elementwise;
 pub mod embedding;
 pub mod extremes;
 pub mod flash_attention;
+pub mod fft;
+pub mod fourier;
 pub mod gather;
 pub mod geometry;
 pub mod grid_sample;
@@ -57,6 +60,7 @@ pub mod scan;
 pub mod scatter;
 pub mod shape;
 pub mod shuffle;
+pub mod signal;
 pub mod slicing;
 pub mod softmax;
 pub mod sorting;
@@ -76,8 +80,10 @@ pub(crate) mod prelude {
     pub use crate::promote::{default_dtype, promote_all, promote_operand, promote_tensors, to_float};
     pub use crate::sample::*;
     pub use crate::shape::{Layout, Shape, Strides, axis as resolve_axis, broadcast};
-    pub use crate::{Axes, Bool, DType, Device, Element, Error, Operand, Result, Scalar, Tensor, Value};
+    pub use crate::{
+        Axes, Bool, Complex128, DType, Device, Element, Error, Operand, Ordered, Result, Scalar, Tensor, Value,
+    };
     pub use crate::{bail, ensure, sample};
-    pub use sampan_kernels::{match_dtype, real_fn};
+    pub use sampan_kernels::{complex_fn, match_dtype, real_fn};
     pub use sampan_macros::op;
 }

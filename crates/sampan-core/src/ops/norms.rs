@@ -164,7 +164,7 @@ fn matrix_kind(p: &Value) -> Result<Kind> {
 /// let x = Tensor::new([[3.0f32, 4.0], [0.0, 0.0]]);
 /// assert_eq!(x.norm().to_f64(), 5.0);
 /// ```
-#[op(also("linalg.norm"), samples = norm_samples, amp = "black", alias(A = x, ord = p))]
+#[op(complex, also("linalg.norm"), samples = norm_samples, amp = "black", alias(A = x, ord = p))]
 fn norm(
     x: &Tensor,
     #[opt(None)] p: &Value,
@@ -172,6 +172,16 @@ fn norm(
     #[opt(false)] keepdim: bool,
     #[opt(None)] dtype: Option<DType>,
 ) -> Result<Tensor> {
+    let kind = matrix_kind(p)?;
+    let x = if x.is_complex() {
+        // All but the singular values depend on the lengths alone.
+        if matches!(kind, Kind::Nuclear) || (matches!(kind, Kind::Number(2.0 | -2.0)) && axis.0.is_some()) {
+            return Err(Error::dtype(format!("singular values are known of real matrices only, got {}", x.dtype())));
+        }
+        &x.try_abs()?
+    } else {
+        x
+    };
     let x = x.try_cast(dtype.unwrap_or(to_float(x.dtype())))?;
     let pair = match &axis.0 {
         Some(a) if a.len() == 2 => Some([a[0], a[1]]),
@@ -179,7 +189,7 @@ fn norm(
         _ => None,
     };
     let vector = |p: f64| x.try_vector_norm_with(p, &axis, VectorNormOpts::new().keepdim(keepdim));
-    match (matrix_kind(p)?, pair) {
+    match (kind, pair) {
         (Kind::Frobenius, _) => vector(2.0),
         (Kind::Number(p), None) => vector(p),
         (Kind::Number(p), Some(_)) if axis.0.is_none() => vector(p),
@@ -252,6 +262,8 @@ fn norm_samples() -> Vec<Sample> {
         sample![randn([2, 3, 2]), 3.0, [0, 1, 2]],
         sample![randn([2, 3]), f64::INFINITY],
         sample![randn([])],
+        sample![complexes([2, 3])],
+        sample![complexes([2, 3]), 1, 1],
     ]
 }
 fn dist_samples() -> Vec<Sample> {

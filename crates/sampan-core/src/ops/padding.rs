@@ -17,7 +17,7 @@ use sampan_kernels::{arrange, copy};
 /// assert_eq!(x.pad([1, 2]).to_vec::<i64>(), [0, 1, 2, 3, 0, 0]);
 /// assert_eq!(x.pad_with([2, 1], PadOpts::new().mode("reflect")).to_vec::<i64>(), [3, 2, 1, 2, 3, 2]);
 /// ```
-#[op(module = "nn.functional", samples = pad_samples, onnx = "Pad")]
+#[op(complex, module = "nn.functional", samples = pad_samples, onnx = "Pad")]
 fn pad(
     x: &Tensor,
     pad: &Value,
@@ -61,7 +61,7 @@ fn pad(
 /// # use sampan_core::{DType, Tensor};
 /// assert_eq!(Tensor::ones([1, 1, 2, 2], DType::Float32).zeropad2d([1, 0, 0, 2]).shape(), [1, 1, 4, 3]);
 /// ```
-#[op(module = "nn.functional", samples = zeropad_samples)]
+#[op(complex, module = "nn.functional", samples = zeropad_samples)]
 fn zeropad2d(x: &Tensor, padding: &Value, #[opt("NCHW")] data_format: &str) -> Result<Tensor> {
     ensure!(x.ndim() == 4, "needs 4 axes");
     x.try_pad_with(padding.clone(), PadOpts::new().data_format(data_format))
@@ -74,6 +74,7 @@ fn zeropad2d(x: &Tensor, padding: &Value, #[opt("NCHW")] data_format: &str) -> R
 /// assert_eq!(Tensor::new([1i64, 2]).pad_around([1], [-1], 9).to_vec::<i64>(), [9, 1]);
 /// ```
 #[op(
+    complex,
     samples = pad_around_samples,
     peer = "lambda x, before, after, value=0: torch.nn.functional.pad(x, \
             [n for pair in reversed(list(zip(before, after))) for n in pair], value=value)"
@@ -99,7 +100,7 @@ fn pad_around(cx: &Cx, x: &Tensor, before: &[i64], after: &[i64], #[default(0)] 
         let seen = x.try_view_slice(starts.as_slice(), lens.as_slice(), steps.as_slice())?.contiguous();
         let inner = Layout::contiguous(&shape);
         let offset: isize = at.iter().zip(&inner.strides).map(|(&a, &s)| a as isize * s).sum();
-        match_dtype!(x.dtype(), T => {
+        match_dtype!(x.dtype(), T in any => {
             let mut data = out.data_mut::<T>();
             arrange::fill(data.slice(), value.to::<T>());
             if seen.numel() > 0 {
@@ -199,6 +200,7 @@ fn pad_samples() -> Vec<Sample> {
         sample![randn([1, 1, 2, 2, 2]), [1, 1, 0, 2, 1, 0]; mode = "circular"],
         sample![randn([1, 1, 3]), values([1i32, 2], [2])],
         sample![randn([1, 1, 3]), [-1, 2]; mode = "constant"],
+        sample![complexes([1, 2, 3]), [1, 1]],
     ]
 }
 fn zeropad_samples() -> Vec<Sample> {

@@ -107,7 +107,7 @@ fn common_divisor(x: i64, y: i64) -> i64 {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1.0f32]).lerp(&Tensor::new([3.0f32]), 0.25).to_vec::<f32>(), [1.5]);
 /// ```
-#[op(inplace, samples = lerp_samples)]
+#[op(inplace, complex, samples = lerp_samples)]
 fn lerp(x: &Tensor, y: &Tensor, weight: Operand) -> Result<Tensor> {
     x.try_add((y - x).try_multiply(weight)?)
 }
@@ -141,7 +141,7 @@ fn logaddexp(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// let x = Tensor::new([1.0f32, 2.0]);
 /// assert_eq!(add_n(&[x.clone(), x.clone(), x]).to_vec::<f32>(), [3.0, 6.0]);
 /// ```
-#[op(samples = add_n_samples)]
+#[op(complex, samples = add_n_samples)]
 fn add_n(inputs: &[Tensor]) -> Result<Tensor> {
     let Some((first, rest)) = inputs.split_first() else { bail!("needs at least one tensor") };
     for (i, t) in rest.iter().enumerate() {

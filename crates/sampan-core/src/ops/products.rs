@@ -10,7 +10,7 @@ use super::prelude::*;
 /// let x = Tensor::new([[1i64, 2]]);
 /// assert_eq!(x.kron(&Tensor::new([[1i64, 10]])).to_vec::<i64>(), [1, 10, 2, 20]);
 /// ```
-#[op(samples = kron_samples)]
+#[op(complex, samples = kron_samples)]
 fn kron(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let rank = x.ndim().max(y.ndim());
     let padded = |t: &Tensor| [vec![1; rank - t.ndim()], t.shape().to_vec()].concat();
@@ -30,7 +30,7 @@ fn kron(x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// assert_eq!(x.tensordot(&x, 1).to_vec::<i64>(), [7, 10, 15, 22]);
 /// assert_eq!(x.tensordot(&x, [0, 1]).to_vec::<i64>(), [30]);
 /// ```
-#[op(samples = tensordot_samples, amp = "white")]
+#[op(complex, samples = tensordot_samples, amp = "white")]
 fn tensordot(x: &Tensor, y: &Tensor, #[default(2)] axes: &Value) -> Result<Tensor> {
     let (ax, ay) = contracted_axes(x, y, axes)?;
     let mut sum_x = Vec::new();
@@ -229,6 +229,7 @@ fn kron_samples() -> Vec<Sample> {
         sample![randn([2, 2]), randn([2, 3])],
         sample![randn([2]), randn([2, 1, 2])],
         sample![randn([]), randn([2, 2])].peer("torch.kron"),
+        sample![complexes([2]), complexes([3])],
     ]
 }
 

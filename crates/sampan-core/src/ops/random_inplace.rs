@@ -175,6 +175,7 @@ fn random_(cx: &Cx, x: &Tensor, #[default(0)] from_: i64, #[default(None)] to: O
         DType::BFloat16 => (1 << 8) + 1,
         DType::Float32 => (1 << 24) + 1,
         DType::Float64 => (1 << 53) + 1,
+        complex => bail!("draws real numbers, got {complex}"),
     };
     let to = to.unwrap_or(most);
     ensure!(from_ < to, "from_ {from_} must be below to {to}");

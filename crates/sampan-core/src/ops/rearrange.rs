@@ -9,7 +9,7 @@ use crate::value::Arg;
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).flip(1).to_vec::<i64>(), [2, 1, 4, 3]);
 /// ```
-#[op(samples = flip_samples, also("reverse"))]
+#[op(complex, samples = flip_samples, also("reverse"))]
 fn flip(cx: &Cx, x: &Tensor, axis: &[i64]) -> Result<Tensor> {
     let mut layout = x.layout().clone();
     let mut turned = Shape::new();
@@ -34,7 +34,7 @@ fn flip(cx: &Cx, x: &Tensor, axis: &[i64]) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 2]).tile([2, 2]).to_vec::<i64>(), [1, 2, 1, 2, 1, 2, 1, 2]);
 /// ```
-#[op(samples = tile_samples, onnx = "Tile", also("Tensor.repeat"), alias(dims = repeat_times, repeats = repeat_times))]
+#[op(complex, samples = tile_samples, onnx = "Tile", also("Tensor.repeat"), alias(dims = repeat_times, repeats = repeat_times))]
 fn tile(x: &Tensor, repeat_times: &[i64]) -> Result<Tensor> {
     ensure!(repeat_times.iter().all(|&r| r >= 0), "repeat_times cannot be negative, got {repeat_times:?}");
     let rank = x.ndim().max(repeat_times.len());
@@ -60,7 +60,7 @@ fn tile(x: &Tensor, repeat_times: &[i64]) -> Result<Tensor> {
 /// assert_eq!(x.repeat_interleave(2, 1).to_vec::<i64>(), [1, 1, 2, 2, 3, 3, 4, 4]);
 /// assert_eq!(x.repeat_interleave(&Tensor::new([0i64, 2]), 0).to_vec::<i64>(), [3, 4, 3, 4]);
 /// ```
-#[op(samples = repeat_interleave_samples)]
+#[op(complex, samples = repeat_interleave_samples)]
 fn repeat_interleave(
     x: &Tensor,
     repeats: &Value,
@@ -113,7 +113,7 @@ fn repeat_interleave(
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 2, 3]).roll(1, ()).to_vec::<i64>(), [3, 1, 2]);
 /// ```
-#[op(samples = roll_samples)]
+#[op(complex, samples = roll_samples)]
 fn roll(x: &Tensor, shifts: &[i64], #[default(None)] axis: Axes) -> Result<Tensor> {
     let Some(axes) = axis.0 else {
         ensure!(shifts.len() == 1, "without an axis there is one shift, got {shifts:?}");
@@ -140,7 +140,7 @@ fn roll(x: &Tensor, shifts: &[i64], #[default(None)] axis: Axes) -> Result<Tenso
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).rot90(1).to_vec::<i64>(), [2, 4, 1, 3]);
 /// ```
-#[op(samples = rot90_samples)]
+#[op(complex, samples = rot90_samples)]
 fn rot90(x: &Tensor, #[default(1)] k: i64, #[opt([0i64, 1])] axes: &[i64]) -> Result<Tensor> {
     ensure!(axes.len() == 2, "axes must name two axes, got {axes:?}");
     ensure!(x.ndim() >= 2, "needs at least 2 axes");

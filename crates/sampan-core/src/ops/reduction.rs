@@ -27,6 +27,13 @@ impl Plan {
         (0..self.mask.len()).filter(|&i| self.mask[i]).map(|i| i as i64).collect()
     }
 
+    /// The flags of the axes of a complex tensor seen as real numbers, whose last axis stays.
+    fn mask_of_parts(&self, dtype: DType) -> SmallVec<[bool; 5]> {
+        let mut mask = self.mask.clone();
+        mask.extend(dtype.is_complex().then_some(false));
+        mask
+    }
+
     /// Refuses to pick one of no elements, unless no result asks for it.
     pub fn nonempty(&self, x: &Tensor) -> Result<()> {
         let results: usize = self.out.iter().product();
@@ -43,7 +50,7 @@ impl Plan {
 /// assert_eq!(x.sum(()).to_f64(), 10.0);
 /// assert_eq!(x.sum(0).to_vec::<f32>(), [4.0, 6.0]);
 /// ```
-#[op(samples = axis_samples, onnx = "ReduceSum", amp = "black")]
+#[op(complex, samples = sum_samples, onnx = "ReduceSum", amp = "black")]
 fn sum(
     cx: &Cx,
     x: &Tensor,
@@ -65,9 +72,10 @@ fn sum(
             });
             return Ok(());
         }
-        let x = x.in_dtype(dtype)?;
-        match_dtype!(dtype, T in number => {
-            reduce::sum(x.data::<T>().view(), &plan.mask, out.data_mut::<T>().slice())
+        // Complex numbers add up part by part.
+        let (x, out, mask) = (x.in_dtype(dtype)?.parts(), out.parts(), plan.mask_of_parts(dtype));
+        match_dtype!(x.dtype(), T in number => {
+            reduce::sum(x.data::<T>().view(), &mask, out.data_mut::<T>().slice())
         }, else => {});
         Ok(())
     })?;
@@ -83,7 +91,7 @@ fn sum(
 /// assert_eq!(x.mean(()).to_f64(), 2.5);
 /// assert_eq!(x.mean(1).to_vec::<f32>(), [1.5, 3.5]);
 /// ```
-#[op(samples = mean_samples, onnx = "ReduceMean", amp = "black")]
+#[op(complex, samples = mean_samples, onnx = "ReduceMean", amp = "black")]
 fn mean(
     cx: &Cx,
     x: &Tensor,
@@ -92,15 +100,15 @@ fn mean(
     #[opt(None)] dtype: Option<DType>,
 ) -> Result<Tensor> {
     let dtype = dtype.unwrap_or(to_float(x.dtype()));
-    if !dtype.is_float() {
+    if !dtype.is_inexact() {
         return Err(Error::dtype(format!("a mean is no {dtype}")).hint("leave dtype out, or pass a float"));
     }
     let plan = Plan::new(x, &axis, keepdim)?;
     let out = cx.out(&plan.out, dtype)?;
     cx.cpu(|| {
-        let x = x.in_dtype(dtype)?;
-        match_dtype!(dtype, T in float => {
-            reduce::mean(x.data::<T>().view(), &plan.mask, out.data_mut::<T>().slice())
+        let (x, out, mask) = (x.in_dtype(dtype)?.parts(), out.parts(), plan.mask_of_parts(dtype));
+        match_dtype!(x.dtype(), T in float => {
+            reduce::mean(x.data::<T>().view(), &mask, out.data_mut::<T>().slice())
         }, else => {});
         Ok(())
     })?;
@@ -174,7 +182,7 @@ fn min(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: 
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]).prod(1).to_vec::<f32>(), [2.0, 12.0]);
 /// ```
-#[op(samples = prod_samples, onnx = "ReduceProd", amp = "black")]
+#[op(complex, samples = prod_samples, onnx = "ReduceProd", amp = "black")]
 fn prod(
     cx: &Cx,
     x: &Tensor,
@@ -192,30 +200,41 @@ fn prod(
         let x = x.in_dtype(dtype)?;
         match_dtype!(dtype, T in number => {
             reduce::prod(x.data::<T>().view(), &plan.mask, out.data_mut::<T>().slice())
-        }, else => {});
+        }, else => match_dtype!(dtype, T in complex => {
+            let lines = reduced_last(&x, &plan).0.contiguous();
+            let (lines, mut out) = (lines.data::<T>(), out.data_mut::<T>());
+            for (i, o) in out.slice().iter_mut().enumerate() {
+                *o = lines.slice()[i * plan.count..][..plan.count].iter().product();
+            }
+        }, else => {}));
         Ok(())
     })?;
     cx.grad(out, &[x], move |g| {
         let (x, g) = (g.saved(0), g.grad());
-        Ok(g.cast(x.dtype()).reshape_to(&plan.kept) * product_of_others(x, &plan))
+        Ok(g.cast(x.dtype()).reshape_to(&plan.kept) * product_of_others(x, &plan).conjugate())
     })
 }
 
 /// For each element the product of the others that meet in its result, without division.
 fn product_of_others(x: &Tensor, plan: &Plan) -> Tensor {
-    // The reduced axes become one, at the end.
+    let (lines, perm) = reduced_last(x, plan);
+    let last = lines.ndim() - 1;
+    let others = super::scan::product_before(&lines, last, false) * super::scan::product_before(&lines, last, true);
+    let turned: Vec<usize> = perm.iter().map(|&a| x.shape()[a as usize]).collect();
+    let mut back = vec![0i64; perm.len()];
+    perm.iter().enumerate().for_each(|(i, &a)| back[a as usize] = i as i64);
+    others.reshape_to(turned).transpose(back)
+}
+
+/// The reduced axes as one, at the end, and the order that the axes were brought into before they became one.
+fn reduced_last(x: &Tensor, plan: &Plan) -> (Tensor, Vec<i64>) {
     let rank = x.ndim() as i64;
     let mut perm: Vec<i64> = (0..rank).filter(|&i| !plan.mask[i as usize]).collect();
     perm.extend(plan.axes());
     let turned = x.transpose(perm.as_slice());
     let mut flat: Shape = turned.shape()[..x.ndim() - plan.axes().len()].into();
     flat.push(plan.count);
-    let lines = turned.reshape_to(&flat);
-    let last = flat.len() - 1;
-    let others = super::scan::product_before(&lines, last, false) * super::scan::product_before(&lines, last, true);
-    let mut back = vec![0i64; perm.len()];
-    perm.iter().enumerate().for_each(|(i, &a)| back[a as usize] = i as i64);
-    others.reshape_to(turned.shape()).transpose(back)
+    (turned.reshape_to(&flat), perm)
 }
 
 macro_rules! truth {
@@ -238,7 +257,7 @@ macro_rules! truth {
 /// let x = Tensor::new([[true, false], [false, false]]);
 /// assert_eq!(x.any(1).to_f64_vec(), [1.0, 0.0]);
 /// ```
-#[op(non_diff, samples = truth_samples)]
+#[op(non_diff, complex, samples = truth_samples)]
 fn any(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: bool) -> Result<Tensor> {
     truth!(cx, x, axis, keepdim, any)
 }
@@ -250,7 +269,7 @@ fn any(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: 
 /// let x = Tensor::new([[true, true], [true, false]]);
 /// assert_eq!(x.all(1).to_f64_vec(), [1.0, 0.0]);
 /// ```
-#[op(non_diff, samples = truth_samples)]
+#[op(non_diff, complex, samples = truth_samples)]
 fn all(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: bool) -> Result<Tensor> {
     truth!(cx, x, axis, keepdim, all)
 }
@@ -261,11 +280,12 @@ fn all(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: 
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1.0f32, 0.0], [3.0, 4.0]]).count_nonzero(0).to_vec::<i64>(), [2, 1]);
 /// ```
-#[op(non_diff, samples = count_samples)]
+#[op(non_diff, complex, samples = count_samples)]
 fn count_nonzero(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: bool) -> Result<Tensor> {
     let plan = Plan::new(x, &axis, keepdim)?;
     let out = cx.out(&plan.out, DType::Int64)?;
     cx.cpu(|| {
+        let x = if x.is_complex() { x.try_cast(DType::Bool)? } else { x.clone() };
         match_dtype!(x.dtype(), T => {
             reduce::count_nonzero(x.data::<T>().view(), &plan.mask, out.data_mut().slice())
         });
@@ -369,8 +389,15 @@ pub(crate) fn axis_samples() -> Vec<Sample> {
         sample![randn([0, 3]), 0],
     ]
 }
+fn sum_samples() -> Vec<Sample> {
+    let mut samples = axis_samples();
+    samples.push(sample![complexes([2, 3]), 0]);
+    samples.push(sample![complexes([2, 3, 2]), [0, 2]; keepdim = true]);
+    samples
+}
 fn mean_samples() -> Vec<Sample> {
     let mut samples = axis_samples();
+    samples.push(sample![complexes([2, 3]), 1]);
     samples.push(sample![ints([2, 3], 0, 9), 0].peer("np.mean"));
     samples.push(sample![randn([2, 3]), 0; dtype = DType::Float64]);
     samples
@@ -393,6 +420,8 @@ fn prod_samples() -> Vec<Sample> {
     let mut samples = axis_samples();
     samples.push(sample![values(vec![1.5f32, 0.0, 2.0, 0.0, 0.0, 3.0], [2, 3]), 1].peer("torch.prod"));
     samples.push(sample![ints([2, 3], 1, 4), 0]);
+    // Paddle does not conjugate.
+    samples.push(sample![complexes([2, 3]), 1].grad_peer("torch.prod"));
     samples
 }
 pub(crate) fn truth_samples() -> Vec<Sample> {

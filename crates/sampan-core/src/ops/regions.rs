@@ -50,7 +50,7 @@ fn named_region(x: &Tensor, axes: &[i64], starts: &[i64], ends: &[i64], strides:
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 2, 3, 4]).slice([0], [1], [-1]).to_vec::<i64>(), [2, 3]);
 /// ```
-#[op(samples = slice_samples, onnx = "Slice")]
+#[op(complex, samples = slice_samples, onnx = "Slice")]
 fn slice(input: &Tensor, axes: &[i64], starts: &[i64], ends: &[i64]) -> Result<Tensor> {
     let (at, lens, steps) = named_region(input, axes, starts, ends, &vec![1; axes.len()])?;
     input.try_view_slice(at, lens, steps)
@@ -62,7 +62,7 @@ fn slice(input: &Tensor, axes: &[i64], starts: &[i64], ends: &[i64]) -> Result<T
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 2, 3, 4]).strided_slice([0], [3], [0], [-2]).to_vec::<i64>(), [4, 2]);
 /// ```
-#[op(samples = strided_slice_samples, onnx = "Slice")]
+#[op(complex, samples = strided_slice_samples, onnx = "Slice")]
 fn strided_slice(x: &Tensor, axes: &[i64], starts: &[i64], ends: &[i64], strides: &[i64]) -> Result<Tensor> {
     let (at, lens, steps) = named_region(x, axes, starts, ends, strides)?;
     x.try_view_slice(at, lens, steps)
@@ -74,7 +74,7 @@ fn strided_slice(x: &Tensor, axes: &[i64], starts: &[i64], ends: &[i64], strides
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 2, 3, 4]).narrow(0, 1, 2).to_vec::<i64>(), [2, 3]);
 /// ```
-#[op(samples = narrow_samples)]
+#[op(complex, samples = narrow_samples)]
 fn narrow(x: &Tensor, axis: i64, start: &Value, length: &Value) -> Result<Tensor> {
     ensure!(x.ndim() > 0, "a 0-d tensor has no axis to narrow");
     let axis = resolve_axis(axis, x.ndim())?;
@@ -103,7 +103,7 @@ fn narrow(x: &Tensor, axis: i64, start: &Value, length: &Value) -> Result<Tensor
 /// let x = Tensor::new([[1i64, 2, 3], [4, 5, 6]]);
 /// assert_eq!(x.crop(Some(&[2, -1]), Some(&[0, 1])).to_vec::<i64>(), [2, 3, 5, 6]);
 /// ```
-#[op(samples = crop_samples)]
+#[op(complex, samples = crop_samples)]
 fn crop(
     x: &Tensor,
     #[default(None)] shape: Option<&[i64]>,
@@ -133,6 +133,7 @@ fn crop(
 /// assert_eq!(x.write_slice(&Tensor::new(9i64), [0], [2], [2]).to_vec::<i64>(), [9, 2, 9, 4]);
 /// ```
 #[op(
+    complex,
     samples = write_slice_samples,
     peer = "lambda x, v, starts, lens, steps: torch_write(x, [torch_region(starts, lens, steps)], [v])"
 )]
@@ -142,8 +143,8 @@ fn write_slice(cx: &Cx, x: &Tensor, value: &Tensor, starts: &[i64], lens: &[i64]
     ensure!(fits, "values of shape {:?} do not fit into a region of shape {:?}", value.shape(), target.shape);
     let out = cx.out(x.shape(), x.dtype())?;
     cx.cpu(|| {
-        let value = value.try_cast(x.dtype())?.try_expand(&target.shape)?.contiguous();
-        match_dtype!(x.dtype(), T => {
+        let value = value.fitting(x.dtype())?.try_expand(&target.shape)?.contiguous();
+        match_dtype!(x.dtype(), T in any => {
             let mut data = out.data_mut::<T>();
             copy::copy_strided(x.data::<T>().view(), data.slice());
             if value.numel() > 0 {
@@ -175,7 +176,7 @@ fn write_slice(cx: &Cx, x: &Tensor, value: &Tensor, starts: &[i64], lens: &[i64]
 /// let y = x.slice_scatter(&Tensor::new([8i64, 9]), [0], [0], [4], [2]);
 /// assert_eq!(y.to_vec::<i64>(), [8, 2, 9, 4]);
 /// ```
-#[op(samples = slice_scatter_samples)]
+#[op(complex, samples = slice_scatter_samples)]
 fn slice_scatter(
     x: &Tensor,
     value: &Tensor,
@@ -195,7 +196,7 @@ fn slice_scatter(
 /// let x = Tensor::new([[1i64, 2], [3, 4]]);
 /// assert_eq!(x.select_scatter(&Tensor::new([8i64, 9]), 0, 1).to_vec::<i64>(), [1, 2, 8, 9]);
 /// ```
-#[op(samples = select_scatter_samples)]
+#[op(complex, samples = select_scatter_samples)]
 fn select_scatter(x: &Tensor, values: &Tensor, axis: i64, index: i64) -> Result<Tensor> {
     ensure!(x.ndim() > 0, "a 0-d tensor has no axis to select from");
     let a = resolve_axis(axis, x.ndim())?;
@@ -217,6 +218,7 @@ fn select_scatter(x: &Tensor, values: &Tensor, axis: i64, index: i64) -> Result<
 /// assert_eq!(Tensor::new([1i64, 2, 3, 4]).sliding_window(0, 2, 1).to_vec::<i64>(), [1, 2, 2, 3, 3, 4]);
 /// ```
 #[op(
+    complex,
     samples = sliding_window_samples,
     peer = "lambda x, axis, size, step: paddle.unfold(x, axis, size, step)",
     also("unfold"),
@@ -253,6 +255,7 @@ fn sliding_window(cx: &Cx, x: &Tensor, axis: i64, size: i64, step: i64) -> Resul
 /// assert_eq!(x.as_strided([2, 2], [1, 1], 8).to_vec::<i64>(), [2, 3, 3, 4]);
 /// ```
 #[op(
+    complex,
     samples = as_strided_samples,
     peer = "lambda x, shape, stride, offset=0: paddle.as_strided(x, shape, stride, offset * x.element_size() // 4)"
 )]
@@ -272,7 +275,7 @@ fn as_strided(x: &Tensor, shape: &[i64], stride: &[i64], #[default(0)] offset: i
 /// let x = Tensor::new([1i64, 2, 3, 4]);
 /// assert_eq!(x.strided_view([2, 2], [1, 1], 1).to_vec::<i64>(), [2, 3, 3, 4]);
 /// ```
-#[op(samples = strided_view_samples, peer = "torch.as_strided")]
+#[op(complex, samples = strided_view_samples, peer = "torch.as_strided")]
 fn strided_view(cx: &Cx, x: &Tensor, shape: &[i64], stride: &[i64], offset: i64) -> Result<Tensor> {
     let layout = strided_layout(x.numel(), shape, stride, offset)?;
     let x = x.contiguous();
@@ -290,6 +293,7 @@ fn strided_view(cx: &Cx, x: &Tensor, shape: &[i64], stride: &[i64], offset: i64)
 /// assert_eq!(x.strided_sum([3], [1, 1], 0).to_vec::<i64>(), [1, 5, 4]);
 /// ```
 #[op(
+    complex,
     samples = strided_sum_samples,
     peer = "lambda x, shape, *a: torch_pull(lambda z: torch.as_strided(z, x.shape, *a), torch.zeros(shape), x)"
 )]
@@ -300,7 +304,7 @@ fn strided_sum(cx: &Cx, x: &Tensor, shape: &[i64], stride: &[i64], offset: i64) 
     let out = cx.zeros(&shape, x.dtype())?;
     cx.cpu(|| {
         let x = x.contiguous();
-        match_dtype!(x.dtype(), T => {
+        match_dtype!(x.dtype(), T in any => {
             let mut data = out.data_mut::<T>();
             arrange::add_strided(x.data::<T>().slice(), data.slice(), &place.shape, &place.strides, place.offset);
         });

@@ -61,7 +61,7 @@ fn wide(dtype: Option<DType>, x: &Tensor, widen: bool) -> Result<DType> {
 /// assert_eq!(x.cumsum(0).to_vec::<f32>(), [1.0, 2.0, 4.0, 6.0]);
 /// assert_eq!(x.cumsum(None).to_vec::<f32>(), [1.0, 3.0, 6.0, 10.0]);
 /// ```
-#[op(inplace, samples = cumsum_samples, amp = "black")]
+#[op(inplace, complex, samples = cumsum_samples, amp = "black")]
 fn cumsum(
     cx: &Cx,
     x: &Tensor,
@@ -71,9 +71,10 @@ fn cumsum(
     let (line, dtype) = (Line::new(x, axis)?, wide(dtype, x, true)?);
     let out = cx.out(&line.out, dtype)?;
     cx.cpu(|| {
-        let x = x.try_cast(dtype)?.contiguous();
-        match_dtype!(dtype, T in number => {
-            scan::cumsum(x.data::<T>().slice(), out.data_mut::<T>().slice(), line.n, line.inner)
+        // Complex numbers add up part by part.
+        let (x, out, inner) = (x.try_cast(dtype)?.contiguous().parts(), out.parts(), line.inner * dtype.parts());
+        match_dtype!(x.dtype(), T in number => {
+            scan::cumsum(x.data::<T>().slice(), out.data_mut::<T>().slice(), line.n, inner)
         }, else => {});
         Ok(())
     })?;
@@ -90,7 +91,7 @@ fn cumsum(
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1.0f32, 2.0, 3.0]).cumprod(0).to_vec::<f32>(), [1.0, 2.0, 6.0]);
 /// ```
-#[op(inplace, samples = cumprod_samples, amp = "black", alias(axis = dim))]
+#[op(inplace, complex, samples = cumprod_samples, amp = "black", alias(axis = dim))]
 fn cumprod(
     cx: &Cx,
     x: &Tensor,
@@ -103,14 +104,16 @@ fn cumprod(
         let x = x.try_cast(dtype)?.contiguous();
         match_dtype!(dtype, T in number => {
             scan::cumprod(x.data::<T>().slice(), out.data_mut::<T>().slice(), line.n, line.inner)
-        }, else => {});
+        }, else => match_dtype!(dtype, T in complex => {
+            scan::cumprod_complex(x.data::<T>().slice(), out.data_mut::<T>().slice(), line.n, line.inner)
+        }, else => {}));
         Ok(())
     })?;
     cx.grad(out, &[x], move |g| {
         let (x, g) = (g.saved(0), g.grad().cast(g.saved(0).dtype()));
         Ok(line.back(x.shape(), &g, |g| {
             // Behind each element: r[k] = g[k] + x[k + 1] * r[k + 1]; the product before it is the rest.
-            let (x, at) = (x.reshape_to(&line.shape), line.at);
+            let (x, at) = (x.conjugate().reshape_to(&line.shape), line.at);
             let r = delayed(&x.reversed(at), at).linear_recurrence(&g.reversed(at), at as i64).reversed(at);
             r * product_before(&x, at, false)
         }))
@@ -232,7 +235,7 @@ fn cummin(
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 4, 9, 16]).diff(2).to_vec::<i64>(), [2, 2]);
 /// ```
-#[op(samples = diff_samples)]
+#[op(complex, samples = diff_samples)]
 fn diff(
     x: &Tensor,
     #[default(1)] n: i64,
@@ -269,6 +272,7 @@ fn diff(
 /// assert_eq!(a.linear_recurrence(&b, 0).to_vec::<f32>(), [1.0, 3.0, 10.0]);
 /// ```
 #[op(
+    complex,
     samples = recurrence_samples,
     peer = "lambda a, b, axis: ( \
             s := [torch.zeros(())], \
@@ -286,15 +290,17 @@ fn linear_recurrence(cx: &Cx, a: &Tensor, b: &Tensor, axis: i64) -> Result<Tenso
         let (a, b) = (a.try_cast(dtype)?.contiguous(), b.try_cast(dtype)?.contiguous());
         match_dtype!(dtype, T in float => scan::linear_recurrence(
             a.data::<T>().slice(), b.data::<T>().slice(), out.data_mut::<T>().slice(), line.n, line.inner,
-        ), else => {});
+        ), else => match_dtype!(dtype, T in complex => scan::linear_recurrence_complex(
+            a.data::<T>().slice(), b.data::<T>().slice(), out.data_mut::<T>().slice(), line.n, line.inner,
+        ), else => {}));
         Ok(())
     })?;
     cx.grad_from_output(out, &[a], move |g| {
         // What reaches b runs backwards: r[k] = g[k] + a[k + 1] * r[k + 1].
         let along = axis as i64;
-        let back = delayed(&g.saved(0).reversed(axis), axis);
+        let back = delayed(&g.saved(0).conjugate().reversed(axis), axis);
         let r = back.linear_recurrence(&g.grad().reversed(axis), along).reversed(axis);
-        Ok([g.if_needed(0, || &r * delayed(g.output(0), axis)), g.if_needed(1, || r.clone())])
+        Ok([g.if_needed(0, || &r * delayed(&g.output(0).conjugate(), axis)), g.if_needed(1, || r.clone())])
     })
 }
 
@@ -341,12 +347,14 @@ fn cumsum_samples() -> Vec<Sample> {
     let mut samples = along_samples();
     samples.push(sample![ints([2, 3], 0, 9), 0]);
     samples.push(sample![randn([3]), 0; dtype = DType::Float64]);
+    samples.push(sample![complexes([2, 3]), 0]);
     samples
 }
 fn cumprod_samples() -> Vec<Sample> {
     let mut samples = along_samples();
     samples.push(sample![ints([2, 3], 0, 9), 0]);
     samples.push(sample![values(vec![1.5f32, 0.0, 2.0, 0.0, 3.0, -1.0], [6]), 0]);
+    samples.push(sample![complexes([2, 3]), 1]);
     samples
 }
 fn extreme_samples() -> Vec<Sample> {

@@ -23,7 +23,7 @@ fn values_as(values: &Operand, like: &Tensor, shape: &[usize]) -> Result<Tensor>
         Operand::Tensor(t) => {
             let common = broadcast(t.shape(), shape)?;
             ensure!(common[..] == *shape, "values of shape {:?} do not broadcast to {shape:?}", t.shape());
-            t.try_cast(like.dtype())?.try_expand(shape)
+            t.fitting(like.dtype())?.try_expand(shape)
         }
         Operand::Scalar(s) => {
             let one = Tensor::uninit(Shape::new(), like.dtype(), like.device());
@@ -42,7 +42,7 @@ fn values_as(values: &Operand, like: &Tensor, shape: &[usize]) -> Result<Tensor>
 /// let y = x.put_along_axis(&Tensor::new([[2i64], [0]]), 9, 1);
 /// assert_eq!(y.to_vec::<i64>(), [1, 2, 9, 9, 5, 6]);
 /// ```
-#[op(inplace, samples = put_along_axis_samples, alias(x = arr, input = arr, index = indices, src = values, value = values))]
+#[op(inplace, complex, samples = put_along_axis_samples, alias(x = arr, input = arr, index = indices, src = values, value = values))]
 fn put_along_axis(
     arr: &Tensor,
     indices: &Tensor,
@@ -77,7 +77,7 @@ fn put_along_axis(
                     ensure!(i <= n, "indices have extent {i} on axis {a}, where values have only {n}");
                 }
                 let n = indices.ndim();
-                v.try_view_slice(vec![0i64; n], indices.shape(), vec![1i64; n])?.try_cast(arr.dtype())?
+                v.try_view_slice(vec![0i64; n], indices.shape(), vec![1i64; n])?.fitting(arr.dtype())?
             }
             number => values_as(number, arr, indices.shape())?,
         };
@@ -94,6 +94,7 @@ fn put_along_axis(
 /// assert_eq!(x.put_along(&i, &v, 0, "add", true).to_vec::<i64>(), [12, 2, 3]);
 /// ```
 #[op(
+    complex,
     samples = put_along_samples,
     onnx = "ScatterElements",
     peer = "lambda x, i, v, axis, reduce, own: torch.scatter_reduce(x, axis, i, v, 'sum', include_self=own)"
@@ -114,6 +115,9 @@ fn put_along(
     if values.dtype() != x.dtype() {
         return Err(Error::dtype(format!("x is {}, values are {}", x.dtype(), values.dtype())));
     }
+    if x.is_complex() && !matches!(how, Reduce::Assign | Reduce::Add | Reduce::Mean) {
+        return Err(Error::dtype(format!("complex numbers are assigned, added or averaged, not reduced by {reduce}")));
+    }
     check_along(x.shape(), indices.shape(), axis)?;
     let idx = as_indices(indices, "indices")?;
     let out = match cx.device() {
@@ -123,7 +127,7 @@ fn put_along(
     cx.cpu(|| {
         let values = values.contiguous();
         let data = idx.data::<i64>();
-        match_dtype!(x.dtype(), T => {
+        match_dtype!(x.dtype(), T in any => {
             let from = values.data::<T>();
             index::put_along_axis(
                 out.data_mut::<T>().slice(), x.shape(), axis, data.slice(), idx.shape(), true, from.slice(), how,
@@ -200,7 +204,7 @@ fn last_written(indices: &Tensor, shape: &[usize], axis: i64) -> Tensor {
 /// let y = x.scatter_add(0, &Tensor::new([0i64, 0, 2]), &Tensor::new([10i64, 20, 30]));
 /// assert_eq!(y.to_vec::<i64>(), [31, 2, 33]);
 /// ```
-#[op(inplace, samples = scatter_add_samples)]
+#[op(inplace, complex, samples = scatter_add_samples)]
 fn scatter_add(x: &Tensor, axis: i64, index: &Tensor, src: &Tensor) -> Result<Tensor> {
     let opts = PutAlongAxisOpts::new().reduce("add").broadcast(false);
     x.try_put_along_axis_with(index, src, axis, opts)
@@ -238,7 +242,7 @@ fn scatter_reduce(
 /// assert_eq!(x.scatter(&i, &u).to_vec::<i64>(), [7, 1, 5]);
 /// assert_eq!(x.scatter_with(&i, &u, ScatterOpts::new().overwrite(false)).to_vec::<i64>(), [13, 1, 5]);
 /// ```
-#[op(inplace, samples = scatter_samples)]
+#[op(inplace, complex, samples = scatter_samples)]
 fn scatter(x: &Tensor, index: &Tensor, updates: &Tensor, #[opt(true)] overwrite: bool) -> Result<Tensor> {
     ensure!(x.ndim() > 0, "x must have rows");
     let column = index.ndim() == 2 && index.shape()[1] == 1;
@@ -251,7 +255,7 @@ fn scatter(x: &Tensor, index: &Tensor, updates: &Tensor, #[opt(true)] overwrite:
         "updates must hold {n} rows of x, shape {rows:?}, got {:?}",
         updates.shape()
     );
-    let (index, updates) = (index.try_reshape_to([n].as_slice())?, updates.try_cast(x.dtype())?.try_reshape_to(&rows)?);
+    let (index, updates) = (index.try_reshape_to([n].as_slice())?, updates.fitting(x.dtype())?.try_reshape_to(&rows)?);
     if overwrite {
         return x.try_setitem(&index, updates);
     }
@@ -265,7 +269,7 @@ fn scatter(x: &Tensor, index: &Tensor, updates: &Tensor, #[opt(true)] overwrite:
 /// let y = Tensor::new([[1i64], [1]]).scatter_nd(&Tensor::new([3.0f32, 4.0]), [3]);
 /// assert_eq!(y.to_vec::<f32>(), [0.0, 7.0, 0.0]);
 /// ```
-#[op(samples = scatter_nd_samples)]
+#[op(complex, samples = scatter_nd_samples)]
 fn scatter_nd(index: &Tensor, updates: &Tensor, shape: &[i64]) -> Result<Tensor> {
     let shape = super::shape::checked_shape(shape)?;
     let [n, width] = nd_extents(index, updates, &shape)?;
@@ -290,7 +294,7 @@ fn nd_extents(index: &Tensor, updates: &Tensor, shape: &[usize]) -> Result<[usiz
 /// let y = x.scatter_nd_add(&Tensor::new([[1i64, 0], [1, 0]]), &Tensor::new([10i64, 20]));
 /// assert_eq!(y.to_vec::<i64>(), [1, 2, 33, 4]);
 /// ```
-#[op(samples = scatter_nd_add_samples)]
+#[op(complex, samples = scatter_nd_add_samples)]
 fn scatter_nd_add(x: &Tensor, index: &Tensor, updates: &Tensor) -> Result<Tensor> {
     let [n, width] = nd_extents(index, updates, x.shape())?;
     let rows = index.try_nd_rows(x.shape())?;
@@ -305,7 +309,7 @@ fn scatter_nd_add(x: &Tensor, index: &Tensor, updates: &Tensor) -> Result<Tensor
 /// let x = Tensor::new([1i64, 2, 3]);
 /// assert_eq!(x.index_add(&Tensor::new([2i64, 2]), 0, &Tensor::new([10i64, 20])).to_vec::<i64>(), [1, 2, 33]);
 /// ```
-#[op(inplace, samples = index_add_samples, alias(source = value))]
+#[op(inplace, complex, samples = index_add_samples, alias(source = value))]
 fn index_add(cx: &Cx, x: &Tensor, index: &Tensor, axis: i64, value: &Tensor, #[opt(1.0)] alpha: f64) -> Result<Tensor> {
     ensure!(x.ndim() > 0 && index.ndim() <= 1, "x must have axes and index must be 1-D, got {:?}", index.shape());
     let axis = resolve_axis(axis, x.ndim())?;
@@ -318,9 +322,9 @@ fn index_add(cx: &Cx, x: &Tensor, index: &Tensor, axis: i64, value: &Tensor, #[o
         _ => cx.out(x.shape(), x.dtype())?,
     };
     cx.cpu(|| {
-        let value = value.cast(x.dtype()).contiguous();
+        let value = value.fitting(x.dtype())?.contiguous();
         let (data, along) = (idx.data::<i64>(), split_at(x.shape(), axis));
-        match_dtype!(x.dtype(), T => {
+        match_dtype!(x.dtype(), T in any => {
             let from = value.data::<T>();
             index::index_add(out.data_mut::<T>().slice(), along, data.slice(), true, from.slice(), alpha)
         })
@@ -339,7 +343,7 @@ fn index_add(cx: &Cx, x: &Tensor, index: &Tensor, axis: i64, value: &Tensor, #[o
 /// let x = Tensor::new([[1i64, 2, 3], [4, 5, 6]]);
 /// assert_eq!(x.index_fill(&Tensor::new([0i64, 2]), 1, 9).to_vec::<i64>(), [9, 2, 9, 9, 5, 9]);
 /// ```
-#[op(inplace, samples = index_fill_samples)]
+#[op(inplace, complex, samples = index_fill_samples)]
 fn index_fill(x: &Tensor, index: &Tensor, axis: i64, value: Operand) -> Result<Tensor> {
     ensure!(x.ndim() > 0 && index.ndim() <= 1, "x must have axes and index must be 1-D, got {:?}", index.shape());
     let axis = resolve_axis(axis, x.ndim())?;
@@ -363,7 +367,7 @@ fn index_fill(x: &Tensor, index: &Tensor, axis: i64, value: Operand) -> Result<T
 /// let sum = x.index_put_with(&[i.clone(), i], &v, IndexPutOpts::new().accumulate(true));
 /// assert_eq!(sum.to_vec::<i64>(), [1, 2, 3, 15]);
 /// ```
-#[op(inplace, samples = index_put_samples)]
+#[op(inplace, complex, samples = index_put_samples)]
 fn index_put(x: &Tensor, indices: &[Tensor], value: Operand, #[opt(false)] accumulate: bool) -> Result<Tensor> {
     let opts = super::indexing::SetitemOpts::new().accumulate(accumulate);
     x.try_setitem_with(indices.to_vec(), value, opts)
@@ -377,7 +381,7 @@ fn index_put(x: &Tensor, indices: &[Tensor], value: Operand, #[opt(false)] accum
 /// let y = x.masked_scatter(&Tensor::new([true, false]), &Tensor::new([8i64, 9, 10]));
 /// assert_eq!(y.to_vec::<i64>(), [8, 2, 9, 4]);
 /// ```
-#[op(inplace, samples = masked_scatter_samples)]
+#[op(inplace, complex, samples = masked_scatter_samples)]
 fn masked_scatter(x: &Tensor, mask: &Tensor, value: &Tensor) -> Result<Tensor> {
     let mask = super::masking::as_mask(mask, "mask")?;
     let common = broadcast(x.shape(), mask.shape())?;

@@ -12,20 +12,23 @@ pub(crate) fn checked_shape(shape: &[i64]) -> Result<Shape> {
 
 /// The values in another dtype. Floats become integers by dropping the fraction; those beyond the bounds of the dtype
 /// become its bounds, and NaN zero, on every machine alike (PaddlePaddle leaves these cases to the processor). Integers
-/// wrap around. A nonzero number is true.
+/// wrap around. A nonzero number is true. Of a complex number real types take the real part.
 ///
 /// ```
 /// # use sampan_core::{DType, Tensor};
 /// assert_eq!(Tensor::new([1.7f32, -1.7]).cast(DType::Int64).to_vec::<i64>(), [1, -1]);
 /// assert_eq!(Tensor::new([f32::INFINITY, -1e30]).cast(DType::Int32).to_vec::<i32>(), [i32::MAX, i32::MIN]);
 /// ```
-#[op(inplace, samples = cast_samples, onnx = "Cast", also("Tensor.astype"))]
+#[op(inplace, complex, samples = cast_samples, onnx = "Cast", also("Tensor.astype"))]
 fn cast(cx: &Cx, x: &Tensor, dtype: DType) -> Result<Tensor> {
     if x.dtype() == dtype {
         return cx.grad(x.clone(), &[], |g| Ok(g.grad()));
     }
     let out = cx.out(x.shape(), dtype)?;
     cx.cpu(|| {
+        if x.dtype().is_complex() || dtype.is_complex() {
+            return cast_complex(x, &out);
+        }
         match_dtype!(x.dtype(), A => match_dtype!(dtype, B => {
             sampan_kernels::copy::cast::<A, B>(x.data::<A>().view(), out.data_mut::<B>().slice())
         }));
@@ -35,13 +38,24 @@ fn cast(cx: &Cx, x: &Tensor, dtype: DType) -> Result<Tensor> {
     cx.grad(out, &[], move |g| Ok(g.grad().cast(from)))
 }
 
+/// From or to complex numbers.
+fn cast_complex(x: &Tensor, out: &Tensor) -> Result<()> {
+    use sampan_kernels::complex::cast;
+    match_dtype!(out.dtype(), B in complex => match_dtype!(x.dtype(), A in any => {
+        cast::<A, B>(x.data::<A>().view(), out.data_mut::<B>().slice())
+    }), else => match_dtype!(x.dtype(), A in complex => match_dtype!(out.dtype(), B => {
+        cast::<A, B>(x.data::<A>().view(), out.data_mut::<B>().slice())
+    }), else => {}));
+    Ok(())
+}
+
 /// The same values in row-major memory; the tensor itself if it is so already.
 ///
 /// ```
 /// # use sampan_core::Tensor;
 /// assert!(Tensor::new([[1i64, 2], [3, 4]]).t().contiguous().is_contiguous());
 /// ```
-#[op(samples = view_samples)]
+#[op(complex, samples = view_samples)]
 fn contiguous(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = if x.is_contiguous() { x.clone() } else { x.try_clone_data()? };
     cx.grad(out, &[], |g| Ok(g.grad()))
@@ -53,7 +67,7 @@ fn contiguous(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 2, 3, 4]).reshape([2, -1]).shape(), [2, 2]);
 /// ```
-#[op(inplace, samples = reshape_samples, onnx = "Reshape")]
+#[op(inplace, complex, samples = reshape_samples, onnx = "Reshape")]
 fn reshape(x: &Tensor, shape: &[i64]) -> Result<Tensor> {
     x.try_reshape_to(reshape_target(x.shape(), shape)?)
 }
@@ -64,7 +78,7 @@ fn reshape(x: &Tensor, shape: &[i64]) -> Result<Tensor> {
 /// # use sampan_core::{DType, Tensor};
 /// assert_eq!(Tensor::zeros([0, 3], DType::Float32).reshape_to([3, 0]).shape(), [3, 0]);
 /// ```
-#[op(samples = reshape_to_samples, peer = "torch.reshape")]
+#[op(complex, samples = reshape_to_samples, peer = "torch.reshape")]
 fn reshape_to(cx: &Cx, x: &Tensor, shape: &[i64]) -> Result<Tensor> {
     let shape = checked_shape(shape)?;
     let (have, want) = (x.numel(), crate::shape::checked_numel(&shape)?);
@@ -114,7 +128,7 @@ pub(crate) fn reshape_target(from: &[usize], to: &[i64]) -> Result<Shape> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2, 3]]).transpose([1, 0]).shape(), [3, 1]);
 /// ```
-#[op(inplace, samples = transpose_samples, onnx = "Transpose", also("permute"), alias(dims = perm))]
+#[op(inplace, complex, samples = transpose_samples, onnx = "Transpose", also("permute"), alias(dims = perm))]
 fn transpose(cx: &Cx, x: &Tensor, perm: &[i64]) -> Result<Tensor> {
     ensure!(perm.len() == x.ndim(), "perm {perm:?} must name all {} axes once", x.ndim());
     let mut order = Shape::new();
@@ -150,7 +164,7 @@ impl Tensor {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).t().to_vec::<i64>(), [1, 3, 2, 4]);
 /// ```
-#[op(inplace, samples = t_samples)]
+#[op(inplace, complex, samples = t_samples)]
 fn t(x: &Tensor) -> Result<Tensor> {
     match x.ndim() {
         0 | 1 => Ok(x.clone()),
@@ -165,7 +179,7 @@ fn t(x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64], [2]]).expand([2, 3]).to_vec::<i64>(), [1, 1, 1, 2, 2, 2]);
 /// ```
-#[op(samples = expand_samples, onnx = "Expand", also("broadcast_to"))]
+#[op(complex, samples = expand_samples, onnx = "Expand", also("broadcast_to"))]
 fn expand(cx: &Cx, x: &Tensor, shape: &[i64]) -> Result<Tensor> {
     ensure!(shape.len() >= x.ndim(), "shape {shape:?} has fewer axes than x");
     let lead = shape.len() - x.ndim();
@@ -192,7 +206,7 @@ fn expand(cx: &Cx, x: &Tensor, shape: &[i64]) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[[1i64, 2]]]).squeeze(0).shape(), [1, 2]);
 /// ```
-#[op(inplace, samples = squeeze_samples, onnx = "Squeeze")]
+#[op(inplace, complex, samples = squeeze_samples, onnx = "Squeeze")]
 fn squeeze(x: &Tensor, #[default(None)] axis: Axes) -> Result<Tensor> {
     let mask = axis.mask(x.ndim())?;
     let shape: Shape = x.shape().iter().zip(&mask).filter(|&(&n, &m)| n != 1 || !m).map(|(&n, _)| n).collect();
@@ -205,7 +219,7 @@ fn squeeze(x: &Tensor, #[default(None)] axis: Axes) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 2]).unsqueeze([0, 2]).shape(), [1, 2, 1]);
 /// ```
-#[op(inplace, samples = unsqueeze_samples, onnx = "Unsqueeze")]
+#[op(inplace, complex, samples = unsqueeze_samples, onnx = "Unsqueeze")]
 fn unsqueeze(x: &Tensor, axis: &[i64]) -> Result<Tensor> {
     let mut shape = x.shape_vec();
     for &a in axis {
@@ -221,7 +235,7 @@ fn unsqueeze(x: &Tensor, axis: &[i64]) -> Result<Tensor> {
 /// # use sampan_core::{DType, Tensor};
 /// assert_eq!(Tensor::zeros([2, 3, 4], DType::Float32).flatten(1, -1).shape(), [2, 12]);
 /// ```
-#[op(inplace, samples = flatten_samples, also("ravel"), alias(start_dim = start_axis, end_dim = stop_axis))]
+#[op(inplace, complex, samples = flatten_samples, also("ravel"), alias(start_dim = start_axis, end_dim = stop_axis))]
 fn flatten(x: &Tensor, #[default(0)] start_axis: i64, #[default(-1)] stop_axis: i64) -> Result<Tensor> {
     let (start, stop) = (resolve_axis(start_axis, x.ndim())?, resolve_axis(stop_axis, x.ndim())?);
     ensure!(start <= stop, "start_axis {start_axis} lies after stop_axis {stop_axis}");
@@ -237,7 +251,7 @@ fn flatten(x: &Tensor, #[default(0)] start_axis: i64, #[default(-1)] stop_axis: 
 /// # use sampan_core::{DType, Tensor};
 /// assert_eq!(Tensor::zeros([2, 3, 4], DType::Float32).moveaxis(0, 2).shape(), [3, 4, 2]);
 /// ```
-#[op(samples = moveaxis_samples, also("movedim"))]
+#[op(complex, samples = moveaxis_samples, also("movedim"))]
 fn moveaxis(x: &Tensor, source: &[i64], destination: &[i64]) -> Result<Tensor> {
     ensure!(source.len() == destination.len(), "source {source:?} and destination {destination:?} differ in length");
     let rank = x.ndim();
@@ -263,7 +277,7 @@ fn moveaxis(x: &Tensor, source: &[i64], destination: &[i64]) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 2, 3, 4]).unflatten(0, [2, -1]).shape(), [2, 2]);
 /// ```
-#[op(samples = unflatten_samples, alias(sizes = shape))]
+#[op(complex, samples = unflatten_samples, alias(sizes = shape))]
 fn unflatten(x: &Tensor, axis: i64, shape: &[i64]) -> Result<Tensor> {
     ensure!(x.ndim() > 0, "a 0-d tensor has no axis to take apart");
     let axis = resolve_axis(axis, x.ndim())?;
@@ -281,7 +295,7 @@ fn unflatten(x: &Tensor, axis: i64, shape: &[i64]) -> Result<Tensor> {
 /// # use sampan_core::{DType, Tensor};
 /// assert_eq!(Tensor::zeros([2, 3, 4], DType::Float32).swapaxes(0, 2).shape(), [4, 3, 2]);
 /// ```
-#[op(samples = swapaxes_samples, also("swapdims"), alias(dim0 = axis0, dim1 = axis1))]
+#[op(complex, samples = swapaxes_samples, also("swapdims"), alias(dim0 = axis0, dim1 = axis1))]
 fn swapaxes(x: &Tensor, axis0: i64, axis1: i64) -> Result<Tensor> {
     let (a, b) = (resolve_axis(axis0, x.ndim())?, resolve_axis(axis1, x.ndim())?);
     let mut perm: Vec<i64> = (0..x.ndim() as i64).collect();
@@ -297,7 +311,7 @@ fn swapaxes(x: &Tensor, axis0: i64, axis1: i64) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).matrix_transpose().to_vec::<i64>(), [1, 3, 2, 4]);
 /// ```
-#[op(samples = matrix_transpose_samples, also("linalg.matrix_transpose"))]
+#[op(complex, samples = matrix_transpose_samples, also("linalg.matrix_transpose"))]
 fn matrix_transpose(x: &Tensor) -> Result<Tensor> {
     ensure!(x.ndim() >= 2, "needs at least 2 axes");
     x.try_swapaxes(-1, -2)
@@ -310,7 +324,7 @@ fn matrix_transpose(x: &Tensor) -> Result<Tensor> {
 /// let y = Tensor::zeros([2, 2], DType::Float32);
 /// assert_eq!(Tensor::new([1i64, 2]).expand_as(&y).to_vec::<i64>(), [1, 2, 1, 2]);
 /// ```
-#[op(samples = expand_as_samples)]
+#[op(complex, samples = expand_as_samples)]
 fn expand_as(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     x.try_expand(y.shape())
 }
@@ -322,7 +336,7 @@ fn expand_as(x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// let y = Tensor::zeros([2, 1], DType::Float32);
 /// assert_eq!(Tensor::new([1i64, 2]).view_as(&y).shape(), [2, 1]);
 /// ```
-#[op(samples = view_as_samples)]
+#[op(complex, samples = view_as_samples)]
 fn view_as(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     x.try_reshape_to(other.shape())
 }
@@ -333,7 +347,7 @@ fn view_as(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1.0f32, 2.0]]).rank().to_vec::<i32>(), [2]);
 /// ```
-#[op(non_diff, samples = view_samples)]
+#[op(non_diff, complex, samples = view_samples)]
 fn rank(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = cx.out([], DType::Int32)?;
     cx.cpu(|| {
@@ -350,7 +364,7 @@ fn rank(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// let both = broadcast_tensors(&[Tensor::new([[1i64], [2]]), Tensor::new([3i64, 4])]);
 /// assert_eq!(both[0].to_vec::<i64>(), [1, 1, 2, 2]);
 /// ```
-#[op(samples = broadcast_tensors_samples, alias(inputs = input))]
+#[op(complex, samples = broadcast_tensors_samples, alias(inputs = input))]
 fn broadcast_tensors(input: &[Tensor]) -> Result<Vec<Tensor>> {
     ensure!(!input.is_empty(), "needs at least one tensor");
     let shape = input.iter().try_fold(Shape::new(), |shape, t| broadcast(&shape, t.shape()))?;
@@ -363,7 +377,7 @@ fn broadcast_tensors(input: &[Tensor]) -> Result<Vec<Tensor>> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).unbind(1)[0].to_vec::<i64>(), [1, 3]);
 /// ```
-#[op(samples = unbind_samples)]
+#[op(complex, samples = unbind_samples)]
 fn unbind(x: &Tensor, #[default(0)] axis: i64) -> Result<Vec<Tensor>> {
     ensure!(x.ndim() > 0, "a 0-d tensor has no axis to take apart");
     let n = x.shape()[resolve_axis(axis, x.ndim())?];
@@ -377,7 +391,7 @@ fn unbind(x: &Tensor, #[default(0)] axis: i64) -> Result<Vec<Tensor>> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).unstack(0, None)[1].to_vec::<i64>(), [3, 4]);
 /// ```
-#[op(samples = unbind_samples)]
+#[op(complex, samples = unbind_samples)]
 fn unstack(x: &Tensor, #[default(0)] axis: i64, #[default(None)] num: Option<i64>) -> Result<Vec<Tensor>> {
     let parts = x.try_unbind(axis)?;
     ensure!(num.is_none_or(|n| n == parts.len() as i64), "num is {num:?}, axis {axis} has extent {}", parts.len());
@@ -390,7 +404,7 @@ fn unstack(x: &Tensor, #[default(0)] axis: i64, #[default(None)] num: Option<i64
 /// # use sampan_core::{Tensor, ops::shape::atleast_1d};
 /// assert_eq!(atleast_1d(&[Tensor::new(3i64)]).0[0].shape(), [1]);
 /// ```
-#[op(samples = atleast_samples)]
+#[op(complex, samples = atleast_samples)]
 fn atleast_1d(inputs: &[Tensor]) -> Result<Varying> {
     at_least(inputs, |s| if s.is_empty() { vec![1] } else { s.to_vec() })
 }
@@ -401,7 +415,7 @@ fn atleast_1d(inputs: &[Tensor]) -> Result<Varying> {
 /// # use sampan_core::{Tensor, ops::shape::atleast_2d};
 /// assert_eq!(atleast_2d(&[Tensor::new([3i64, 4])]).0[0].shape(), [1, 2]);
 /// ```
-#[op(samples = atleast_samples)]
+#[op(complex, samples = atleast_samples)]
 fn atleast_2d(inputs: &[Tensor]) -> Result<Varying> {
     at_least(inputs, |s| match s {
         [] => vec![1, 1],
@@ -416,7 +430,7 @@ fn atleast_2d(inputs: &[Tensor]) -> Result<Varying> {
 /// # use sampan_core::{Tensor, ops::shape::atleast_3d};
 /// assert_eq!(atleast_3d(&[Tensor::new([3i64, 4])]).0[0].shape(), [1, 2, 1]);
 /// ```
-#[op(samples = atleast_samples)]
+#[op(complex, samples = atleast_samples)]
 fn atleast_3d(inputs: &[Tensor]) -> Result<Varying> {
     at_least(inputs, |s| match s {
         [] => vec![1, 1, 1],
@@ -435,6 +449,10 @@ fn cast_samples() -> Vec<Sample> {
         sample![randn([2, 3]), DType::Float64],
         sample![randn([2, 3]), DType::Int32],
         sample![ints([3], -2, 3), DType::Bool],
+        sample![complexes([3]), DType::Float64],
+        sample![randn([3]), DType::Complex128],
+        sample![complexes([3]), DType::Int32],
+        sample![complexes([3]), DType::Complex128],
     ]
 }
 fn view_samples() -> Vec<Sample> {

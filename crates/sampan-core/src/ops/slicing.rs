@@ -34,7 +34,7 @@ pub(crate) fn region(layout: &Layout, starts: &[i64], lens: &[i64], steps: &[i64
 /// let x = Tensor::new([1i64, 2, 3, 4]);
 /// assert_eq!(x.view_slice([3], [2], [-2]).to_vec::<i64>(), [4, 2]);
 /// ```
-#[op(samples = view_slice_samples, peer = "lambda x, starts, lens, steps: x[torch_region(starts, lens, steps)]")]
+#[op(complex, samples = view_slice_samples, peer = "lambda x, starts, lens, steps: x[torch_region(starts, lens, steps)]")]
 fn view_slice(cx: &Cx, x: &Tensor, starts: &[i64], lens: &[i64], steps: &[i64]) -> Result<Tensor> {
     let out = x.view(region(x.layout(), starts, lens, steps)?);
     let (shape, starts, steps) = (x.shape_vec(), starts.to_vec(), steps.to_vec());
@@ -49,6 +49,7 @@ fn view_slice(cx: &Cx, x: &Tensor, starts: &[i64], lens: &[i64], steps: &[i64]) 
 /// assert_eq!(Tensor::new([7i64, 8]).unslice([4], [0], [2]).to_vec::<i64>(), [7, 0, 8, 0]);
 /// ```
 #[op(
+    complex,
     samples = unslice_samples,
     peer = "lambda x, shape, starts, steps: torch_write(torch.zeros(shape), [torch_region(starts, x.shape, steps)], \
             [x])"
@@ -61,7 +62,7 @@ fn unslice(cx: &Cx, x: &Tensor, shape: &[i64], starts: &[i64], steps: &[i64]) ->
     let out = cx.zeros(&shape, x.dtype())?;
     cx.cpu(|| {
         let x = x.contiguous();
-        match_dtype!(x.dtype(), T => {
+        match_dtype!(x.dtype(), T in any => {
             let source = x.data::<T>();
             let mut data = out.data_mut::<T>();
             copy::scatter_strided(source.slice(), data.slice(), &target.shape, &target.strides, target.offset);

@@ -434,7 +434,7 @@ fn cumulative_trapezoid(
 /// let x = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]);
 /// assert_eq!(x.reduce_as(&Tensor::new([0.0f32, 0.0])).to_vec::<f32>(), [4.0, 6.0]);
 /// ```
-#[op(samples = reduce_as_samples)]
+#[op(complex, samples = reduce_as_samples)]
 fn reduce_as(x: &Tensor, target: &Tensor) -> Result<Tensor> {
     let fits = target.ndim() <= x.ndim() && broadcast(x.shape(), target.shape())?.as_slice() == x.shape();
     ensure!(fits, "target must broadcast to the shape of x");

@@ -2,6 +2,7 @@
 
 use super::elementwise::pair_grads;
 use super::prelude::*;
+use sampan_kernels::complex;
 
 /// The sine of each element, in radians.
 ///
@@ -9,10 +10,10 @@ use super::prelude::*;
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).sin().to_vec::<f32>(), [0.0]);
 /// ```
-#[op(inplace, samples = real_line, onnx = "Sin")]
+#[op(inplace, complex, samples = any_line, onnx = "Sin")]
 fn sin(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.sin()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).cos()))
+    let out = cx.analytic(x, real_fn!(|x| x.sin()), complex_fn!(|z| complex::sin(z)))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).conjugate().cos()))
 }
 
 /// The cosine of each element, in radians.
@@ -21,10 +22,10 @@ fn sin(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).cos().to_vec::<f32>(), [1.0]);
 /// ```
-#[op(inplace, samples = real_line, onnx = "Cos")]
+#[op(inplace, complex, samples = any_line, onnx = "Cos")]
 fn cos(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.cos()))?;
-    cx.grad(out, &[x], |g| Ok(-(g.grad() * g.saved(0).sin())))
+    let out = cx.analytic(x, real_fn!(|x| x.cos()), complex_fn!(|z| complex::cos(z)))?;
+    cx.grad(out, &[x], |g| Ok(-(g.grad() * g.saved(0).conjugate().sin())))
 }
 
 /// The tangent of each element, in radians.
@@ -33,10 +34,10 @@ fn cos(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).tan().to_vec::<f32>(), [0.0]);
 /// ```
-#[op(inplace, samples = unit_interval, onnx = "Tan")]
+#[op(inplace, complex, samples = any_unit, onnx = "Tan")]
 fn tan(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.tan()))?;
-    cx.grad_from_output(out, &[], |g| Ok(g.grad() * (g.output(0).square() + 1.0)))
+    let out = cx.analytic(x, real_fn!(|x| x.tan()), complex_fn!(|z| complex::tan(z)))?;
+    cx.grad_from_output(out, &[], |g| Ok(g.grad() * (g.output(0).conjugate().square() + 1.0)))
 }
 
 /// The angle whose sine each element is, in [-π/2, π/2]; NaN outside [-1, 1].
@@ -45,10 +46,10 @@ fn tan(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).asin().to_vec::<f32>(), [0.0]);
 /// ```
-#[op(inplace, samples = unit_interval, onnx = "Asin")]
+#[op(inplace, complex, samples = any_unit, onnx = "Asin")]
 fn asin(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.asin()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).square().rsubtract(1.0).rsqrt()))
+    let out = cx.analytic(x, real_fn!(|x| x.asin()), complex_fn!(|z| complex::asin(z)))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).conjugate().square().rsubtract(1.0).rsqrt()))
 }
 
 /// The angle whose cosine each element is, in [0, π]; NaN outside [-1, 1].
@@ -57,10 +58,10 @@ fn asin(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1.0f32]).acos().to_vec::<f32>(), [0.0]);
 /// ```
-#[op(inplace, samples = unit_interval, onnx = "Acos")]
+#[op(inplace, complex, samples = any_unit, onnx = "Acos")]
 fn acos(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.acos()))?;
-    cx.grad(out, &[x], |g| Ok(-(g.grad() * g.saved(0).square().rsubtract(1.0).rsqrt())))
+    let out = cx.analytic(x, real_fn!(|x| x.acos()), complex_fn!(|z| complex::acos(z)))?;
+    cx.grad(out, &[x], |g| Ok(-(g.grad() * g.saved(0).conjugate().square().rsubtract(1.0).rsqrt())))
 }
 
 /// The angle whose tangent each element is, in (-π/2, π/2).
@@ -69,10 +70,10 @@ fn acos(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).atan().to_vec::<f32>(), [0.0]);
 /// ```
-#[op(inplace, samples = real_line, onnx = "Atan")]
+#[op(inplace, complex, samples = any_line, onnx = "Atan")]
 fn atan(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.atan()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() / (g.saved(0).square() + 1.0)))
+    let out = cx.analytic(x, real_fn!(|x| x.atan()), complex_fn!(|z| complex::atan(z)))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() / (g.saved(0).conjugate().square() + 1.0)))
 }
 
 /// The hyperbolic sine of each element.
@@ -81,10 +82,10 @@ fn atan(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).sinh().to_vec::<f32>(), [0.0]);
 /// ```
-#[op(inplace, samples = real_line, onnx = "Sinh")]
+#[op(inplace, complex, samples = any_line, onnx = "Sinh")]
 fn sinh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.sinh()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).cosh()))
+    let out = cx.analytic(x, real_fn!(|x| x.sinh()), complex_fn!(|z| complex::sinh(z)))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).conjugate().cosh()))
 }
 
 /// The hyperbolic cosine of each element.
@@ -93,10 +94,10 @@ fn sinh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).cosh().to_vec::<f32>(), [1.0]);
 /// ```
-#[op(inplace, samples = real_line, onnx = "Cosh")]
+#[op(inplace, complex, samples = any_line, onnx = "Cosh")]
 fn cosh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.cosh()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).sinh()))
+    let out = cx.analytic(x, real_fn!(|x| x.cosh()), complex_fn!(|z| complex::cosh(z)))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).conjugate().sinh()))
 }
 
 /// The hyperbolic tangent of each element.
@@ -105,10 +106,13 @@ fn cosh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).tanh().to_vec::<f32>(), [0.0]);
 /// ```
-#[op(inplace, samples = real_line, onnx = "Tanh", also("nn.functional.tanh"))]
+#[op(inplace, complex, samples = any_line, onnx = "Tanh", also("nn.functional.tanh"))]
 fn tanh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.tanh()))?;
-    cx.grad_from_output(out, &[], |g| Ok(g.output(0).tanh_grad(&g.grad())))
+    let out = cx.analytic(x, real_fn!(|x| x.tanh()), complex_fn!(|z| complex::tanh(z)))?;
+    cx.grad_from_output(out, &[], |g| match g.output(0) {
+        y if y.dtype().is_complex() => Ok(g.grad() * (y * y).rsubtract(1.0).conj()),
+        y => Ok(y.tanh_grad(&g.grad())),
+    })
 }
 
 /// The backward step of `tanh` from its output: `grad * (1 - out²)`.
@@ -133,10 +137,10 @@ fn tanh_grad(cx: &Cx, out: &Tensor, grad: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).asinh().to_vec::<f32>(), [0.0]);
 /// ```
-#[op(inplace, samples = real_line, onnx = "Asinh")]
+#[op(inplace, complex, samples = any_line, onnx = "Asinh")]
 fn asinh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.asinh()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() * (g.saved(0).square() + 1.0).rsqrt()))
+    let out = cx.analytic(x, real_fn!(|x| x.asinh()), complex_fn!(|z| complex::asinh(z)))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() * (g.saved(0).conjugate().square() + 1.0).rsqrt()))
 }
 
 /// The inverse of the hyperbolic cosine; NaN below 1.
@@ -145,10 +149,14 @@ fn asinh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1.0f32]).acosh().to_vec::<f32>(), [0.0]);
 /// ```
-#[op(inplace, samples = above_one, onnx = "Acosh")]
+#[op(inplace, complex, samples = above_one, onnx = "Acosh")]
 fn acosh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.acosh()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() * (g.saved(0).square() - 1.0).rsqrt()))
+    let out = cx.analytic(x, real_fn!(|x| x.acosh()), complex_fn!(|z| complex::acosh(z)))?;
+    cx.grad(out, &[x], |g| match g.saved(0).conjugate() {
+        // The root of the product has another cut than the product of the roots.
+        x if x.is_complex() => Ok(g.grad() * (&x - 1.0).rsqrt() * (x + 1.0).rsqrt()),
+        x => Ok(g.grad() * (x.square() - 1.0).rsqrt()),
+    })
 }
 
 /// The inverse of the hyperbolic tangent; NaN outside [-1, 1].
@@ -157,10 +165,10 @@ fn acosh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32]).atanh().to_vec::<f32>(), [0.0]);
 /// ```
-#[op(inplace, samples = unit_interval, onnx = "Atanh")]
+#[op(inplace, complex, samples = any_unit, onnx = "Atanh")]
 fn atanh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.atanh()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() / (1.0 - g.saved(0).square())))
+    let out = cx.analytic(x, real_fn!(|x| x.atanh()), complex_fn!(|z| complex::atanh(z)))?;
+    cx.grad(out, &[x], |g| Ok(g.grad() / (1.0 - g.saved(0).conjugate().square())))
 }
 
 /// The angle of the point (`y`, `x`) in (-π, π]: `atan(x / y)` in the right quadrant.
@@ -251,7 +259,13 @@ fn sinc(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 }
 
 fn above_one() -> Vec<Sample> {
-    vec![sample![uniform([2, 3], 1.2, 3.0)], sample![uniform([], 1.2, 3.0)], sample![uniform([0, 2], 1.2, 3.0)]]
+    vec![
+        sample![uniform([2, 3], 1.2, 3.0)],
+        sample![uniform([], 1.2, 3.0)],
+        sample![uniform([0, 2], 1.2, 3.0)],
+        // Paddle's root has another cut.
+        sample![complexes([2, 3])].grad_peer("torch.acosh"),
+    ]
 }
 fn sinc_samples() -> Vec<Sample> {
     vec![

@@ -4,7 +4,7 @@
 //! mean one for each element, and on floats they mean "close". `equal`, `equal_all` and `allclose` say which.
 
 use super::{FromNested, Tensor};
-use crate::{DType, Element, Error, Result, Scalar};
+use crate::{Complex128, DType, Element, Error, Result, Scalar};
 
 /// The same as [`Tensor::new`]: numbers, arrays, vectors, slices, and these nested.
 ///
@@ -52,13 +52,22 @@ macro_rules! number {
     )*};
 }
 number! {
-    f64, "float", s => Some(s.to_f64());
-    f32, "float", s => Some(s.to_f64() as f32);
-    i64, "int", s => (!matches!(s, Scalar::Float(_))).then(|| s.to_i64());
-    i32, "int32", s => if matches!(s, Scalar::Float(_)) { None } else { i32::try_from(s.to_i64()).ok() };
-    usize, "index", s => if matches!(s, Scalar::Float(_)) { None } else { usize::try_from(s.to_i64()).ok() };
+    f64, "float", s => real(s);
+    f32, "float", s => real(s).map(|v| v as f32);
+    i64, "int", s => whole(s);
+    i32, "int32", s => whole(s).and_then(|v| i32::try_from(v).ok());
+    usize, "index", s => whole(s).and_then(|v| usize::try_from(v).ok());
     bool, "bool", s => if let Scalar::Bool(b) = s { Some(b) } else { None };
+    Complex128, "complex", s => Some(s.to());
     Scalar, "number", s => Some(s);
+}
+
+fn real(s: Scalar) -> Option<f64> {
+    (!matches!(s, Scalar::Complex(_))).then(|| s.to_f64())
+}
+
+fn whole(s: Scalar) -> Option<i64> {
+    matches!(s, Scalar::Bool(_) | Scalar::Int(_)).then(|| s.to_i64())
 }
 
 /// The parts of a tensor along its first axis, each a view.
@@ -176,12 +185,13 @@ mod with_ndarray {
 }
 
 impl Scalar {
-    /// The dtype a tensor of this number alone has: bool, int64 or the default float.
+    /// The dtype a tensor of this number alone has: bool, int64, the default float or the complex type of its width.
     pub fn dtype(self) -> DType {
         match self {
             Scalar::Bool(_) => DType::Bool,
             Scalar::Int(_) => DType::Int64,
             Scalar::Float(_) => crate::promote::default_dtype(),
+            Scalar::Complex(_) => crate::promote::default_dtype().complex(),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::shape::{Layout, Shape};
 use crate::storage::Storage;
 use crate::{DType, Device, Error, Result, Scalar};
 use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
-use sampan_kernels::{Bool, Buffer, Element, View, bf16, f16, match_dtype};
+use sampan_kernels::{Bool, Buffer, Complex64, Complex128, Element, Ordered, View, bf16, f16, match_dtype};
 
 /// Read access to a tensor's values as `T`; others may read meanwhile, nobody writes.
 pub struct Data<'a, T> {
@@ -140,7 +140,7 @@ impl Tensor {
 
     /// The values as raw bytes in row-major order and native byte order.
     pub fn to_bytes(&self) -> Vec<u8> {
-        match_dtype!(self.dtype(), T => bytemuck::cast_slice::<T, u8>(self.detach().contiguous().data::<T>().slice()).to_vec())
+        match_dtype!(self.dtype(), T in any => bytemuck::cast_slice::<T, u8>(self.detach().contiguous().data::<T>().slice()).to_vec())
     }
 
     /// A tensor from a number, an array, or nested arrays of numbers.
@@ -221,18 +221,10 @@ impl Tensor {
             return Err(Error::invalid("a meta tensor holds no values").in_op("item"));
         }
         let at = self.layout().offset;
-        Ok(match_dtype!(self.dtype(), T => {
-            let data = self.data::<T>();
-            let v = data.view().data[at];
-            match T::DTYPE {
-                DType::Bool => Scalar::Bool(v.to_i64() != 0),
-                d if d.is_float() => Scalar::Float(v.to_f64()),
-                _ => Scalar::Int(v.to_i64()),
-            }
-        }))
+        Ok(match_dtype!(self.dtype(), T in any => number(self.data::<T>().view().data[at])))
     }
 
-    /// The one value as a float.
+    /// The one value as a float; of a complex number the real part.
     #[track_caller]
     pub fn to_f64(&self) -> f64 {
         self.item().to_f64()
@@ -243,15 +235,42 @@ impl Tensor {
         if self.device() == Device::Meta {
             return Err(Error::invalid("the result's shape depends on the values, which a meta tensor lacks"));
         }
-        if self.dtype().is_float() {
+        if self.dtype().is_inexact() {
             return Err(Error::dtype(format!("these must be integers, got a {} tensor", self.dtype())));
         }
         self.detach().try_cast(DType::Int64)?.try_to_vec()
     }
 
-    /// All values as floats, row-major, whatever the dtype.
+    /// All values as floats, row-major, whatever the dtype; a complex number gives two, its real and its imaginary part.
     pub fn to_f64_vec(&self) -> Vec<f64> {
-        match_dtype!(self.dtype(), T => self.to_vec::<T>().into_iter().map(Element::to_f64).collect())
+        let parts = self.parts();
+        match_dtype!(parts.dtype(), T => parts.to_vec::<T>().into_iter().map(Ordered::to_f64).collect())
+    }
+
+    /// A complex tensor's memory as real numbers with a last axis of two; a real tensor itself. Without history.
+    pub(crate) fn parts(&self) -> Tensor {
+        if !self.dtype().is_complex() {
+            return self.clone();
+        }
+        let mut layout = self.layout().clone();
+        layout.strides.iter_mut().for_each(|s| *s *= 2);
+        layout.shape.push(2);
+        layout.strides.push(1);
+        layout.offset *= 2;
+        Tensor::from_parts(self.storage().clone(), layout, self.dtype().real_part(), true)
+    }
+}
+
+/// One element as a number.
+pub(super) fn number<T: Element>(v: T) -> Scalar {
+    let z = v.to_complex();
+    match T::DTYPE {
+        DType::Bool => Scalar::Bool(z.re != 0.0),
+        // The one type that a float does not hold.
+        DType::Int64 => Scalar::Int(bytemuck::cast(v)),
+        d if d.is_int() => Scalar::Int(z.re as i64),
+        d if d.is_float() => Scalar::Float(z.re),
+        _ => Scalar::Complex(z),
     }
 }
 
@@ -278,7 +297,7 @@ macro_rules! nested_number {
     )*};
 }
 nested_number!(u8 => u8, i8 => i8, i16 => i16, i32 => i32, i64 => i64, f16 => f16, bf16 => bf16, f32 => f32, f64 => f64,
-    bool => Bool, Bool => Bool);
+    bool => Bool, Bool => Bool, Complex64 => Complex64, Complex128 => Complex128);
 
 macro_rules! nested_list {
     ($(($($g:tt)*) $t:ty),*) => {$(

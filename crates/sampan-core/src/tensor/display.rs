@@ -1,9 +1,9 @@
 //! Tensors as text, in the form Paddle prints them.
 
 use super::Tensor;
-use crate::{DType, Device};
+use crate::{Device, Scalar};
 use parking_lot::RwLock;
-use sampan_kernels::{Element, match_dtype};
+use sampan_kernels::match_dtype;
 use std::fmt;
 
 /// How tensors are printed.
@@ -68,11 +68,11 @@ impl Tensor {
         }
         text.push_str(",\n");
         text.push_str(&" ".repeat(PREFIX.len()));
-        match_dtype!(self.dtype(), T => {
+        match_dtype!(self.dtype(), T in any => {
             let data = self.data::<T>();
             let view = data.view();
             let mut page = Page {
-                read: |at: isize| view.data[at as usize],
+                read: |at: isize| super::data::number(view.data[at as usize]),
                 shape: view.shape,
                 strides: view.strides,
                 options,
@@ -101,7 +101,7 @@ struct Page<'a, F> {
     signed: bool,
 }
 
-impl<T: Element, F: Fn(isize) -> T> Page<'_, F> {
+impl<F: Fn(isize) -> Scalar> Page<'_, F> {
     /// The positions of an axis that are shown, and after how many of them the dots stand.
     fn shown(&self, n: usize, short: bool) -> (Vec<usize>, Option<usize>) {
         let edge = self.options.edgeitems;
@@ -119,7 +119,7 @@ impl<T: Element, F: Fn(isize) -> T> Page<'_, F> {
         }
         if axis == self.shape.len() {
             let v = (self.read)(at);
-            self.signed |= v.to_f64() < 0.0;
+            self.signed |= negative(v);
             self.width = self.width.max(number(v, self.options).len());
             return;
         }
@@ -164,12 +164,11 @@ impl<T: Element, F: Fn(isize) -> T> Page<'_, F> {
         text.push(']');
     }
 
-    fn padded(&self, v: T) -> String {
+    fn padded(&self, v: Scalar) -> String {
         let item = number(v, self.options);
-        let negative = v.to_f64() < 0.0;
         if self.width <= item.len() {
             item
-        } else if self.signed && !negative {
+        } else if self.signed && !negative(v) {
             format!(" {item:<w$}", w = self.width - 1)
         } else {
             format!("{item:<w$}", w = self.width)
@@ -177,35 +176,43 @@ impl<T: Element, F: Fn(isize) -> T> Page<'_, F> {
     }
 }
 
-fn number<T: Element>(v: T, options: &PrintOptions) -> String {
-    match T::DTYPE {
-        DType::Bool => if v.to_i64() != 0 { "True" } else { "False" }.into(),
-        d if d.is_float() => float(v.to_f64(), options),
-        _ => v.to_i64().to_string(),
+/// Complex numbers compare by their real parts first, as in NumPy.
+fn negative(v: Scalar) -> bool {
+    match v {
+        Scalar::Complex(z) => z.re < 0.0 || z.re == 0.0 && z.im < 0.0,
+        other => other.to_f64() < 0.0,
     }
 }
 
-fn float(v: f64, options: &PrintOptions) -> String {
+fn number(v: Scalar, options: &PrintOptions) -> String {
+    match v {
+        Scalar::Bool(b) => if b { "True" } else { "False" }.into(),
+        Scalar::Int(i) => i.to_string(),
+        Scalar::Float(f) if !options.sci_mode && f.ceil() == f => format!("{f:.0}."), // the point tells it from an integer
+        Scalar::Float(f) => digits(f, options),
+        Scalar::Complex(z) => {
+            let plus = if z.im >= 0.0 { "+" } else { "" };
+            format!("({}{plus}{}j)", digits(z.re, options), digits(z.im, options))
+        }
+    }
+}
+
+fn digits(v: f64, options: &PrintOptions) -> String {
     let digits = options.precision;
     if v.is_nan() {
         return "nan".into();
     }
-    match (options.sci_mode, v.ceil() == v) {
-        (true, _) if v.is_infinite() => v.to_string(),
-        (true, _) => {
-            // At least two digits of exponent, always signed.
-            let text = format!("{v:.digits$e}");
-            let (mantissa, exponent) = text.split_once('e').expect("the format has an exponent");
-            let (sign, size) = match exponent.strip_prefix('-') {
-                Some(size) => ('-', size),
-                None => ('+', exponent),
-            };
-            format!("{mantissa}e{sign}{size:0>2}")
-        }
-        // The point alone tells a whole float from an integer.
-        (false, true) => format!("{v:.0}."),
-        (false, false) => format!("{v:.digits$}"),
+    if !options.sci_mode || v.is_infinite() {
+        return format!("{v:.digits$}");
     }
+    // At least two digits of exponent, always signed.
+    let text = format!("{v:.digits$e}");
+    let (mantissa, exponent) = text.split_once('e').expect("the format has an exponent");
+    let (sign, size) = match exponent.strip_prefix('-') {
+        Some(size) => ('-', size),
+        None => ('+', exponent),
+    };
+    format!("{mantissa}e{sign}{size:0>2}")
 }
 
 impl fmt::Display for Tensor {

@@ -350,7 +350,7 @@ impl Tensor {
             return self.take_inplace(out, "setitem");
         }
         let wanted = self.requires_grad() || value.tensor().is_some_and(Tensor::requires_grad);
-        let tracked = grad_enabled() && wanted && self.dtype().is_float();
+        let tracked = grad_enabled() && wanted && self.dtype().is_inexact();
         self.check_inplace(tracked, "setitem")?;
         if tracked {
             self.check_history().and_then(|()| value.tensor().map_or(Ok(()), Tensor::check_history))?;

@@ -31,7 +31,9 @@ impl Tensor {
                 *self = out;
                 return Ok(());
             }
-            if out.dtype().is_float() && !self.dtype().is_float() {
+            let loses = out.dtype().is_float() && !self.dtype().is_inexact()
+                || out.dtype().is_complex() && !self.dtype().is_complex();
+            if loses {
                 return Err(Error::dtype(format!(
                     "the result is {}, which a {} tensor cannot hold",
                     out.dtype(),
@@ -127,7 +129,7 @@ impl Tensor {
             let values = values.detach().try_cast(self.dtype())?.contiguous();
             // The values may lie in this very memory (a reversed view of it, say): then they need a copy first.
             let values = if values.shares_memory(self) { values.try_clone_data()? } else { values };
-            match_dtype!(self.dtype(), T => {
+            match_dtype!(self.dtype(), T in any => {
                 let source = values.data::<T>();
                 let mut target = self.data_mut::<T>();
                 let l = self.layout();
@@ -181,7 +183,7 @@ impl Tensor {
     pub(crate) fn full_like_scalar_value(like: &Tensor, value: Scalar) -> Tensor {
         let out = Tensor::uninit(like.shape(), like.dtype(), like.device());
         if like.device() == crate::Device::Cpu {
-            match_dtype!(like.dtype(), T => out.data_mut::<T>().slice().fill(value.to::<T>()));
+            match_dtype!(like.dtype(), T in any => out.data_mut::<T>().slice().fill(value.to::<T>()));
         }
         out
     }
@@ -190,7 +192,7 @@ impl Tensor {
     pub fn try_clone_data(&self) -> Result<Tensor> {
         let out = Tensor::uninit(self.shape(), self.dtype(), self.device());
         if self.device() == crate::Device::Cpu {
-            match_dtype!(self.dtype(), T => {
+            match_dtype!(self.dtype(), T in any => {
                 let source = self.data::<T>();
                 copy::copy_strided(source.view(), out.data_mut::<T>().slice());
             });

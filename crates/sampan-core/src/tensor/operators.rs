@@ -1,7 +1,7 @@
 //! `+ - * / % & | ^ << >> -x !x` on tensors and numbers.
 
 use super::Tensor;
-use crate::Operand;
+use crate::{Complex64, Complex128, Operand};
 use std::ops::*;
 
 macro_rules! binary {
@@ -85,7 +85,7 @@ macro_rules! scalar_left {
         }
     )*};
 }
-scalar_left!(f32, f64, i32, i64);
+scalar_left!(f32, f64, i32, i64, Complex64, Complex128);
 
 impl Neg for &Tensor {
     type Output = Tensor;

@@ -26,7 +26,12 @@ fn as_the_peer_prints() {
     for c in &cases {
         let values: Vec<f64> = c["values"].as_str().unwrap().split_whitespace().map(|v| v.parse().unwrap()).collect();
         let shape: Vec<usize> = c["shape"].as_array().unwrap().iter().map(|v| v.as_u64().unwrap() as usize).collect();
-        let t = Tensor::from_vec(values, &shape).cast(dtype(c["dtype"].as_str().unwrap()));
+        let dtype = dtype(c["dtype"].as_str().unwrap());
+        let t = if dtype.is_complex() {
+            Tensor::from_vec(values, [&shape[..], &[2]].concat()).as_complex().cast(dtype)
+        } else {
+            Tensor::from_vec(values, &shape).cast(dtype)
+        };
         t.set_stop_gradient(c["stop"].as_bool().unwrap());
         let text = t.to_string_with(&options(&c["options"]));
         // Paddle 3 names the place otherwise; sampan keeps the name of Paddle 2.

@@ -10,7 +10,7 @@ use sampan_core::dispatch::{dispatch, dispatch_inplace};
 use sampan_core::op::{Kind, OpDef};
 use sampan_core::sample::Sample;
 use sampan_core::value::Args;
-use sampan_core::{DType, Device, GradOptions, Result, Tensor, Value, grad, random};
+use sampan_core::{Complex128, DType, Device, GradOptions, Result, Tensor, Value, grad, random};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -154,7 +154,7 @@ impl Dice {
         let dtype = if self.one_in(2) { DType::Float32 } else { self.dtype() };
         let count = shape.iter().product();
         let nasty = self.one_in(3);
-        let t = if dtype.is_float() {
+        let t = if dtype.is_inexact() {
             let mut value = || if nasty && self.one_in(3) { self.float() } else { self.below(4000) as f64 / 1e3 - 2.0 };
             Tensor::from_vec((0..count).map(|_| value()).collect::<Vec<f64>>(), &shape)
         } else {
@@ -186,9 +186,10 @@ impl Dice {
                 let same = self.one_in(2);
                 Value::Tensors(self.list(5, |d| if same { one.clone() } else { d.tensor() }))
             }
-            Kind::Operand => match self.below(4) {
-                0 => Value::Int(self.int()),
-                1 => Value::Float(self.float()),
+            Kind::Operand => match self.below(9) {
+                0 | 1 => Value::Int(self.int()),
+                2 | 3 => Value::Float(self.float()),
+                4 => Value::Complex(Complex128::new(self.float(), self.float())),
                 _ => self.tensor().into(),
             },
             Kind::Int => Value::Int(self.int()),
@@ -199,9 +200,10 @@ impl Dice {
             Kind::Ints if self.one_in(4) => Value::Int(self.int()),
             Kind::Ints => Value::Ints(self.list(7, Dice::int).into()),
             Kind::Floats => Value::Floats(self.list(5, Dice::float)),
-            Kind::Scalar => match self.below(3) {
+            Kind::Scalar => match self.below(4) {
                 0 => Value::Int(self.int()),
                 1 => Value::Float(self.float()),
+                2 => Value::Complex(Complex128::new(self.float(), self.float())),
                 _ => Value::Bool(true),
             },
             Kind::Any => match self.below(11) {
@@ -251,7 +253,9 @@ fn mutated(op: &OpDef, sample: &Sample, dice: &mut Dice) -> Result<Args> {
             (Value::Tensor(t), 0) => t.cast(dice.dtype()).into(),
             (Value::Tensor(t), 1) if t.device() == Device::Cpu => {
                 let values = t.to_f64_vec().into_iter().map(|v| if dice.one_in(4) { dice.float() } else { v });
-                Tensor::from_vec(values.collect::<Vec<f64>>(), t.shape()).cast(t.dtype()).into()
+                let parts: Vec<usize> = t.shape().iter().copied().chain(t.is_complex().then_some(2)).collect();
+                let values = Tensor::from_vec(values.collect::<Vec<f64>>(), parts);
+                (if t.is_complex() { values.as_complex() } else { values }).cast(t.dtype()).into()
             }
             (Value::Tensor(t), 2) => dice.laid_out(t.clone()).into(),
             _ => dice.value(op.params[i].kind),
@@ -284,7 +288,7 @@ fn attempt(op: &'static OpDef, mut args: Args, inplace: bool) -> Result<()> {
     for v in &mut args {
         v.map_tensors(&mut |t| {
             let t = t.detach();
-            if inplace || !t.dtype().is_float() {
+            if inplace || !t.dtype().is_inexact() {
                 return Ok(t);
             }
             leaves.push(t.requires_grad_());

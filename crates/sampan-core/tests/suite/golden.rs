@@ -8,14 +8,20 @@ use sampan_core::{DType, GradOptions, Tensor, grad, random};
 
 /// The weights that turn an output into a number, as in the script.
 fn weights(t: &Tensor) -> Tensor {
-    let values: Vec<f64> = (0..t.numel()).map(|i| ((i + 1) as f64).sin()).collect();
-    Tensor::from_vec(values, t.shape()).cast(t.dtype())
+    let values: Vec<f64> = (0..t.numel() * t.dtype().parts()).map(|i| ((i + 1) as f64).sin()).collect();
+    let values = Tensor::from_vec(values, parts_shape(t));
+    if t.is_complex() { values.as_complex().cast(t.dtype()) } else { values.cast(t.dtype()) }
+}
+
+/// The shape, with a last axis of two for the parts of complex numbers.
+fn parts_shape(t: &Tensor) -> Vec<usize> {
+    t.shape().iter().copied().chain(t.is_complex().then_some(2)).collect()
 }
 
 fn compare(what: &str, ours: &Tensor, peer: &safetensors::tensor::TensorView, tol: f64, failures: &mut Vec<String>) {
     let values: Vec<f64> =
         peer.data().chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap()) as f64).collect();
-    if ours.shape() != peer.shape() {
+    if parts_shape(ours) != peer.shape() {
         failures.push(format!("{what}: shape {:?} against the peer's {:?}", ours.shape(), peer.shape()));
         return;
     }
@@ -58,7 +64,7 @@ fn values_and_gradients_agree_with_the_peer() {
             for v in &mut args {
                 v.map_tensors(&mut |t| {
                     let t = t.detach();
-                    if t.dtype().is_float() {
+                    if t.dtype().is_inexact() {
                         t.set_stop_gradient(!wanted);
                         leaves.push(t.clone());
                     }

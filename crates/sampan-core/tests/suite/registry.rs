@@ -152,7 +152,7 @@ fn as_function(
     let mut inputs = Vec::new();
     args.iter().for_each(|v| {
         v.for_each_tensor(&mut |t| {
-            if t.dtype().is_float() {
+            if t.dtype().is_inexact() {
                 inputs.push(t.clone())
             }
         })
@@ -163,7 +163,7 @@ fn as_function(
         let mut next = inputs.iter();
         args.iter_mut().try_for_each(|v| {
             v.map_tensors(&mut |t| {
-                Ok(if t.dtype().is_float() { next.next().expect("as many").clone() } else { t.clone() })
+                Ok(if t.dtype().is_inexact() { next.next().expect("as many").clone() } else { t.clone() })
             })
         })?;
         if let (true, Value::Tensor(x)) = (symmetric, &mut args[0]) {
@@ -202,6 +202,69 @@ fn second_gradients_match_differences() {
         let (inputs, f) = as_function(op, &args, sample.symmetric);
         gradgradcheck(f, &inputs, GradCheck { rtol: 1e-3, atol: 1e-5, ..Default::default() })
     });
+}
+
+/// The arguments with an imaginary part to every float tensor, in complex128; false if there is none.
+fn make_complex(args: &mut Args) -> Result<bool> {
+    let mut any = false;
+    args.iter_mut().try_for_each(|v| {
+        v.map_tensors(&mut |t| {
+            if !t.dtype().is_inexact() {
+                return Ok(t.clone());
+            }
+            any = true;
+            let t = t.detach().try_cast(if t.is_complex() { DType::Complex128 } else { DType::Float64 })?;
+            // In memory of its own: some ops write into it.
+            Ok(if t.is_complex() { t.assign() } else { t.complex(&((&t * 1.7).sin() + 0.3)) })
+        })
+    })?;
+    Ok(any)
+}
+
+#[test]
+fn complex_numbers_go_where_they_are_welcome() {
+    let mut taken = std::collections::HashSet::new();
+    let taken = std::cell::RefCell::new(&mut taken);
+    for_each(|op, sample| {
+        let mut args = sample.bind(op)?;
+        if draws(op, sample) || !make_complex(&mut args)? {
+            return Ok(());
+        }
+        let mut gapped = args.clone();
+        gapped.iter_mut().try_for_each(|v| v.map_tensors(&mut strided))?;
+        let actual = match call(op, args.clone()) {
+            Err(e) if e.kind() == Kind::InvalidType => return Ok(()),
+            other => other?,
+        };
+        if !op.complex {
+            return Err(fail("took complex numbers and does not say so".into()));
+        }
+        taken.borrow_mut().insert(op.name);
+        let mut meta = args.clone();
+        meta.iter_mut().try_for_each(|v| v.map_tensors(&mut |t| Ok(t.to_meta())))?;
+        if let Ok(inferred) = dispatch(op, meta)
+            && actual.iter().zip(&inferred).any(|(a, m)| a.shape() != m.shape() || a.dtype() != m.dtype())
+        {
+            return Err(fail("inferred another shape or dtype".into()));
+        }
+        if !op.name.starts_with("empty") {
+            close("strided", &call(op, gapped)?, &actual, 1e-12)?;
+        }
+        if !differentiable(op, sample) {
+            return Ok(());
+        }
+        let (inputs, f) = as_function(op, &args, sample.symmetric);
+        gradcheck(&f, &inputs, GradCheck::default())?;
+        gradgradcheck(f, &inputs, GradCheck { rtol: 1e-3, atol: 1e-5, ..Default::default() })
+    });
+    let promised = |op: &&OpDef| op.complex && op.samples.is_some_and(|s| s().iter().any(|s| has_floats(op, s)));
+    let broken: Vec<_> =
+        chosen_ops().filter(promised).map(|op| op.name).filter(|n| !taken.borrow().contains(n)).collect();
+    assert!(broken.is_empty(), "these say that they take complex numbers and refuse them: {broken:?}");
+}
+
+fn has_floats(op: &OpDef, sample: &Sample) -> bool {
+    sample.bind(op).is_ok_and(|args| args.iter().any(has_float))
 }
 
 #[test]

@@ -86,16 +86,18 @@ fn promotion_table() {
     // Row and column in the order of `DType::ALL`; NumPy's and PyTorch's table.
     #[rustfmt::skip]
     let table = [
-        [Bool, UInt8, Int8, Int16, Int32, Int64, Float16, BFloat16, Float32, Float64],
-        [UInt8, UInt8, Int16, Int16, Int32, Int64, Float16, BFloat16, Float32, Float64],
-        [Int8, Int16, Int8, Int16, Int32, Int64, Float16, BFloat16, Float32, Float64],
-        [Int16, Int16, Int16, Int16, Int32, Int64, Float16, BFloat16, Float32, Float64],
-        [Int32, Int32, Int32, Int32, Int32, Int64, Float16, BFloat16, Float32, Float64],
-        [Int64, Int64, Int64, Int64, Int64, Int64, Float16, BFloat16, Float32, Float64],
-        [Float16, Float16, Float16, Float16, Float16, Float16, Float16, Float32, Float32, Float64],
-        [BFloat16, BFloat16, BFloat16, BFloat16, BFloat16, BFloat16, Float32, BFloat16, Float32, Float64],
-        [Float32, Float32, Float32, Float32, Float32, Float32, Float32, Float32, Float32, Float64],
-        [Float64, Float64, Float64, Float64, Float64, Float64, Float64, Float64, Float64, Float64],
+        [Bool, UInt8, Int8, Int16, Int32, Int64, Float16, BFloat16, Float32, Float64, Complex64, Complex128],
+        [UInt8, UInt8, Int16, Int16, Int32, Int64, Float16, BFloat16, Float32, Float64, Complex64, Complex128],
+        [Int8, Int16, Int8, Int16, Int32, Int64, Float16, BFloat16, Float32, Float64, Complex64, Complex128],
+        [Int16, Int16, Int16, Int16, Int32, Int64, Float16, BFloat16, Float32, Float64, Complex64, Complex128],
+        [Int32, Int32, Int32, Int32, Int32, Int64, Float16, BFloat16, Float32, Float64, Complex64, Complex128],
+        [Int64, Int64, Int64, Int64, Int64, Int64, Float16, BFloat16, Float32, Float64, Complex64, Complex128],
+        [Float16, Float16, Float16, Float16, Float16, Float16, Float16, Float32, Float32, Float64, Complex64, Complex128],
+        [BFloat16, BFloat16, BFloat16, BFloat16, BFloat16, BFloat16, Float32, BFloat16, Float32, Float64, Complex64, Complex128],
+        [Float32, Float32, Float32, Float32, Float32, Float32, Float32, Float32, Float32, Float64, Complex64, Complex128],
+        [Float64, Float64, Float64, Float64, Float64, Float64, Float64, Float64, Float64, Float64, Complex128, Complex128],
+        [Complex64, Complex64, Complex64, Complex64, Complex64, Complex64, Complex64, Complex64, Complex64, Complex128, Complex64, Complex128],
+        [Complex128; 12],
     ];
     for (i, &a) in DType::ALL.iter().enumerate() {
         for (j, &b) in DType::ALL.iter().enumerate() {

@@ -45,6 +45,14 @@ fn same_bits() {
         (&y * &y).sum(()).backward();
         vec![y, x.grad().unwrap(), w.grad().unwrap()]
     });
+    bits("complex product and Fourier transforms with gradients", || {
+        let (re, im) = (randn([64, 3, 300]), randn([64, 3, 300]));
+        let x = re.complex(&im).requires_grad_();
+        let y = x.fft2().matmul(&x.fftn().matrix_transpose());
+        let z = x.real().reshape([64, 900]).stft(64).abs();
+        (y.abs().sum(()) + z.sum(())).backward();
+        vec![y, z, x.grad().unwrap()]
+    });
     bits("convolution with gradients", || {
         let (x, w) = (randn([5, 3, 37, 41]).requires_grad_(), randn([16, 3, 3, 3]).requires_grad_());
         let y = x.conv2d(&w, None).max_pool2d(2);

@@ -139,6 +139,7 @@ pub(super) fn scalar(pickle: &Pickle<'_>, args: &[Ref]) -> Parse<Object> {
     let one = elements::tensor(&bytes(pickle, data)?, Encoding { item, big_endian, fortran: false }, &[])?;
     Ok(match one.dtype() {
         DType::Bool => Object::Bool(one.to_bytes()[0] != 0),
+        d if d.is_complex() => return Err(Fault::unsupported("a complex number outside an array")),
         d if d.is_float() => Object::Float(one.try_cast(DType::Float64)?.try_to_vec::<f64>()?[0]),
         _ => Object::Int(one.try_cast(DType::Int64)?.try_to_vec::<i64>()?[0]),
     })

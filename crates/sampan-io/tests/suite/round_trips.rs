@@ -89,7 +89,11 @@ proptest! {
     }
 
     #[test]
-    fn safetensors_and_notes(tensors in tensors(), notes in prop::collection::btree_map(".{0,8}", ".{0,8}", 0..4)) {
+    fn safetensors_and_notes(mut tensors in tensors(), notes in prop::collection::btree_map(".{0,8}", ".{0,8}", 0..4)) {
+        // The format has no wide complex numbers, and we say so.
+        let wide = tensors.values().any(|t| t.dtype() == DType::Complex128);
+        prop_assert_eq!(safetensors::to_bytes(&tensors, &notes).is_err(), wide);
+        tensors.retain(|_, t| t.dtype() != DType::Complex128);
         let bytes = safetensors::to_bytes(&tensors, &notes).unwrap();
         let back = safetensors::from_bytes(&bytes).unwrap();
         prop_assert_eq!(Object::from(back.tensors), Object::from(tensors));

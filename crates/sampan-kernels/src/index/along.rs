@@ -132,6 +132,8 @@ pub fn put_along_axis<T: Num>(
                     landed[offset] += 1;
                 }
                 let (old, new) = (d.widen(), v.widen());
+                #[allow(clippy::eq_op)]
+                let nan = new != new;
                 *d = match reduce {
                     _ if fresh => v,
                     Reduce::Assign => v,
@@ -139,14 +141,14 @@ pub fn put_along_axis<T: Num>(
                     Reduce::Mul => T::narrow(old * new),
                     // A NaN on either side stays.
                     Reduce::Min => {
-                        if new < old || v.is_nan() {
+                        if T::below(new, old) || nan {
                             v
                         } else {
                             *d
                         }
                     }
                     Reduce::Max => {
-                        if new > old || v.is_nan() {
+                        if T::below(old, new) || nan {
                             v
                         } else {
                             *d

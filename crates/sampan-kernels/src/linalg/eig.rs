@@ -2,8 +2,8 @@
 
 use super::qr::{reflect, reflector};
 use super::{Kind, LinalgError, Mat, batch, count, store};
-use crate::Element;
-use num_complex::Complex64;
+use crate::Complex128;
+use crate::Ordered;
 
 /// `a = Q H Qᵀ` with H zero below the first subdiagonal; gives H and Q.
 fn hessenberg(mut a: Mat) -> (Mat, Mat) {
@@ -33,40 +33,40 @@ fn hessenberg(mut a: Mat) -> (Mat, Mat) {
     (a, q)
 }
 
-fn norm(c: Complex64) -> f64 {
+fn norm(c: Complex128) -> f64 {
     c.re.hypot(c.im)
 }
 
 /// The square root in the right half plane.
-fn root(c: Complex64) -> Complex64 {
+fn root(c: Complex128) -> Complex128 {
     let half = ((norm(c) + c.re.abs()) * 0.5).sqrt();
     if half == 0.0 {
-        Complex64::ZERO
+        Complex128::ZERO
     } else if c.re >= 0.0 {
-        Complex64::new(half, c.im / (2.0 * half))
+        Complex128::new(half, c.im / (2.0 * half))
     } else {
-        Complex64::new(c.im.abs() / (2.0 * half), half.copysign(c.im))
+        Complex128::new(c.im.abs() / (2.0 * half), half.copysign(c.im))
     }
 }
 
 /// A square complex matrix.
 struct CMat {
     n: usize,
-    data: Vec<Complex64>,
+    data: Vec<Complex128>,
 }
 
 impl CMat {
     fn new(m: &Mat) -> CMat {
         CMat { n: m.rows, data: m.data.iter().map(|&v| v.into()).collect() }
     }
-    fn at(&self, i: usize, j: usize) -> Complex64 {
+    fn at(&self, i: usize, j: usize) -> Complex128 {
         self.data[i * self.n + j]
     }
-    fn at_mut(&mut self, i: usize, j: usize) -> &mut Complex64 {
+    fn at_mut(&mut self, i: usize, j: usize) -> &mut Complex128 {
         &mut self.data[i * self.n + j]
     }
     /// Rows `k`, `k + 1` from column `from`: multiplied by `[[c, s], [−s̄, c]]` from the left.
-    fn turn_rows(&mut self, k: usize, from: usize, c: f64, s: Complex64) {
+    fn turn_rows(&mut self, k: usize, from: usize, c: f64, s: Complex128) {
         let (x, y) = self.data[k * self.n..(k + 2) * self.n].split_at_mut(self.n);
         for (x, y) in x[from..].iter_mut().zip(&mut y[from..]) {
             (*x, *y) = (*x * c + s * *y, *y * c - s.conj() * *x);
@@ -74,7 +74,7 @@ impl CMat {
     }
     /// The same turns of columns `low`, `low + 1`, … from the right, conjugate transposed; row after row, so that each
     /// stays in cache. In a `triangle` a turn starts at the row below its first column: further down all is zero.
-    fn turn_columns(&mut self, low: usize, turns: &[(f64, Complex64)], triangle: bool) {
+    fn turn_columns(&mut self, low: usize, turns: &[(f64, Complex128)], triangle: bool) {
         let rows = if triangle { low + turns.len() + 1 } else { self.n };
         for (r, row) in self.data.chunks_exact_mut(self.n).enumerate().take(rows) {
             let skip = if triangle { r.saturating_sub(low + 1) } else { 0 };
@@ -110,7 +110,7 @@ fn schur(h: &mut CMat, q: &mut CMat) -> Result<(), Kind> {
         }
         let shift = if tries % 10 == 0 {
             // Off the beaten track, in case the usual shift goes round in circles.
-            h.at(high, high) + norm(h.at(high, high - 1)) * Complex64::new(0.75, 0.44)
+            h.at(high, high) + norm(h.at(high, high - 1)) * Complex128::new(0.75, 0.44)
         } else {
             let (a, b) = (h.at(high - 1, high - 1), h.at(high - 1, high));
             let (c, d) = (h.at(high, high - 1), h.at(high, high));
@@ -145,12 +145,12 @@ fn schur(h: &mut CMat, q: &mut CMat) -> Result<(), Kind> {
 }
 
 /// Unit eigenvector of `k`: back substitution in the triangle, then `q`; its largest component is real.
-fn vector(t: &CMat, q: &CMat, k: usize, tiny: f64) -> Vec<Complex64> {
+fn vector(t: &CMat, q: &CMat, k: usize, tiny: f64) -> Vec<Complex128> {
     let n = t.n;
-    let mut x = vec![Complex64::ZERO; k + 1];
-    x[k] = Complex64::ONE;
+    let mut x = vec![Complex128::ZERO; k + 1];
+    x[k] = Complex128::ONE;
     for i in (0..k).rev() {
-        let sum: Complex64 = (i + 1..=k).map(|j| t.at(i, j) * x[j]).sum();
+        let sum: Complex128 = (i + 1..=k).map(|j| t.at(i, j) * x[j]).sum();
         let gap = t.at(i, i) - t.at(k, k);
         // Equal eigenvalues: a small gap gives a vector of the shared space, or of the nearest matrix that has one.
         x[i] = -sum / if norm(gap) < tiny { tiny.into() } else { gap };
@@ -159,16 +159,16 @@ fn vector(t: &CMat, q: &CMat, k: usize, tiny: f64) -> Vec<Complex64> {
             x.iter_mut().for_each(|v| *v /= large);
         }
     }
-    let mut v: Vec<Complex64> = (0..n).map(|r| x.iter().enumerate().map(|(c, x)| q.at(r, c) * x).sum()).collect();
+    let mut v: Vec<Complex128> = (0..n).map(|r| x.iter().enumerate().map(|(c, x)| q.at(r, c) * x).sum()).collect();
     let length = v.iter().map(|c| c.norm_sqr()).sum::<f64>().sqrt();
-    let top = v.iter().copied().max_by(|a, b| a.norm_sqr().total_cmp(&b.norm_sqr())).unwrap_or(Complex64::ONE);
+    let top = v.iter().copied().max_by(|a, b| a.norm_sqr().total_cmp(&b.norm_sqr())).unwrap_or(Complex128::ONE);
     let phase = top.conj() / norm(top) / length;
     v.iter_mut().for_each(|c| *c *= phase);
     v
 }
 
 /// Eigenvalues with their vectors, conjugates side by side, the one above the real axis first.
-fn general(mut a: Mat) -> Result<Vec<(Complex64, Vec<Complex64>)>, Kind> {
+fn general(mut a: Mat) -> Result<Vec<(Complex128, Vec<Complex128>)>, Kind> {
     // The scale keeps squares in range.
     let scale = if a.max_abs() > 0.0 { a.max_abs() } else { 1.0 };
     a.data.iter_mut().for_each(|v| *v /= scale);
@@ -177,12 +177,12 @@ fn general(mut a: Mat) -> Result<Vec<(Complex64, Vec<Complex64>)>, Kind> {
     let (h, q) = hessenberg(a);
     let (mut t, mut q) = (CMat::new(&h), CMat::new(&q));
     schur(&mut t, &mut q)?;
-    let mut left: Vec<(Complex64, Vec<Complex64>)> =
+    let mut left: Vec<(Complex128, Vec<Complex128>)> =
         (0..n).map(|k| (t.at(k, k), vector(&t, &q, k, tiny))).rev().collect();
     let mut out = Vec::with_capacity(n);
     while let Some((w, v)) = left.pop() {
         // A real matrix has real or paired eigenvalues: what rounding took apart is put together again.
-        let mate = |o: &Complex64| norm(o - w.conj());
+        let mate = |o: &Complex128| norm(o - w.conj());
         let best = (0..left.len()).min_by(|&i, &j| mate(&left[i].0).total_cmp(&mate(&left[j].0)));
         let paired = best.filter(|&i| mate(&left[i].0) < w.im.abs());
         match paired {
@@ -193,7 +193,7 @@ fn general(mut a: Mat) -> Result<Vec<(Complex64, Vec<Complex64>)>, Kind> {
                 out.extend([(w, v), (w.conj(), mirror)]);
             }
             _ => {
-                let real: Vec<Complex64> = v.iter().map(|c| c.re.into()).collect();
+                let real: Vec<Complex128> = v.iter().map(|c| c.re.into()).collect();
                 let length = real.iter().map(|c| c.re * c.re).sum::<f64>().sqrt();
                 out.push((w.re.into(), real.iter().map(|c| c / length).collect()));
             }
@@ -205,7 +205,7 @@ fn general(mut a: Mat) -> Result<Vec<(Complex64, Vec<Complex64>)>, Kind> {
 
 /// Eigenvalues `w` of real `n × n` matrices and unit eigenvectors as columns of `v`, real and imaginary parts apart.
 /// With `v_re` and `v_im` empty only the values are given.
-pub fn eig<T: Element>(
+pub fn eig<T: Ordered>(
     a: &[T],
     n: usize,
     w_re: &mut [T],
@@ -215,11 +215,11 @@ pub fn eig<T: Element>(
 ) -> Result<(), LinalgError> {
     let found = batch(count(a.len(), n * n), 40 * n * n * n, |i| general(Mat::load_finite(a, i, n, n)?))?;
     for (i, pairs) in found.iter().enumerate() {
-        let part = |f: fn(&Complex64) -> f64| pairs.iter().map(|p| f(&p.0)).collect::<Vec<_>>();
+        let part = |f: fn(&Complex128) -> f64| pairs.iter().map(|p| f(&p.0)).collect::<Vec<_>>();
         store(w_re, i, &part(|c| c.re));
         store(w_im, i, &part(|c| c.im));
         if !v_re.is_empty() {
-            let columns = |f: fn(&Complex64) -> f64| -> Vec<f64> {
+            let columns = |f: fn(&Complex128) -> f64| -> Vec<f64> {
                 (0..n).flat_map(|r| pairs.iter().map(move |p| f(&p.1[r]))).collect()
             };
             store(v_re, i, &columns(|c| c.re));
@@ -234,22 +234,22 @@ mod tests {
     use super::super::testing::random;
     use super::*;
 
-    fn check(a: &Mat, tolerance: f64) -> Vec<Complex64> {
+    fn check(a: &Mat, tolerance: f64) -> Vec<Complex128> {
         let n = a.rows;
         let (mut wr, mut wi, mut vr, mut vi) = (vec![0.0; n], vec![0.0; n], vec![0.0; n * n], vec![0.0; n * n]);
         eig(&a.data, n, &mut wr, &mut wi, &mut vr, &mut vi).unwrap();
         for k in 0..n {
-            let v: Vec<Complex64> = (0..n).map(|i| Complex64::new(vr[i * n + k], vi[i * n + k])).collect();
-            let w = Complex64::new(wr[k], wi[k]);
+            let v: Vec<Complex128> = (0..n).map(|i| Complex128::new(vr[i * n + k], vi[i * n + k])).collect();
+            let w = Complex128::new(wr[k], wi[k]);
             assert!((v.iter().map(|c| c.norm_sqr()).sum::<f64>() - 1.0).abs() < 1e-12);
             for i in 0..n {
-                let av: Complex64 = a.row(i).iter().zip(&v).map(|(a, v)| v * a).sum();
+                let av: Complex128 = a.row(i).iter().zip(&v).map(|(a, v)| v * a).sum();
                 assert!(norm(av - w * v[i]) < tolerance, "n {n} pair {k}: {av} {}", w * v[i]);
             }
         }
         let trace: f64 = (0..n).map(|i| a.row(i)[i]).sum();
         assert!((wr.iter().sum::<f64>() - trace).abs() < tolerance * n as f64);
-        wr.into_iter().zip(wi).map(|(r, i)| Complex64::new(r, i)).collect()
+        wr.into_iter().zip(wi).map(|(r, i)| Complex128::new(r, i)).collect()
     }
 
     #[test]
@@ -258,7 +258,7 @@ mod tests {
             check(&random(n as u64, n, n), 1e-11);
         }
         let w = check(&Mat { rows: 2, cols: 2, data: vec![0.0, -1.0, 1.0, 0.0] }, 1e-13);
-        assert!(norm(w[0] - Complex64::I) < 1e-14 && w[1] == w[0].conj());
+        assert!(norm(w[0] - Complex128::I) < 1e-14 && w[1] == w[0].conj());
     }
 
     #[test]

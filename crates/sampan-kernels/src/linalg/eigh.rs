@@ -2,7 +2,7 @@
 
 use super::qr::{reflect, reflector};
 use super::{Kind, LinalgError, Mat, axpy, batch, count, dot, rotate, store};
-use crate::Element;
+use crate::Ordered;
 
 /// `a = Q T Qᵀ`: diagonal and subdiagonal of T, and Qᵀ if wanted. `a` is symmetric in full.
 fn tridiagonal(mut a: Mat, vectors: bool) -> (Vec<f64>, Vec<f64>, Mat) {
@@ -101,7 +101,7 @@ fn symmetric(a: Mat, vectors: bool) -> Result<(Vec<f64>, Mat), Kind> {
 
 /// Eigenvalues `w` (ascending) of symmetric `n × n` matrices, read from one triangle, and the eigenvectors as columns
 /// of `v`; with `v` empty only the values are computed.
-pub fn eigh<T: Element>(a: &[T], n: usize, upper: bool, w: &mut [T], v: &mut [T]) -> Result<(), LinalgError> {
+pub fn eigh<T: Ordered>(a: &[T], n: usize, upper: bool, w: &mut [T], v: &mut [T]) -> Result<(), LinalgError> {
     let vectors = !v.is_empty();
     let found = batch(count(a.len(), n * n), 4 * n * n * n, |i| {
         let mut m = Mat::load(a, i, n, n);

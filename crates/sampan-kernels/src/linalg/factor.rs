@@ -1,7 +1,7 @@
 //! Triangular factors: Cholesky, LU, and what follows from them.
 
 use super::{Kind, LinalgError, Mat, axpy, batch, count, dot, store};
-use crate::Element;
+use crate::Ordered;
 
 /// `a = L Lᵀ`, lower triangle; reads the lower triangle of `a`.
 fn cholesky_lower(mut a: Mat) -> Result<Mat, Kind> {
@@ -25,7 +25,7 @@ fn cholesky_lower(mut a: Mat) -> Result<Mat, Kind> {
 }
 
 /// Cholesky factors of `n × n` matrices: lower (`a = L Lᵀ`) or upper (`a = Uᵀ U`), from the triangle of that name.
-pub fn cholesky<T: Element>(a: &[T], n: usize, upper: bool, dst: &mut [T]) -> Result<(), LinalgError> {
+pub fn cholesky<T: Ordered>(a: &[T], n: usize, upper: bool, dst: &mut [T]) -> Result<(), LinalgError> {
     let factors = batch(count(a.len(), n * n), n * n * n / 3, |i| {
         let m = Mat::load(a, i, n, n);
         let l = cholesky_lower(if upper { m.transposed() } else { m })?;
@@ -73,7 +73,7 @@ fn triangular(a: &Mat, how: Triangle, b: &mut Mat) -> Result<(), Kind> {
 }
 
 /// Solves `a x = b` for triangular `n × n` matrices and `n × m` right sides.
-pub fn solve_triangular<T: Element>(
+pub fn solve_triangular<T: Ordered>(
     a: &[T],
     n: usize,
     how: Triangle,
@@ -91,7 +91,7 @@ pub fn solve_triangular<T: Element>(
 }
 
 /// Solves `a x = b` where `factor` is the Cholesky factor of `a` (lower or upper).
-pub fn cholesky_solve<T: Element>(
+pub fn cholesky_solve<T: Ordered>(
     factor: &[T],
     n: usize,
     upper: bool,
@@ -193,7 +193,7 @@ impl Lu {
 
 /// LU of `m × n` matrices: both factors in `dst`, `pivots` (from 1, as LAPACK gives them), and in `infos` the first
 /// zero pivot (from 1; 0 if none).
-pub fn lu<T: Element>(a: &[T], m: usize, n: usize, dst: &mut [T], pivots: &mut [i32], infos: &mut [i32]) {
+pub fn lu<T: Ordered>(a: &[T], m: usize, n: usize, dst: &mut [T], pivots: &mut [i32], infos: &mut [i32]) {
     let k = m.min(n);
     let factors = batch(count(a.len(), m * n), m * n * k, |i| Ok(lu_factor(Mat::load(a, i, m, n))));
     for (i, f) in factors.iter().flatten().enumerate() {
@@ -206,7 +206,7 @@ pub fn lu<T: Element>(a: &[T], m: usize, n: usize, dst: &mut [T], pivots: &mut [
 }
 
 /// Signs and logarithms of the absolute determinants; sign 0 and −∞ for a singular matrix.
-pub fn slogdet<T: Element>(a: &[T], n: usize, sign: &mut [T], logdet: &mut [T]) {
+pub fn slogdet<T: Ordered>(a: &[T], n: usize, sign: &mut [T], logdet: &mut [T]) {
     let found = batch(count(a.len(), n * n), n * n * n, |i| {
         let f = lu_factor(Mat::load(a, i, n, n));
         let start = (if f.odd { -1.0 } else { 1.0 }, 0.0);
@@ -221,7 +221,7 @@ pub fn slogdet<T: Element>(a: &[T], n: usize, sign: &mut [T], logdet: &mut [T]) 
 }
 
 /// Determinants of `n × n` matrices.
-pub fn det<T: Element>(a: &[T], n: usize, dst: &mut [T]) {
+pub fn det<T: Ordered>(a: &[T], n: usize, dst: &mut [T]) {
     let found = batch(count(a.len(), n * n), n * n * n, |i| {
         let f = lu_factor(Mat::load(a, i, n, n));
         Ok(f.diagonal().product::<f64>() * if f.odd { -1.0 } else { 1.0 })
@@ -232,7 +232,7 @@ pub fn det<T: Element>(a: &[T], n: usize, dst: &mut [T]) {
 }
 
 /// Solves `a x = b` for `n × n` matrices and `n × m` right sides.
-pub fn solve<T: Element>(a: &[T], n: usize, b: &[T], m: usize, dst: &mut [T]) -> Result<(), LinalgError> {
+pub fn solve<T: Ordered>(a: &[T], n: usize, b: &[T], m: usize, dst: &mut [T]) -> Result<(), LinalgError> {
     let solved = batch(count(a.len(), n * n), n * n * (n + m), |i| {
         let mut x = Mat::load(b, i, n, m);
         lu_factor(Mat::load(a, i, n, n)).solve(&mut x)?;
@@ -243,7 +243,7 @@ pub fn solve<T: Element>(a: &[T], n: usize, b: &[T], m: usize, dst: &mut [T]) ->
 }
 
 /// Inverses of `n × n` matrices.
-pub fn inverse<T: Element>(a: &[T], n: usize, dst: &mut [T]) -> Result<(), LinalgError> {
+pub fn inverse<T: Ordered>(a: &[T], n: usize, dst: &mut [T]) -> Result<(), LinalgError> {
     let inverses = batch(count(a.len(), n * n), 2 * n * n * n, |i| {
         let mut x = Mat::identity(n);
         lu_factor(Mat::load(a, i, n, n)).solve(&mut x)?;

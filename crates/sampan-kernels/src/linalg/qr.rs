@@ -1,7 +1,7 @@
 //! QR by Householder reflections.
 
 use super::{Kind, LinalgError, Mat, axpy, batch, count, dot, store};
-use crate::Element;
+use crate::Ordered;
 
 /// A reflection `H = I − β v vᵀ` that maps `x` to `(value, 0, …)`; `x` becomes `v`. β is 0 where `x` is already so.
 pub(super) fn reflector(x: &mut [f64]) -> (f64, f64) {
@@ -66,7 +66,7 @@ impl Reflections {
 
 /// `a = Q R` for `m × n` matrices. Reduced: Q is `m × k`, R is `k × n` with `k = min(m, n)`; complete: `k = m`. With
 /// `q` empty only R is given.
-pub fn qr<T: Element>(
+pub fn qr<T: Ordered>(
     a: &[T],
     m: usize,
     n: usize,

@@ -1,7 +1,7 @@
 //! Singular values by one-sided Jacobi rotations, which find small singular values accurately; least squares.
 
 use super::{Kind, LinalgError, Mat, batch, count, dot, qr, rotate, store};
-use crate::Element;
+use crate::Ordered;
 
 /// `a = U S Vᵀ` with the columns of U and V as rows of `ut` and `vt`; `s` descends.
 struct Svd {
@@ -96,7 +96,7 @@ fn decompose(a: Mat, ku: usize, kv: usize) -> Result<Svd, Kind> {
 /// Singular values `s` (descending), left vectors as columns of `u` and right ones as rows of `vt`, for `m × n`
 /// matrices. With `full`, `u` is `m × m` and `vt` is `n × n`, else `m × k` and `k × n`, `k = min(m, n)`. Empty `u` and
 /// `vt` are left out.
-pub fn svd<T: Element>(
+pub fn svd<T: Ordered>(
     a: &[T],
     m: usize,
     n: usize,
@@ -122,7 +122,7 @@ pub fn svd<T: Element>(
 
 /// The shortest `x` (`n × k`) that minimises `|a x − b|` for `m × n` matrices and `m × k` right sides. Singular values
 /// at or below `rcond` times the largest count as zero; `ranks` and `s` (`min(m, n)` each) say what was found.
-pub fn lstsq<T: Element>(
+pub fn lstsq<T: Ordered>(
     a: &[T],
     m: usize,
     n: usize,

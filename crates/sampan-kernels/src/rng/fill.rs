@@ -1,7 +1,7 @@
 //! Fills whose elements need a fixed number of words, vectorised.
 
 use super::{LANES, Words, philox_lanes};
-use crate::{DType, Element, parallel};
+use crate::{DType, Ordered, parallel};
 
 /// Elements per task; a multiple of every group.
 const CHUNK: usize = 1 << 14;
@@ -9,7 +9,7 @@ const CHUNK: usize = 1 << 14;
 /// Fills `dst` group by group: `f(first index, words, group)` makes `N` elements of sixteen blocks. The last group may
 /// be cut short.
 #[inline(always)]
-fn fill<T: Element, const N: usize>(
+fn fill<T: Ordered, const N: usize>(
     seed: u64,
     ctr: u64,
     dst: &mut [T],
@@ -41,7 +41,7 @@ fn fill<T: Element, const N: usize>(
 
 /// One word per element.
 #[inline(always)]
-fn fill32<T: Element>(seed: u64, ctr: u64, dst: &mut [T], f: impl Fn(usize, u32) -> T + Sync + Send) {
+fn fill32<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], f: impl Fn(usize, u32) -> T + Sync + Send) {
     fill::<T, 64>(
         seed,
         ctr,
@@ -59,7 +59,7 @@ fn fill32<T: Element>(seed: u64, ctr: u64, dst: &mut [T], f: impl Fn(usize, u32)
 
 /// Two words per element.
 #[inline(always)]
-fn fill64<T: Element>(seed: u64, ctr: u64, dst: &mut [T], f: impl Fn(usize, u64) -> T + Sync + Send) {
+fn fill64<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], f: impl Fn(usize, u64) -> T + Sync + Send) {
     fill::<T, 32>(
         seed,
         ctr,
@@ -148,7 +148,7 @@ series!(ln32, turn32, f32, i32, 23, 5, 5);
 series!(ln64, turn64, f64, i64, 52, 11, 9);
 
 /// The value that keeps rounding below `hi`: the largest number under it in the precision of `T`.
-fn below<T: Element>(lo: f64, hi: f64) -> f64 {
+fn below<T: Ordered>(lo: f64, hi: f64) -> f64 {
     let mantissa = match T::DTYPE {
         DType::Float64 => 52,
         DType::Float32 => 23,
@@ -180,7 +180,7 @@ pub fn random_bits(seed: u64, ctr: u64, dst: &mut [i64]) {
 }
 
 /// Uniform in [lo, hi).
-pub fn uniform<T: Element>(seed: u64, ctr: u64, dst: &mut [T], lo: f64, hi: f64) {
+pub fn uniform<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], lo: f64, hi: f64) {
     let top = below::<T>(lo, hi);
     if T::DTYPE == DType::Float64 {
         let width = hi - lo;
@@ -204,7 +204,7 @@ pub fn uniform<T: Element>(seed: u64, ctr: u64, dst: &mut [T], lo: f64, hi: f64)
 }
 
 /// Normal by Box and Muller: two words make two elements.
-pub fn normal<T: Element>(seed: u64, ctr: u64, dst: &mut [T], mean: f64, std: f64) {
+pub fn normal<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], mean: f64, std: f64) {
     if T::DTYPE == DType::Float64 {
         fill::<T, 32>(
             seed,
@@ -243,7 +243,7 @@ pub fn normal<T: Element>(seed: u64, ctr: u64, dst: &mut [T], mean: f64, std: f6
 }
 
 /// Exponential of rate `lambda`.
-pub fn exponential<T: Element>(seed: u64, ctr: u64, dst: &mut [T], lambda: f64) {
+pub fn exponential<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], lambda: f64) {
     let scale = -1.0 / lambda;
     if T::DTYPE == DType::Float64 {
         fill64(
@@ -266,7 +266,7 @@ pub fn exponential<T: Element>(seed: u64, ctr: u64, dst: &mut [T], lambda: f64) 
 }
 
 /// Integers in [lo, hi); the bias of the 64-bit multiply is below range / 2⁶⁴.
-pub fn randint<T: Element>(seed: u64, ctr: u64, dst: &mut [T], lo: i64, hi: i64) {
+pub fn randint<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], lo: i64, hi: i64) {
     let range = hi.wrapping_sub(lo) as u64;
     fill64(
         seed,
@@ -284,7 +284,7 @@ fn threshold(p: f64) -> u64 {
 }
 
 /// 1 with probability `p`, else 0.
-pub fn bernoulli<T: Element>(seed: u64, ctr: u64, dst: &mut [T], p: f64) {
+pub fn bernoulli<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], p: f64) {
     let limit = threshold(p);
     let (zero, one) = (T::from_i64(0), T::from_i64(1));
     fill32(
@@ -297,7 +297,7 @@ pub fn bernoulli<T: Element>(seed: u64, ctr: u64, dst: &mut [T], p: f64) {
 }
 
 /// 1 with each element's own probability, else 0.
-pub fn bernoulli_with<T: Element>(seed: u64, ctr: u64, probs: &[T], dst: &mut [T]) {
+pub fn bernoulli_with<T: Ordered>(seed: u64, ctr: u64, probs: &[T], dst: &mut [T]) {
     assert_eq!(probs.len(), dst.len());
     fill32(
         seed,
@@ -315,7 +315,7 @@ pub fn bernoulli_with<T: Element>(seed: u64, ctr: u64, probs: &[T], dst: &mut [T
 mod tests {
     use super::*;
 
-    fn moments<T: Element>(x: &[T]) -> (f64, f64) {
+    fn moments<T: Ordered>(x: &[T]) -> (f64, f64) {
         let n = x.len() as f64;
         let mean = x.iter().map(|v| v.to_f64()).sum::<f64>() / n;
         (mean, x.iter().map(|v| (v.to_f64() - mean).powi(2)).sum::<f64>() / n)
@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn uniform_stays_below_its_end_in_every_precision() {
-        fn check<T: Element>(lo: f64, hi: f64) {
+        fn check<T: Ordered>(lo: f64, hi: f64) {
             let mut x = vec![T::default(); 20_000];
             uniform(1, 0, &mut x, lo, hi);
             let (l, h) = (T::from_f64(lo), T::from_f64(hi));

@@ -2,7 +2,7 @@
 
 use super::fill::{open64, unit64};
 use super::philox;
-use crate::{Element, parallel};
+use crate::{Ordered, parallel};
 
 /// Elements per task.
 const CHUNK: usize = 1 << 10;
@@ -202,7 +202,7 @@ impl Stream {
     }
 }
 
-fn each<T: Element>(seed: u64, ctr: u64, dst: &mut [T], f: impl Fn(usize, &mut Stream) -> f64 + Sync + Send) {
+fn each<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], f: impl Fn(usize, &mut Stream) -> f64 + Sync + Send) {
     parallel::for_each_chunk_mut(dst, CHUNK, 64, |c, piece| {
         for (j, v) in piece.iter_mut().enumerate() {
             let i = c * CHUNK + j;
@@ -212,25 +212,25 @@ fn each<T: Element>(seed: u64, ctr: u64, dst: &mut [T], f: impl Fn(usize, &mut S
 }
 
 /// Gamma with shape `alpha[i]` and scale 1; NaN for a negative shape.
-pub fn gamma<T: Element>(seed: u64, ctr: u64, alpha: &[T], dst: &mut [T]) {
+pub fn gamma<T: Ordered>(seed: u64, ctr: u64, alpha: &[T], dst: &mut [T]) {
     assert_eq!(alpha.len(), dst.len());
     each(seed, ctr, dst, |i, s| s.gamma(alpha[i].to_f64()));
 }
 
 /// Poisson with rate `rate[i]`; NaN for a negative rate.
-pub fn poisson<T: Element>(seed: u64, ctr: u64, rate: &[T], dst: &mut [T]) {
+pub fn poisson<T: Ordered>(seed: u64, ctr: u64, rate: &[T], dst: &mut [T]) {
     assert_eq!(rate.len(), dst.len());
     each(seed, ctr, dst, |i, s| s.poisson(rate[i].to_f64()));
 }
 
 /// Successes in `count[i]` trials of probability `prob[i]`.
-pub fn binomial<T: Element, D: Element>(seed: u64, ctr: u64, count: &[T], prob: &[T], dst: &mut [D]) {
+pub fn binomial<T: Ordered, D: Ordered>(seed: u64, ctr: u64, count: &[T], prob: &[T], dst: &mut [D]) {
     assert!(count.len() == dst.len() && prob.len() == dst.len());
     each(seed, ctr, dst, |i, s| s.binomial(count[i].to_f64(), prob[i].to_f64()));
 }
 
 /// Normal kept inside [lo, hi] (absolute bounds, not in units of `std`).
-pub fn truncated_normal<T: Element>(seed: u64, ctr: u64, dst: &mut [T], mean: f64, std: f64, lo: f64, hi: f64) {
+pub fn truncated_normal<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], mean: f64, std: f64, lo: f64, hi: f64) {
     if std == 0.0 {
         return dst.fill(T::from_f64(mean.clamp(lo.min(hi), hi.max(lo))));
     }
@@ -240,12 +240,12 @@ pub fn truncated_normal<T: Element>(seed: u64, ctr: u64, dst: &mut [T], mean: f6
 }
 
 /// Cauchy with median `loc` and half width `scale`.
-pub fn cauchy<T: Element>(seed: u64, ctr: u64, dst: &mut [T], loc: f64, scale: f64) {
+pub fn cauchy<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], loc: f64, scale: f64) {
     each(seed, ctr, dst, |_, s| loc + scale * libm::tan(std::f64::consts::PI * (s.unit() - 0.5)));
 }
 
 /// `ln u / ln(1 − p)`, the continuous form that Paddle's `geometric_` gives; round up for trials until success.
-pub fn geometric<T: Element>(seed: u64, ctr: u64, dst: &mut [T], p: f64) {
+pub fn geometric<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], p: f64) {
     let scale = 1.0 / libm::log1p(-p);
     each(seed, ctr, dst, |_, s| libm::log(s.open()) * scale);
 }
@@ -287,7 +287,7 @@ pub enum BadProbs {
 
 /// Draws `k` classes for each row of `classes` weights (they need not sum to 1) into `dst` (rows × k). Counters used:
 /// rows × max(k, classes).
-pub fn multinomial<T: Element>(
+pub fn multinomial<T: Ordered>(
     seed: u64,
     ctr: u64,
     probs: &[T],

@@ -1,7 +1,7 @@
 //! Equal things: unique, unique_consecutive; and places in sorted data.
 
 use super::{Packed, key, key_bits, pack_all, sort_packed, with_packed};
-use crate::{Element, parallel};
+use crate::{Ordered, parallel};
 use std::cmp::Ordering;
 
 /// Rows put into groups of equals. The values of the groups are the rows at `first`.
@@ -33,12 +33,12 @@ fn row<T>(x: &[T], width: usize, i: usize) -> &[T] {
     &x[i * width..(i + 1) * width]
 }
 
-fn compare<T: Element>(a: &[T], b: &[T]) -> Ordering {
+fn compare<T: Ordered>(a: &[T], b: &[T]) -> Ordering {
     a.iter().zip(b).map(|(&a, &b)| key(a).cmp(&key(b))).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
 }
 
 /// Groups of equal rows (`rows × width` elements), in ascending order of their values; NaNs are equal, as in NumPy.
-pub fn unique<T: Element>(x: &[T], rows: usize, width: usize) -> Groups {
+pub fn unique<T: Ordered>(x: &[T], rows: usize, width: usize) -> Groups {
     if width == 1 {
         return with_packed!(T, rows, P => {
             let mut pairs: Vec<P> = pack_all(x.iter().copied(), false);
@@ -53,14 +53,14 @@ pub fn unique<T: Element>(x: &[T], rows: usize, width: usize) -> Groups {
 }
 
 /// Groups of equal neighbours among rows (`rows × width` elements), in their own order; a NaN equals nothing.
-pub fn unique_consecutive<T: Element>(x: &[T], rows: usize, width: usize) -> Groups {
+pub fn unique_consecutive<T: Ordered>(x: &[T], rows: usize, width: usize) -> Groups {
     let order: Vec<usize> = (0..rows).collect();
     Groups::from_order(&order, |a, b| row(x, width, a) == row(x, width, b))
 }
 
 /// Where each value would go in its row of sorted data: `rows` rows of `m` sorted numbers and of `q` values. One
 /// sorted row serves every value when `sorted` has just `m` numbers. `right`: after equals instead of before.
-pub fn searchsorted<T: Element, D: Element>(
+pub fn searchsorted<T: Ordered, D: Ordered>(
     sorted: &[T],
     m: usize,
     values: &[T],

@@ -1,14 +1,14 @@
 //! Histograms and counts.
 
 use crate::index::BadIndex;
-use crate::{Element, parallel};
+use crate::{Ordered, parallel};
 
 /// Elements per partial histogram; fixed, so that weighted sums have the same bits for any number of threads.
 const CHUNK: usize = 1 << 16;
 
 /// The range of a histogram: the one given, or that of the data where both ends are equal (one more on each side where
 /// the data are all equal too). `None` if the data has a NaN or an infinity in the way.
-pub fn histogram_range<T: Element>(x: &[T], lo: f64, hi: f64) -> Option<(f64, f64)> {
+pub fn histogram_range<T: Ordered>(x: &[T], lo: f64, hi: f64) -> Option<(f64, f64)> {
     let (mut lo, mut hi) = (lo, hi);
     if lo == hi && !x.is_empty() {
         (lo, hi) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -27,7 +27,7 @@ pub fn histogram_range<T: Element>(x: &[T], lo: f64, hi: f64) -> Option<(f64, f6
 }
 
 /// Adds partial sums made from fixed pieces of `0..len` in order.
-fn accumulate<D: Element>(len: usize, dst: &mut [D], f: impl Fn(usize, &mut [f64]) + Sync + Send) {
+fn accumulate<D: Ordered>(len: usize, dst: &mut [D], f: impl Fn(usize, &mut [f64]) + Sync + Send) {
     let bins = dst.len();
     let chunk = CHUNK.max(4 * bins);
     let parts = parallel::map(len.div_ceil(chunk), chunk * 2, |c| {
@@ -41,7 +41,7 @@ fn accumulate<D: Element>(len: usize, dst: &mut [D], f: impl Fn(usize, &mut [f64
 }
 
 /// Counts (or sums of weights) of the elements in `dst.len()` equal bins over [lo, hi]; others are left out.
-pub fn histogram<T: Element, D: Element>(x: &[T], weights: Option<&[T]>, lo: f64, hi: f64, dst: &mut [D]) {
+pub fn histogram<T: Ordered, D: Ordered>(x: &[T], weights: Option<&[T]>, lo: f64, hi: f64, dst: &mut [D]) {
     let bins = dst.len();
     accumulate(x.len(), dst, |i, sums| {
         let v = x[i].to_f64();
@@ -61,7 +61,7 @@ pub fn bincount_len(x: &[i64], minlength: usize) -> Result<usize, BadIndex> {
 }
 
 /// Occurrences (or sums of weights) of each number below `dst.len()`, which [`bincount_len`] gave.
-pub fn bincount<W: Element, D: Element>(x: &[i64], weights: Option<&[W]>, dst: &mut [D]) {
+pub fn bincount<W: Ordered, D: Ordered>(x: &[i64], weights: Option<&[W]>, dst: &mut [D]) {
     accumulate(x.len(), dst, |i, sums| sums[x[i] as usize] += weights.map_or(1.0, |w| w[i].to_f64()));
 }
 

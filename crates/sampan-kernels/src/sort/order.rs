@@ -1,7 +1,7 @@
 //! Sorting and selecting along one axis.
 
 use super::{Packed, key_bits, pack_all, sort_packed, with_packed};
-use crate::{Element, parallel};
+use crate::{Ordered, parallel};
 
 /// Contiguous data seen along one axis: `outer × n × inner` elements, the axis in the middle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub(super) fn per_line<R: Copy + Default + Send + Sync>(
 }
 
 /// Values at positions along the axis: `k` of them for each line.
-fn take<T: Element>(x: &[T], axis: Axis, k: usize, indices: &[i64], values: &mut [T]) {
+fn take<T: Ordered>(x: &[T], axis: Axis, k: usize, indices: &[i64], values: &mut [T]) {
     if values.is_empty() {
         return;
     }
@@ -94,7 +94,7 @@ fn take<T: Element>(x: &[T], axis: Axis, k: usize, indices: &[i64], values: &mut
 }
 
 /// Positions that would sort each line; stable.
-pub fn argsort<T: Element>(x: &[T], axis: Axis, descending: bool, indices: &mut [i64]) {
+pub fn argsort<T: Ordered>(x: &[T], axis: Axis, descending: bool, indices: &mut [i64]) {
     per_line(axis, axis.n, indices, |line, out| {
         with_packed!(T, axis.n, P => {
             let mut pairs: Vec<P> = pack_all(axis.line(x, line), descending);
@@ -107,14 +107,14 @@ pub fn argsort<T: Element>(x: &[T], axis: Axis, descending: bool, indices: &mut 
 }
 
 /// Each line in order, with the positions the values came from; stable.
-pub fn sort<T: Element>(x: &[T], axis: Axis, descending: bool, values: &mut [T], indices: &mut [i64]) {
+pub fn sort<T: Ordered>(x: &[T], axis: Axis, descending: bool, values: &mut [T], indices: &mut [i64]) {
     argsort(x, axis, descending, indices);
     take(x, axis, axis.n, indices, values);
 }
 
 /// The `k` largest (or smallest) of each line, best first, with their positions; of equals the first comes first. The
 /// order is always the sorted one, which `sorted = false` allows too.
-pub fn topk<T: Element>(x: &[T], axis: Axis, k: usize, largest: bool, values: &mut [T], indices: &mut [i64]) {
+pub fn topk<T: Ordered>(x: &[T], axis: Axis, k: usize, largest: bool, values: &mut [T], indices: &mut [i64]) {
     per_line(axis, k, indices, |line, out| {
         with_packed!(T, axis.n, P => {
             let mut pairs: Vec<P> = pack_all(axis.line(x, line), largest);
@@ -132,7 +132,7 @@ pub fn topk<T: Element>(x: &[T], axis: Axis, k: usize, largest: bool, values: &m
 }
 
 /// The `k`-th smallest of each line (`k` counts from 1) and its position.
-pub fn kthvalue<T: Element>(x: &[T], axis: Axis, k: usize, values: &mut [T], indices: &mut [i64]) {
+pub fn kthvalue<T: Ordered>(x: &[T], axis: Axis, k: usize, values: &mut [T], indices: &mut [i64]) {
     per_line(axis, 1, indices, |line, out| {
         with_packed!(T, axis.n, P => {
             let mut pairs: Vec<P> = pack_all(axis.line(x, line), false);
@@ -143,7 +143,7 @@ pub fn kthvalue<T: Element>(x: &[T], axis: Axis, k: usize, values: &mut [T], ind
 }
 
 /// The most frequent value of each line, the smallest of several, and its last position (as Paddle gives it).
-pub fn mode<T: Element>(x: &[T], axis: Axis, values: &mut [T], indices: &mut [i64]) {
+pub fn mode<T: Ordered>(x: &[T], axis: Axis, values: &mut [T], indices: &mut [i64]) {
     per_line(axis, 1, indices, |line, out| {
         with_packed!(T, axis.n, P => {
             let mut pairs: Vec<P> = pack_all(axis.line(x, line), false);
@@ -163,6 +163,7 @@ pub fn mode<T: Element>(x: &[T], axis: Axis, values: &mut [T], indices: &mut [i6
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Element;
 
     const LINE: Axis = Axis { outer: 1, n: 6, inner: 1 };
     const X: [f32; 6] = [3.0, f32::NAN, 1.0, 2.0, f32::NEG_INFINITY, f32::INFINITY];
@@ -233,7 +234,7 @@ mod tests {
 
     #[test]
     fn every_dtype_against_the_library() {
-        for dtype in crate::DType::ALL {
+        for dtype in crate::DType::ALL.into_iter().filter(|d| !d.is_complex()) {
             crate::match_dtype!(dtype, T => {
                 let mut raw = vec![0i64; 4000];
                 crate::rng::randint(5, 0, &mut raw, -120, 120);

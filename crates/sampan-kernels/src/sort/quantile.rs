@@ -2,7 +2,7 @@
 
 use super::order::{Axis, per_line};
 use super::{Packed, key_bits, pack_all, sort_packed, with_packed};
-use crate::Element;
+use crate::Ordered;
 
 /// What to give between two neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Interpolation {
 
 /// Quantiles `qs` (each in [0, 1]) of every line, laid along the axis: `outer × qs × inner`. A NaN makes a line's
 /// result NaN unless `ignore_nan`; a line without numbers gives NaN. The median is quantile 0.5.
-pub fn quantile<T: Element>(x: &[T], axis: Axis, qs: &[f64], how: Interpolation, ignore_nan: bool, dst: &mut [f64]) {
+pub fn quantile<T: Ordered>(x: &[T], axis: Axis, qs: &[f64], how: Interpolation, ignore_nan: bool, dst: &mut [f64]) {
     per_line(axis, qs.len(), dst, |line, out| {
         with_packed!(T, axis.n, P => {
             let values: Vec<T> = axis.line(x, line).collect();

@@ -121,7 +121,7 @@ pub fn adjust_brightness(img: impl Into<Image>, brightness_factor: f64) -> Resul
 pub fn adjust_contrast(img: impl Into<Image>, contrast_factor: f64) -> Result<Tensor> {
     let factor = factor_of(contrast_factor, "contrast_factor").map_err(|e| e.in_op("adjust_contrast"))?;
     on_colours!(&img.into(), "adjust_contrast", |data, channels, colours| {
-        let sum: f64 = data.chunks_exact(channels).map(|p| sampan_core::Element::to_f64(grey_of(p, colours))).sum();
+        let sum: f64 = data.chunks_exact(channels).map(|p| sampan_core::Ordered::to_f64(grey_of(p, colours))).sum();
         let mean = Tone::mean(sum, data.len() / channels);
         blend(data, channels, colours, factor, |_| mean)
     })

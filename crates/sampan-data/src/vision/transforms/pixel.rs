@@ -1,6 +1,6 @@
 //! Arithmetic on pixels: bytes as Pillow does it, in whole numbers, and floats.
 
-use sampan_core::{DType, Element, Error, Result, Tensor};
+use sampan_core::{DType, Element, Error, Ordered, Result, Tensor};
 
 /// A picture's values, row-major, channels innermost.
 #[derive(Clone, Copy)]
@@ -25,7 +25,7 @@ impl<'a, T> Pixels<'a, T> {
 }
 
 /// A value that weighted means can be made of.
-pub(super) trait Pixel: Element {
+pub(super) trait Pixel: Ordered {
     /// How a weight is kept: bytes use whole numbers of `2^-22`.
     type Weight: Copy;
     /// A sum in progress.
