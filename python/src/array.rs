@@ -9,8 +9,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyModule, PyRange, PyTuple};
-use sampan_core::{DType, Scalar, Tensor};
+use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyInt, PyList, PyModule, PyRange, PyTuple};
+use sampan_core::{Complex128, DType, Scalar, Tensor};
 
 static NUMPY: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
@@ -25,6 +25,7 @@ pub fn number(py: Python<'_>, s: Scalar) -> PyResult<Py<PyAny>> {
         Scalar::Bool(b) => PyBool::new(py, b).to_owned().into_any().unbind(),
         Scalar::Int(i) => i.into_pyobject(py)?.into_any().unbind(),
         Scalar::Float(f) => f.into_pyobject(py)?.into_any().unbind(),
+        Scalar::Complex(c) => PyComplex::from_doubles(py, c.re, c.im).into_any().unbind(),
     })
 }
 
@@ -59,7 +60,7 @@ pub fn from_array(value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         ("u", "uint16") => "int32",
         ("u", _) => "int64",
         ("f", "longdouble" | "float128") => "float64",
-        ("f" | "i" | "b", _) => &name,
+        ("f" | "i" | "b" | "c", _) => &name,
         _ => {
             return Err(PyTypeError::new_err(format!(
                 "(InvalidType) to_tensor: an array of dtype {name} holds no numbers. Hint: rows of different length make \
@@ -120,6 +121,10 @@ pub fn to_list(py: Python<'_>, t: &Tensor) -> PyResult<Py<PyAny>> {
     }
     let flat: Vec<Scalar> = match t.dtype() {
         DType::Bool => t.to_f64_vec().into_iter().map(|v| Scalar::Bool(v != 0.0)).collect(),
+        d if d.is_complex() => {
+            let wide = t.try_cast(DType::Complex128).and_then(|t| t.try_to_vec::<Complex128>()).map_err(raise)?;
+            wide.into_iter().map(Scalar::Complex).collect()
+        }
         d if d.is_float() => t.to_f64_vec().into_iter().map(Scalar::Float).collect(),
         _ => t.try_to_ints().map_err(raise)?.into_iter().map(Scalar::Int).collect(),
     };
@@ -228,6 +233,11 @@ pub fn to_tensor(value: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Ten
             return nested.finish(dtype);
         }
         return mixed(value, dtype);
+    }
+    if let Ok(c) = value.cast_exact::<PyComplex>() {
+        let natural = crate::tensor::default_dtype().complex();
+        let t = Tensor::try_from_slice(&[Complex128::new(c.real(), c.imag())], []).map_err(raise)?;
+        return cast(t, dtype.unwrap_or(natural));
     }
     if is_array(value)? {
         let t = from_array(value)?;

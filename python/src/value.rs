@@ -6,7 +6,7 @@ use crate::tensor::PyTensor;
 use crate::{array, cache, python_layer};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyEllipsis, PyFloat, PyInt, PyList, PyRange, PySlice, PyString, PyTuple};
+use pyo3::types::{PyBool, PyComplex, PyDict, PyEllipsis, PyFloat, PyInt, PyList, PyRange, PySlice, PyString, PyTuple};
 use sampan_core::op::Kind;
 use sampan_core::value::Dict;
 use sampan_core::{Scalar, Tensor, Value};
@@ -62,6 +62,9 @@ fn at_depth(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     }
     if let Ok(s) = value.cast::<PyString>() {
         return Ok(Value::Str(s.to_str()?.into()));
+    }
+    if let Ok(c) = value.cast::<PyComplex>() {
+        return Ok(Value::Complex(sampan_core::Complex128::new(c.real(), c.imag())));
     }
     if let Ok(list) = value.cast::<PyList>() {
         return sequence(list.iter(), list.len(), depth);
@@ -247,6 +250,7 @@ pub fn to_python(py: Python<'_>, value: &Value) -> PyResult<Py<PyAny>> {
         Value::Bool(b) => PyBool::new(py, *b).to_owned().into_any().unbind(),
         Value::Int(i) => i.into_pyobject(py)?.into_any().unbind(),
         Value::Float(f) => f.into_pyobject(py)?.into_any().unbind(),
+        Value::Complex(c) => PyComplex::from_doubles(py, c.re, c.im).into_any().unbind(),
         Value::Str(s) => PyString::new(py, s).into_any().unbind(),
         Value::DType(d) => dtype::object(py, *d).into_any(),
         Value::Ints(v) => PyList::new(py, v.iter())?.into_any().unbind(),

@@ -1,6 +1,6 @@
 //! Arithmetic on pixels: bytes as Pillow does it, in whole numbers, and floats.
 
-use sampan_core::{DType, Element, Error, Ordered, Result, Tensor};
+use sampan_core::{DType, Error, Ordered, Result, Tensor};
 
 /// A picture's values, row-major, channels innermost.
 #[derive(Clone, Copy)]
