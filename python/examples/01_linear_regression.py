@@ -1,8 +1,8 @@
 """01 · Linear regression: the shortest program that learns.
 
-A weighted sum of the 784 pixels is asked to be the digit itself, as a number. You see the four parts that every program of
-the course has (data, network, optimizer, loop), how weights are saved and loaded, and why one sum is not enough: the answers
-are numbers near the digit, not digits.
+A weighted sum of the 784 pixels is asked to be the digit itself, as a number. You see the four parts that every program
+of the course has (data, network, optimizer, loop), how weights are saved and loaded, and why one sum is not enough: the
+answers are numbers near the digit, not digits.
 """
 
 import common

@@ -1,8 +1,8 @@
 """02 · Data, step by step: read, divide, shuffle, check, cut into batches.
 
-Nothing here is hidden in a loader: a generator of our own makes the batches while training waits for it. Data is checked
-twice before it is believed: by the machine (counts, ranges, numbers that are not numbers) and by eye (shapes, types, a
-picture in the terminal). A loss that falls is the third check.
+Nothing here is hidden in a loader: a generator of our own makes the batches while training waits for it. Data is
+checked twice before it is believed: by the machine (counts, ranges, numbers that are not numbers) and by eye (shapes,
+types, a picture in the terminal). A loss that falls is the third check.
 """
 
 import random

@@ -1,7 +1,7 @@
 """03 · Data in the background: a `Dataset` of your own, and a `DataLoader` with workers.
 
-A data set answers two questions: how many samples are there, and what is the i-th? The loader does the rest: order, batches,
-workers that prepare the next batches while the network learns from this one.
+A data set answers two questions: how many samples are there, and what is the i-th? The loader does the rest: order,
+batches, workers that prepare the next batches while the network learns from this one.
 """
 
 import time

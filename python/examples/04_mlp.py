@@ -1,8 +1,8 @@
 """04 · A network with hidden layers: more than one weighted sum.
 
-Two hidden layers with a bend between them can follow what no straight line can. The task is still that of chapter 01 (the
-digit as a number), so that the only thing that changes is the network. Without the bend, layers upon layers would still be
-one weighted sum: the program shows that too.
+Two hidden layers with a bend between them can follow what no straight line can. The task is still that of chapter 01
+(the digit as a number), so that the only thing that changes is the network. Without the bend, layers upon layers would
+still be one weighted sum: the program shows that too.
 """
 
 import common

@@ -1,8 +1,8 @@
 """05 · A convolutional network: neighbouring pixels belong together.
 
-A convolution slides small windows over the picture and finds the same stroke wherever it is; pooling keeps what was found and
-forgets where exactly. The loss is still the square error of chapter 01, so compare the numbers with those of chapter 04.
-`summary` shows what each layer makes of the picture.
+A convolution slides small windows over the picture and finds the same stroke wherever it is; pooling keeps what was
+found and forgets where exactly. The loss is still the square error of chapter 01, so compare the numbers with those of
+chapter 04. `summary` shows what each layer makes of the picture.
 """
 
 import common

@@ -1,8 +1,8 @@
 """06 · The loss for classes: softmax and cross entropy.
 
 A 3 is not "nearer" to a 4 than to an 8: digits are classes, not numbers. So the network gives ten scores, softmax makes
-probabilities of them, and cross entropy asks how probable the right class was. First by hand on three scores, then for the
-digits, where this one change takes the errors down to a few in a hundred.
+probabilities of them, and cross entropy asks how probable the right class was. First by hand on three scores, then for
+the digits, where this one change takes the errors down to a few in a hundred.
 """
 
 import common

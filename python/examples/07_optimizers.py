@@ -1,8 +1,8 @@
 """07 · Optimizers, and a learning rate that falls.
 
-Four ways to use the same gradients: plain steps (SGD), steps with a memory of their direction (Momentum), steps that shrink
-where gradients were large (Adagrad), and both together (Adam). Then the learning rate itself: large steps first, small ones
-at the end, along a schedule that optimizer and program share.
+Four ways to use the same gradients: plain steps (SGD), steps with a memory of their direction (Momentum), steps that
+shrink where gradients were large (Adagrad), and both together (Adam). Then the learning rate itself: large steps first,
+small ones at the end, along a schedule that optimizer and program share.
 """
 
 import common
@@ -34,4 +34,6 @@ for epoch in range(epochs):
         optimizer.step()
         optimizer.clear_grad()
         schedule.step()
-    print(f"epoch {epoch}: learning rate {optimizer.get_lr():.6f}, test accuracy {100 * common.accuracy(net, test):.2f} %")
+    print(
+        f"epoch {epoch}: learning rate {optimizer.get_lr():.6f}, test accuracy {100 * common.accuracy(net, test):.2f} %"
+    )

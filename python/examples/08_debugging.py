@@ -1,7 +1,7 @@
 """08 · Looking inside: shapes, values, gradients, frozen parts, and errors that say where they arose.
 
-Every line runs as it is written, so a `print` anywhere is a debugger. For what is not yours to print in there are hooks: on
-layers (see each one at work) and on tensors (see a gradient as it passes).
+Every line runs as it is written, so a `print` anywhere is a debugger. For what is not yours to print in there are
+hooks: on layers (see each one at work) and on tensors (see a gradient as it passes).
 """
 
 import common

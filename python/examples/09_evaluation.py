@@ -1,8 +1,8 @@
 """09 · How good is it? Validation, test, and which digits are mixed up.
 
-The training loss says how well the network knows what it has seen. A validation part that is never trained on says how far to
-train; the test set is looked at once. Accuracy is gathered batch by batch by a metric, also as "among the best three", and a
-table of right and given answers shows where the mistakes are.
+The training loss says how well the network knows what it has seen. A validation part that is never trained on says how
+far to train; the test set is looked at once. Accuracy is gathered batch by batch by a metric, also as "among the best
+three", and a table of right and given answers shows where the mistakes are.
 """
 
 import common

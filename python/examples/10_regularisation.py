@@ -1,8 +1,8 @@
 """10 · Overfitting, and two things against it.
 
-A large network and few images: it learns them by heart. Its training loss goes to nothing, while the loss on images it has
-not seen first falls and then rises: it grows sure of itself where it is wrong. An L2 penalty keeps weights small, dropout
-keeps single neurons from being relied on, and the second loss stays down. More data would do it better still.
+A large network and few images: it learns them by heart. Its training loss goes to nothing, while the loss on images it
+has not seen first falls and then rises: it grows sure of itself where it is wrong. An L2 penalty keeps weights small,
+dropout keeps single neurons from being relied on, and the second loss stays down. More data would do it better still.
 """
 
 import common

@@ -1,8 +1,8 @@
 """12 · Stop today, go on tomorrow: a checkpoint that continues to the bit.
 
-Weights alone are not enough. A run also is its optimizer (moments, steps, the place of the learning rate on its schedule) and
-the random numbers still to come. With all of it saved, a run that was cut in two ends with exactly the weights of one that was
-not.
+Weights alone are not enough. A run also is its optimizer (moments, steps, the place of the learning rate on its
+schedule) and the random numbers still to come. With all of it saved, a run that was cut in two ends with exactly the
+weights of one that was not.
 """
 
 import common

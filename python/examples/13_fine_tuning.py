@@ -1,8 +1,8 @@
 """13 · Fine-tuning: what was learnt for one task helps with the next.
 
 A network learns the digits 0 to 4 from many images. Its body is frozen, and a new head learns 5 to 9 from very few: the
-strokes it knows are those of all digits. The same few images from scratch do worse. This is how large networks are put to new
-uses.
+strokes it knows are those of all digits. The same few images from scratch do worse. This is how large networks are put
+to new uses.
 """
 
 import common
@@ -15,9 +15,14 @@ from sampan.io import DataLoader, Dataset
 def body():
     """Convolutions, which find strokes: 400 numbers that describe a picture."""
     return nn.Sequential(
-        nn.Conv2D(1, 8, 5, padding=2), nn.ReLU(), nn.MaxPool2D(2),
-        nn.Conv2D(8, 16, 5), nn.ReLU(), nn.MaxPool2D(2), nn.Flatten(),
-    )  # fmt: skip
+        nn.Conv2D(1, 8, 5, padding=2),
+        nn.ReLU(),
+        nn.MaxPool2D(2),
+        nn.Conv2D(8, 16, 5),
+        nn.ReLU(),
+        nn.MaxPool2D(2),
+        nn.Flatten(),
+    )
 
 
 class FiveDigits(Dataset):

@@ -1,8 +1,8 @@
 """14 · Your own pictures: a folder for each class.
 
-Most data lies in folders: `pets/cat/1.png`, `pets/dog/2.png`. Here the program first writes such a folder (digits as PNG
-files), then reads it as a data set of classes, changes the pictures on the way by a list of transforms, trains, and at last
-reads pictures without labels from a plain folder.
+Most data lies in folders: `pets/cat/1.png`, `pets/dog/2.png`. Here the program first writes such a folder (digits as
+PNG files), then reads it as a data set of classes, changes the pictures on the way by a list of transforms, trains, and
+at last reads pictures without labels from a plain folder.
 """
 
 import common

@@ -1,8 +1,8 @@
 """15 · A function with a gradient of your own.
 
-Most new functions need no gradient: written in tensor operations, they have one, of any order. Where you know a better one, or
-where there is none (a step is flat everywhere), you say it yourself. First a function whose gradient is checked against
-differences, then a network that decides with hard signs and still learns.
+Most new functions need no gradient: written in tensor operations, they have one, of any order. Where you know a better
+one, or where there is none (a step is flat everywhere), you say it yourself. First a function whose gradient is checked
+against differences, then a network that decides with hard signs and still learns.
 """
 
 import sampan
@@ -28,7 +28,8 @@ class Swish(PyLayer):
 
 
 class StraightThroughSign(PyLayer):
-    """The sign, whose true gradient is zero: the gradient passes as if nothing had happened, but for inputs far away."""
+    """The sign, whose true gradient is zero: the gradient passes as if nothing had happened, but for inputs far
+    away."""
 
     @staticmethod
     def forward(ctx, x):

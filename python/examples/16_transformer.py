@@ -1,7 +1,8 @@
 """16 · A small Transformer that writes.
 
-Letters become numbers, numbers become vectors, and each place looks back at those before it (the mask hides what comes after)
-to guess the next letter. After some hundred steps it writes the text it was shown, letter by letter, from a few to begin with.
+Letters become numbers, numbers become vectors, and each place looks back at those before it (the mask hides what comes
+after) to guess the next letter. After some hundred steps it writes the text it was shown, letter by letter, from a few
+to begin with.
 """
 
 import common
@@ -12,9 +13,9 @@ from sampan import nn
 from sampan.io import DataLoader, TensorDataset
 
 TEXT = (
-    "a sampan is a small flat boat with a simple sail. it needs no harbour and no crew. one person can row it up the river, "
-    "load it with rice and tea, and sail it home with the evening wind. it is light and quick to turn, and what it carries "
-    "arrives dry. "
+    "a sampan is a small flat boat with a simple sail. it needs no harbour and no crew. one person can row it up the "
+    "river, load it with rice and tea, and sail it home with the evening wind. it is light and quick to turn, and what "
+    "it carries arrives dry. "
 )
 LENGTH, WIDTH = 32, 64
 
@@ -59,7 +60,9 @@ data = DataLoader(TensorDataset([pieces[:-1], pieces[1:]]), batch_size=32, shuff
 net = Writer(len(alphabet))
 optimizer = sampan.optimizer.AdamW(learning_rate=0.003, parameters=net.parameters())
 for epoch in range(common.full_or_quick(30, 2)):
-    loss = common.train_epoch(net, optimizer, data, lambda scores, following: F.cross_entropy(scores, following.unsqueeze(-1)))
+    loss = common.train_epoch(
+        net, optimizer, data, lambda scores, following: F.cross_entropy(scores, following.unsqueeze(-1))
+    )
     if epoch % 5 == 0:
         print(f"epoch {epoch}: loss {loss:.4f}")
 print("written:", write(net, "one person can ", 60))

@@ -1,8 +1,8 @@
 """17 · An LSTM that reads: is a review kind or not?
 
-Sentences have different lengths, so short ones are filled up and the LSTM is told where each ends. Words are numbered by a
-vocabulary; one it does not know is a word too. "not" turns a word around, which no counting of words can see: order matters,
-and that is what a recurrent network remembers.
+Sentences have different lengths, so short ones are filled up and the LSTM is told where each ends. Words are numbered
+by a vocabulary; one it does not know is a word too. "not" turns a word around, which no counting of words can see:
+order matters, and that is what a recurrent network remembers.
 """
 
 import random

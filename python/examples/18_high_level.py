@@ -1,8 +1,8 @@
 """18 · The high-level API: the whole loop in one call.
 
-`Model` holds a network with its optimizer, loss and metrics: `prepare`, `fit`, `evaluate`, `predict`. Callbacks do what a loop
-of your own would do in between: stop early, keep the best weights, write logs, and what you think of yourself. `summary` and
-`flops` tell what a network costs before it runs.
+`Model` holds a network with its optimizer, loss and metrics: `prepare`, `fit`, `evaluate`, `predict`. Callbacks do what
+a loop of your own would do in between: stop early, keep the best weights, write logs, and what you think of yourself.
+`summary` and `flops` tell what a network costs before it runs.
 """
 
 import time
@@ -44,7 +44,13 @@ adam = sampan.optimizer.Adam(learning_rate=0.001, parameters=model.parameters())
 model.prepare(adam, nn.CrossEntropyLoss(), Accuracy(topk=(1, 2)))
 stop = callbacks.EarlyStopping("acc_top1", patience=1)
 model.fit(
-    train, test, batch_size=64, epochs=common.full_or_quick(5, 1), log_freq=200, save_dir=str(folder), callbacks=[stop, pace]
+    train,
+    test,
+    batch_size=64,
+    epochs=common.full_or_quick(5, 1),
+    log_freq=200,
+    save_dir=str(folder),
+    callbacks=[stop, pace],
 )
 print(f"the loss fell from {pace.losses[0]:.3f} to {pace.losses[-1]:.3f}")
 

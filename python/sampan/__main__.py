@@ -28,12 +28,19 @@ def _info() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m sampan", description=__doc__, epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m sampan",
+        description=__doc__,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    run = commands.add_parser("run", help="run a program in which `import paddle` means sampan", usage="%(prog)s [-m] PROGRAM [ARGUMENT …]")
-    run.add_argument("rest", nargs=argparse.REMAINDER, metavar="PROGRAM", help="a file, or a module after -m, and its arguments")
+    run = commands.add_parser(
+        "run", help="run a program in which `import paddle` means sampan", usage="%(prog)s [-m] PROGRAM [ARGUMENT …]"
+    )
+    run.add_argument(
+        "rest", nargs=argparse.REMAINDER, metavar="PROGRAM", help="a file, or a module after -m, and its arguments"
+    )
     commands.add_parser("info", help="print versions, threads and devices")
     commands.add_parser("version", help="print the version")
     return parser

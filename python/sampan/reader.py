@@ -7,7 +7,17 @@ import queue
 import random
 import threading
 
-__all__ = ["cache", "map_readers", "buffered", "compose", "chain", "shuffle", "firstn", "xmap_readers", "ComposeNotAligned"]
+__all__ = [
+    "cache",
+    "map_readers",
+    "buffered",
+    "compose",
+    "chain",
+    "shuffle",
+    "firstn",
+    "xmap_readers",
+    "ComposeNotAligned",
+]
 
 
 def batch(reader, batch_size: int, drop_last: bool = False):

@@ -1,6 +1,8 @@
 """Callbacks: what they are told, and what the built-in ones do."""
 
 import os
+import sys
+import types
 import warnings
 
 import numpy as np
@@ -40,7 +42,10 @@ def test_what_is_told_and_when():
     trained = model()
     trained.fit(batches(2), batches(1), epochs=1, verbose=0, callbacks=diary)
     names = [event[0] for event in diary.events]
-    train, evaluate = ["on_train_batch_begin", "on_train_batch_end"], ["on_eval_begin", "on_eval_batch_begin", "on_eval_batch_end", "on_eval_end"]
+    train, evaluate = (
+        ["on_train_batch_begin", "on_train_batch_end"],
+        ["on_eval_begin", "on_eval_batch_begin", "on_eval_batch_end", "on_eval_end"],
+    )
     assert names == ["on_train_begin", "on_epoch_begin", *train, *train, "on_epoch_end", *evaluate, "on_train_end"]
     assert diary.model is trained
     assert diary.params == {"batch_size": 1, "epochs": 1, "steps": 2, "verbose": 0, "metrics": ["loss"]}
@@ -51,7 +56,12 @@ def test_what_is_told_and_when():
     assert by_name["on_epoch_end"][1] == 0 and by_name["on_epoch_end"][-1] == logs
     diary.events.clear()
     trained.predict([batches(1)[0][0]], verbose=0, callbacks=[diary])
-    assert [e[0] for e in diary.events] == ["on_predict_begin", "on_predict_batch_begin", "on_predict_batch_end", "on_predict_end"]
+    assert [e[0] for e in diary.events] == [
+        "on_predict_begin",
+        "on_predict_batch_begin",
+        "on_predict_batch_end",
+        "on_predict_end",
+    ]
 
 
 def test_a_callback_can_stop_training():
@@ -150,12 +160,41 @@ def test_a_progress_bar_of_ones_own_replaces_the_default(capsys):
     assert [line.split(" - ")[0] for line in capsys.readouterr().out.splitlines()[2:]] == ["step 2/4", "step 4/4"]
 
 
-def test_no_wandb_is_said():
-    try:
-        import wandb  # noqa: F401
-    except ImportError:
-        with pytest.raises(ImportError, match="pip install wandb"):
-            callbacks.WandbCallback()
+class Wandb(types.ModuleType):
+    """What of wandb the callback uses."""
+
+    run = None
+
+    def init(self, **settings):
+        self.settings, self.logged, self.finished = settings, [], False
+        return self
+
+    def define_metric(self, *_, **__):
+        pass
+
+    def log(self, figures):
+        self.logged.append(figures)
+
+    def finish(self):
+        self.finished = True
+
+
+def test_wandb_gets_the_figures(monkeypatch):
+    wandb = Wandb("wandb")
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    callback = callbacks.WandbCallback(project="p", mode="offline", tags=["t"])
+    model().fit(batches(2), batches(1), verbose=0, callbacks=[callback])
+    assert wandb.settings["project"] == "p" and wandb.settings["tags"] == ["t"]
+    assert [sorted(figures) for figures in wandb.logged] == [["train/loss", "train/step"]] * 2 + [
+        ["epoch", "eval/loss"]
+    ]
+    assert wandb.finished
+
+
+def test_no_wandb_is_said(monkeypatch):
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(ImportError, match="pip install wandb"):
+        callbacks.WandbCallback()
 
 
 # ---- the bar itself
@@ -165,7 +204,10 @@ def test_the_line_reads_like_paddles(capsys):
     bar = ProgressBar(num=938, verbose=1)
     bar.update(40, [("loss", [0.0325]), ("acc", 0.99384), ("tiny", np.float32(6.9384e-4)), ("count", 3), ("name", "x")])
     line = capsys.readouterr().out
-    assert line.startswith("step  40/938 [") and " - loss: 0.0325 - acc: 0.9938 - tiny: 6.9384e-04 - count: 3 - name: x - ETA: " in line
+    assert (
+        line.startswith("step  40/938 [")
+        and " - loss: 0.0325 - acc: 0.9938 - tiny: 6.9384e-04 - count: 3 - name: x - ETA: " in line
+    )
     ProgressBar(num=None, verbose=2).update(7, [("loss", [np.array(0.5), 1.5])])
     assert capsys.readouterr().out.startswith("step   7 - loss: 0.5000 1.5000 - ")
     with pytest.raises(TypeError, match="num"):

@@ -23,7 +23,9 @@ def as_paddle():
 
 def command(*arguments, cwd, **options):
     env = os.environ | {"PYTHONPATH": HOME}
-    return subprocess.run([sys.executable, "-m", "sampan", *arguments], cwd=cwd, env=env, capture_output=True, text=True, **options)
+    return subprocess.run(
+        [sys.executable, "-m", "sampan", *arguments], cwd=cwd, env=env, capture_output=True, text=True, **options
+    )
 
 
 def program(folder, text, name="train.py"):
@@ -142,7 +144,11 @@ def test_run_a_module(tmp_path):
     package = tmp_path / "job"
     package.mkdir()
     (package / "__init__.py").write_text("")
-    program(package, "import sys, paddle\nfrom . import other\nprint(__name__, __package__, sys.argv[1:], paddle.__name__)", "__main__.py")
+    program(
+        package,
+        "import sys, paddle\nfrom . import other\nprint(__name__, __package__, sys.argv[1:], paddle.__name__)",
+        "__main__.py",
+    )
     program(package, "", "other.py")
     done = command("run", "-m", "job", "-x", cwd=tmp_path)
     assert (done.stdout, done.stderr) == ("__main__ job ['-x'] sampan\n", "")

@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -16,7 +17,7 @@ COURSE = {
     "02_data_sync": "epoch 0: validation loss",
     "03_data_async": "the same bits for any number of workers",
     "04_mlp": "bent hidden layers",
-    "05_cnn": "Total params: 11,541",
+    "05_cnn": "Total params: 11,521",
     "06_cross_entropy": "read as",
     "07_optimizers": "a learning rate that falls",
     "08_debugging": "a wrong shape",
@@ -39,10 +40,21 @@ def test_the_course_is_complete():
     assert {path.stem for path in rust.glob("[0-9]*.rs")} == set(COURSE)
 
 
-@pytest.mark.parametrize("name", COURSE)
-def test_a_program_of_the_course(name, tmp_path):
+def run(name, folder):
     env = os.environ | {"SAMPAN_EXAMPLE_LIMIT": "64", "PYTHONPATH": str(pathlib.Path(sampan.__file__).parents[1])}
     command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py")]
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """All programs, two at a time."""
+    with ThreadPoolExecutor(2) as pool:
+        yield {name: pool.submit(run, name, tmp_path_factory.mktemp(name)) for name in COURSE}
+
+
+@pytest.mark.parametrize("name", COURSE)
+def test_a_program_of_the_course(name, runs):
+    done = runs[name].result()
     assert done.returncode == 0, done.stderr
     assert COURSE[name] in done.stdout

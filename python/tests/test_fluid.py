@@ -126,7 +126,11 @@ def test_layers_of_both_generations():
     x = tensor(2, 4, 6, 6)
     assert old.Conv2D(4, 8, 3)(x).shape == old.Conv2D("c", 8, 3)(x).shape == [2, 8, 4, 4]
     assert old.Conv2DTranspose(4, 8, 2, stride=2)(x).shape == [2, 8, 12, 12]
-    assert old.Pool2D(2, "avg", 2)(x).shape == old.Pool2D("p", pool_size=2, pool_type="avg", pool_stride=2)(x).shape == [2, 4, 3, 3]
+    assert (
+        old.Pool2D(2, "avg", 2)(x).shape
+        == old.Pool2D("p", pool_size=2, pool_type="avg", pool_stride=2)(x).shape
+        == [2, 4, 3, 3]
+    )
     assert old.Pool2D(pool_type="max", global_pooling=True)(x).shape == [2, 4, 1, 1]
     norm = old.BatchNorm(4, act="relu")
     assert norm(x).numpy().min() == 0 and (norm._mean.numpy() != 0).all()
@@ -134,7 +138,9 @@ def test_layers_of_both_generations():
     kept = norm._mean.numpy().copy()
     norm(x)
     assert (norm._mean.numpy() == kept).all()
-    assert old.BatchNorm("b", 4)(x).shape == old.GroupNorm(4, 2)(x).shape == old.InstanceNorm(4)(x).shape == [2, 4, 6, 6]
+    assert (
+        old.BatchNorm("b", 4)(x).shape == old.GroupNorm(4, 2)(x).shape == old.InstanceNorm(4)(x).shape == [2, 4, 6, 6]
+    )
     np.testing.assert_allclose(old.LayerNorm([6, 6])(x).numpy().mean((2, 3)), 0, atol=1e-5)
     assert old.FC("f", 5, num_flatten_dims=2)(x).shape == [2, 4, 5]
     assert (old.PRelu("all")(-x).numpy() == -x.numpy()).all()
@@ -157,7 +163,9 @@ def test_functions_that_have_other_arguments_now():
     assert layers.expand(x, [1, 2, 1]).shape == [2, 6, 4]
     assert layers.flatten(x, axis=2).shape == [6, 4]
     assert layers.mul(x, tensor(12, 5)).shape == [2, 5]
-    np.testing.assert_allclose(layers.matmul(x[0], x[0], transpose_y=True, alpha=2.0).numpy(), 2 * x.numpy()[0] @ x.numpy()[0].T, rtol=1e-5)
+    np.testing.assert_allclose(
+        layers.matmul(x[0], x[0], transpose_y=True, alpha=2.0).numpy(), 2 * x.numpy()[0] @ x.numpy()[0].T, rtol=1e-5
+    )
     values, places = layers.argsort(y, descending=True)
     assert (y.numpy()[places.numpy()] == values.numpy()).all()
     assert layers.fill_constant([2], "int64", 3).numpy().tolist() == [3, 3]

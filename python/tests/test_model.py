@@ -1,5 +1,7 @@
 """`Model`: training, evaluating, predicting, saving and loading in one call each."""
 
+import doctest
+import importlib
 import os
 import re
 
@@ -337,3 +339,13 @@ def test_summary_uses_the_shapes_it_knows(capsys):
     fresh.fit(batches(1), verbose=0)
     assert fresh.summary()["total_params"] == 4
     assert fresh.summary((2, 3))["total_params"] == 4
+
+
+@pytest.mark.parametrize(
+    "module",
+    """hapi.model hapi.model_summary hapi.dynamic_flops hapi.callbacks.base compat compat.tb_paddle compat.fluid.metrics
+    reader""".split(),
+)
+def test_examples_in_the_texts(module, capsys):
+    tried = doctest.testmod(importlib.import_module(f"sampan.{module}"), optionflags=doctest.ELLIPSIS)
+    assert tried.attempted and not tried.failed, capsys.readouterr().out

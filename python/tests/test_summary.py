@@ -27,7 +27,9 @@ def test_the_table_is_paddles(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "-" * 75 and lines[2] == "=" * 75
     assert lines[1].split("  ")[0] == " Layer (type)"
-    name, inputs, output, params = [cell.strip() for cell in (lines[3][:15], lines[3][16:36], lines[3][37:57], lines[3][58:])]
+    name, inputs, output, params = [
+        cell.strip() for cell in (lines[3][:15], lines[3][16:36], lines[3][37:57], lines[3][58:])
+    ]
     assert name.startswith("Conv2D-") and (inputs, output, params) == ("[[2, 3, 8, 8]]", "[2, 4, 6, 6]", "112")
     assert lines[4].split()[-1] == "16"
     assert lines[6:9] == ["Total params: 128", "Trainable params: 12", "Non-trainable params: 116"]
@@ -47,7 +49,15 @@ def test_several_inputs_and_a_shared_layer(capsys):
 
 
 @pytest.mark.parametrize(
-    "size", [(1, 4), [(1, 4)], InputSpec([None, 4], "float32", "x"), [InputSpec([-1, 4], "float32", "x")], (None, 4), [(-1, 4)]]
+    "size",
+    [
+        (1, 4),
+        [(1, 4)],
+        InputSpec([None, 4], "float32", "x"),
+        [InputSpec([-1, 4], "float32", "x")],
+        (None, 4),
+        [(-1, 4)],
+    ],
 )
 def test_ways_to_say_a_size(size, capsys):
     assert sampan.summary(nn.Linear(4, 3), size)["total_params"] == 15
@@ -74,7 +84,32 @@ def test_whole_numbers_are_good_for_an_embedding(capsys):
     assert sampan.summary(net, (1, 5), dtypes="int64")["total_params"] == 50
 
 
-@pytest.mark.parametrize(("size", "message"), [((None, None), "only the extent of the batch"), ((0, 4), "greater than zero"), ("4", "tuple")])
+def test_recurrent_networks_have_one_row(capsys):
+    class Reader(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.lstm, self.fc = nn.LSTM(8, 16), nn.Linear(16, 2)
+
+        def forward(self, x):
+            return self.fc(self.lstm(x)[0][:, -1])
+
+    # As Paddle counts it.
+    assert sampan.summary(Reader(), (2, 5, 8))["total_params"] == 1698
+    out = capsys.readouterr().out
+    assert "RNN" not in out and "[[2, 5, 16], [[1, 2, 16], [1, 2, 16]]]" in out
+    assert sampan.summary(nn.LSTM(8, 16, 2), (2, 5, 8))["total_params"] == 3840
+
+
+def test_layers_inside_layers_of_the_core_are_seen(capsys):
+    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32), 2)
+    assert sampan.summary(encoder, (2, 5, 16))["total_params"] == 4448
+    assert capsys.readouterr().out.count("Linear-") == 12
+    assert sampan.flops(encoder, [2, 5, 16]) == 2 * 10 * (4 * 16 * 16 + 2 * 16 * 32)
+
+
+@pytest.mark.parametrize(
+    ("size", "message"), [((None, None), "only the extent of the batch"), ((0, 4), "greater than zero"), ("4", "tuple")]
+)
 def test_wrong_sizes(size, message):
     with pytest.raises((ValueError, TypeError), match=message):
         sampan.summary(nn.Linear(4, 3), size)
@@ -91,7 +126,9 @@ def test_an_error_in_the_network_leaves_it_as_it_was():
 
 def test_flops_of_lenet_are_paddles(capsys):
     # The figures of Paddle's own documentation.
-    features = nn.Sequential(nn.Conv2D(1, 6, 3, padding=1), nn.ReLU(), nn.MaxPool2D(2, 2), nn.Conv2D(6, 16, 5), nn.ReLU(), nn.MaxPool2D(2, 2))
+    features = nn.Sequential(
+        nn.Conv2D(1, 6, 3, padding=1), nn.ReLU(), nn.MaxPool2D(2, 2), nn.Conv2D(6, 16, 5), nn.ReLU(), nn.MaxPool2D(2, 2)
+    )
     net = nn.Sequential(features, nn.Flatten(), nn.Linear(400, 120), nn.Linear(120, 84), nn.Linear(84, 10))
     assert sampan.flops(net, [1, 1, 28, 28], print_detail=True) == 347560
     out = capsys.readouterr().out

@@ -147,8 +147,8 @@ def cifar(path, classes=10):
 
 
 def sets(tmp_path, transform, backend):
-    part = range(3, 40)
-    yield Subset(MNIST(mode="test", transform=transform, backend=backend), part)
+    paths = map(str, put_digits(tmp_path, n=9))
+    yield MNIST(*paths, transform=transform, backend=backend)
     yield Cifar10(cifar(tmp_path / "c.tgz"), transform=transform, backend=backend)
 
 
@@ -178,15 +178,13 @@ def test_transforms_of_the_package_run_in_the_core(tmp_path, chain, backend):
     transform = T.Compose(CHAINS[chain])
     slow, fast = sets(tmp_path, lambda x: transform(x), backend), sets(tmp_path, transform, backend)
     for by_python, by_core in zip(slow, fast):
-        if isinstance(by_core, Cifar10) and (chain == "normalize" or backend == "cv2" and chain == "random"):
-            continue
-        if isinstance(by_core, Subset):
-            by_python, by_core = by_python.dataset, by_core.dataset
-            for data in (by_python, by_core):
-                data._set = _core._mnist("test", [str(p) for p in put_digits(tmp_path, n=9)])
-        assert DataLoader(by_core, batch_size=2)._fast_pass() is not None
-        expected = batches(by_python)
-        assert same(batches(by_core), expected) and same(batches(by_core, num_workers=2), expected)
+        # Without ToTensor the channels of a colour picture are not where Normalize looks for them.
+        if chain != "normalize" or isinstance(by_core, MNIST):
+            assert DataLoader(by_core, batch_size=2)._fast_pass() is not None
+            expected = batches(by_python)
+            assert same(batches(by_core), expected) and same(batches(by_core, num_workers=2), expected)
+            part = [batches(Subset(data, [5, 0, 3])) for data in (by_core, by_python)]
+            assert chain == "random" or same(*part)
 
 
 def test_what_is_not_pointwise_is_left_to_python(tmp_path):
@@ -194,9 +192,8 @@ def test_what_is_not_pointwise_is_left_to_python(tmp_path):
         def __call__(self, image):
             return super().__call__(image)[::-1].copy()
 
-    for channels_swapped in sets(tmp_path, pointwise(base=Turned), "cv2"):
-        if not isinstance(channels_swapped, Subset):
-            assert DataLoader(channels_swapped, batch_size=2)._fast_pass() is None
+    _, swapped = sets(tmp_path, pointwise(base=Turned), "cv2")
+    assert DataLoader(swapped, batch_size=2)._fast_pass() is None
     lasts = Cifar10(cifar(tmp_path / "c.tgz"), backend="cv2")
     assert same(batches(lasts), batches(Subset(lasts, range(6)), collate_fn=sampan.io.collate.default_collate_fn))
 

@@ -6,7 +6,8 @@ import importlib
 
 
 def names(module: str, known: dict[str, str], what: str):
-    """A module's `__getattr__`: `known` maps a name to `sampan.part:name`; any other is an error that says what is missing."""
+    """A module's `__getattr__`: `known` maps a name to `sampan.part:name`; any other is an error that says what is
+    missing."""
 
     def __getattr__(name):
         if name in known:

@@ -19,7 +19,8 @@ _HOMES = {
 
 
 def home_of(name: str) -> str | None:
-    """The module of sampan that a module of Paddle is: `sampan.nn` for `paddle.nn`; None if it is not one of Paddle's."""
+    """The module of sampan that a module of Paddle is: `sampan.nn` for `paddle.nn`; None if it is not one of
+    Paddle's."""
     first, dot, rest = name.partition(".")
     if first not in ("paddle", "tb_paddle"):
         return None
@@ -100,8 +101,8 @@ def installed() -> bool:
 def install_as_paddle() -> None:
     """Lets `import paddle`, `paddle.nn`, `paddle.fluid` and so on mean sampan in this process.
 
-    An installed PaddlePaddle stays as it is on disk. From here on `sampan.__version__` is the version of Paddle whose API
-    sampan follows, since programs compare it; `sampan.version.full_version` remains sampan's own.
+    An installed PaddlePaddle stays as it is on disk. From here on `sampan.__version__` is the version of Paddle whose
+    API sampan follows, since programs compare it; `sampan.version.full_version` remains sampan's own.
     """
     import sampan
 
@@ -112,8 +113,8 @@ def install_as_paddle() -> None:
     if real is not None and real is not sampan:
         origin = getattr(real, "__file__", None)
         raise RuntimeError(
-            f"(PreconditionNotMet) install_as_paddle: another paddle was imported already, from {origin}. Hint: call it before "
-            "the first `import paddle`."
+            f"(PreconditionNotMet) install_as_paddle: another paddle was imported already, from {origin}. Hint: call "
+            "it before the first `import paddle`."
         )
     sys.meta_path.insert(0, _FINDER)
     _own_version = sampan.__version__

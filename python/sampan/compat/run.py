@@ -88,6 +88,11 @@ def run_module(name: str, arguments: list[str]) -> None:
     sys.argv = [spec.origin, *arguments]
     main = types.ModuleType("__main__")
     main.__dict__.update(
-        __file__=spec.origin, __builtins__=__builtins__, __cached__=None, __spec__=spec, __package__=spec.parent, __loader__=spec.loader
+        __file__=spec.origin,
+        __builtins__=__builtins__,
+        __cached__=None,
+        __spec__=spec,
+        __package__=spec.parent,
+        __loader__=spec.loader,
     )
     _execute(code, main)

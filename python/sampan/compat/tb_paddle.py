@@ -19,7 +19,9 @@ class SummaryWriter:
     ...     log.add_scalar("train/loss", 0.5, 100)
     """
 
-    def __init__(self, logdir=None, comment="", max_queue=1024, filename_suffix="", write_to_disk=True, log_dir=None, **_):
+    def __init__(
+        self, logdir=None, comment="", max_queue=1024, filename_suffix="", write_to_disk=True, log_dir=None, **_
+    ):
         self.logdir = logdir or log_dir or os.path.join("runs", time.strftime("%b%d_%H-%M-%S") + comment)
         self._writer = _core.EventWriter(self.logdir)
 

@@ -1,12 +1,21 @@
-"""Processes that train together: Paddle's `distributed`. This is the part for one process, so that programs which ask how
-many there are run as they stand; more than one is an error that says so."""
+"""Processes that train together, on the processors of one machine: Paddle's `distributed`."""
 
-from .collective import all_gather, all_reduce, barrier, broadcast, reduce
-from .parallel import DataParallel, ParallelEnv, get_rank, get_world_size, init_parallel_env, is_available, is_initialized, spawn
+from .collective import ReduceOp, all_gather, all_reduce, barrier, broadcast, reduce, scatter
+from .parallel import (
+    DataParallel,
+    ParallelEnv,
+    get_rank,
+    get_world_size,
+    init_parallel_env,
+    is_available,
+    is_initialized,
+)
+from .spawning import spawn
 
 __all__ = [
     "DataParallel",
     "ParallelEnv",
+    "ReduceOp",
     "all_gather",
     "all_reduce",
     "barrier",
@@ -17,11 +26,6 @@ __all__ = [
     "is_available",
     "is_initialized",
     "reduce",
+    "scatter",
     "spawn",
 ]
-
-
-def __getattr__(name):
-    if name.startswith("__"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}: sampan trains in one process for now.")

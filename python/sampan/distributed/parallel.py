@@ -6,8 +6,9 @@ import contextlib
 import os
 
 from ..nn.layer import Layer
+from .group import Group
 
-_begun = False
+_group: Group | None = None
 
 
 class ParallelEnv:
@@ -55,25 +56,23 @@ def get_world_size(group=None) -> int:
     return ParallelEnv().world_size
 
 
-def only_one(what: str, processes: int | None = None) -> None:
-    """Raises an error unless there is one process."""
-    processes = get_world_size() if processes is None else processes
-    if processes > 1:
-        raise NotImplementedError(
-            f"(Unimplemented) {what}: {processes} processes are to train together; sampan trains in one process for now."
-        )
+def init_parallel_env() -> Group:
+    """Meets the other processes, which were started by `launch` or `spawn`; alone there is nobody to meet."""
+    global _group
+    if _group is None:
+        env = ParallelEnv()
+        _group = Group(env.rank, env.world_size, env.trainer_endpoints[0])
+        if env.world_size > 1:
+            from .. import _core
 
-
-def init_parallel_env() -> None:
-    """Meets the other processes; alone there is nobody to meet."""
-    global _begun
-    only_one("init_parallel_env")
-    _begun = True
+            # They share the processor; results do not depend on the number of threads.
+            _core.set_num_threads(max(1, (os.cpu_count() or 1) // env.world_size))
+    return _group
 
 
 def is_initialized() -> bool:
     """Was `init_parallel_env` called?"""
-    return _begun
+    return _group is not None
 
 
 def is_available() -> bool:
@@ -81,30 +80,47 @@ def is_available() -> bool:
     return True
 
 
-def spawn(func, args=(), nprocs=-1, join=True, daemon=False, **options):
-    """Runs `func(*args)` in `nprocs` new processes; one, for now."""
-    import multiprocessing
-
-    nprocs = 1 if nprocs == -1 else nprocs
-    only_one("spawn", nprocs)
-    process = multiprocessing.get_context("spawn").Process(target=func, args=args, daemon=daemon)
-    process.start()
-    if join:
-        process.join()
-        if process.exitcode:
-            raise RuntimeError(f"(PreconditionNotMet) spawn: the process ended with code {process.exitcode}.")
-    return process
+def group() -> Group:
+    """The processes that have met."""
+    if _group is None and get_world_size() > 1:
+        raise RuntimeError("(PreconditionNotMet) the processes have not met. Hint: call init_parallel_env() first.")
+    return init_parallel_env()
 
 
 class DataParallel(Layer):
-    """A network whose gradients are the means over all processes; of one, its own. Its state has the network's names."""
+    """A network that several processes train on data of their own: they begin with the parameters of rank 0, and every
+    gradient is the mean over all. Its state has the names of the network inside.
+
+    All processes must run the same `backward`, with the same parameters taking part.
+    """
 
     def __init__(
-        self, layers, strategy=None, comm_buffer_size=25, last_comm_buffer_size=1, find_unused_parameters=False, group=None
+        self,
+        layers,
+        strategy=None,
+        comm_buffer_size=25,
+        last_comm_buffer_size=1,
+        find_unused_parameters=False,
+        group=None,
     ):
         super().__init__(layers.full_name() + "_data_parallel")
-        only_one("DataParallel")
         self._layers = layers
+        self.__dict__["_syncs"] = True
+        if get_world_size() > 1:
+            self._begin_alike()
+
+    def _begin_alike(self) -> None:
+        from .collective import ReduceOp, broadcast, reduced
+
+        for tensor in (*self._layers.parameters(), *self._layers.buffers()):
+            broadcast(tensor, 0)
+
+        def averaged(name):
+            return lambda grad: reduced(grad, ReduceOp.AVG, tag=name) if self._syncs else None
+
+        for name, parameter in self._layers.named_parameters():
+            if not parameter.stop_gradient:
+                parameter.register_hook(averaged(name))
 
     def forward(self, *inputs, **kwargs):
         return self._layers(*inputs, **kwargs)
@@ -119,7 +135,11 @@ class DataParallel(Layer):
     @contextlib.contextmanager
     def no_sync(self):
         """Gradients inside stay this process's own."""
-        yield
+        before, self.__dict__["_syncs"] = self._syncs, False
+        try:
+            yield
+        finally:
+            self.__dict__["_syncs"] = before
 
     def state_dict(self, *args, **kwargs):
         return self._layers.state_dict(*args, **kwargs)

@@ -17,7 +17,7 @@ def _conv(layer, inputs, output):
     if "Transpose" in type(layer).__name__:
         # The weight is [in, out / groups, …], and each input is used by its group alone.
         channels = layer.weight.shape[0] // (getattr(layer, "_groups", None) or 1)
-    return output.size * (channels * kernel + (layer.bias is not None))
+    return output.size * (channels * kernel + (getattr(layer, "bias", None) is not None))
 
 
 def _linear(layer, inputs, output):
@@ -62,16 +62,18 @@ def _rules() -> dict:
 
 
 def flops(net, input_size, custom_ops=None, print_detail=False) -> int:
-    """Runs a network once, prints and returns the work of a pass: multiply-adds of products, elements of what is cheaper.
+    """Runs a network once, prints and returns the work of a pass: multiply-adds of products, elements of what is
+    cheaper.
 
-    `input_size` is the shape of the input. `custom_ops` maps a class of layers to a function `(layer, inputs, output)` that
-    adds to `layer.total_ops`. With `print_detail` there is a table of all layers.
+    `input_size` is the shape of the input. `custom_ops` maps a class of layers to a function `(layer, inputs, output)`
+    that adds to `layer.total_ops`. With `print_detail` there is a table of all layers.
 
     >>> import sampan
     >>> sampan.flops(sampan.nn.Sequential(sampan.nn.Linear(4, 3)), [1, 4])
     <class 'sampan.nn.Linear'>'s flops has been counted
     Total Flops: 12     Total Params: 15
     12
+
     """
     if not isinstance(net, nn.Layer):
         warnings.warn(f"flops: net must be a Layer, received {type(net).__name__}.", stacklevel=2)

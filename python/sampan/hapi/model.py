@@ -10,8 +10,10 @@ from ..static import InputSpec
 from . import data as reading
 from . import model_files
 from .callbacks import CallbackList, EarlyStopping, config_callbacks
+from .callbacks.base import is_first_process
 from .data import as_list, tensors
 from .precision import Precision
+from .replicas import Replicas
 
 __all__ = ["Model"]
 
@@ -37,6 +39,7 @@ class Model:
         self._optimizer = self._loss = self._scaler = None
         self._metrics = []
         self._precision = Precision()
+        self._replicas = Replicas()
         self._accumulate = 1
         self._remaining = None
         # Were the shapes of the inputs taken from a batch?
@@ -49,7 +52,8 @@ class Model:
     def prepare(self, optimizer=None, loss=None, metrics=None, amp_configs=None) -> None:
         """Sets optimizer, loss (a layer or a function of outputs and labels), metrics and mixed precision.
 
-        `amp_configs` is a level ('O1', 'O2') or a dict with `level`, `init_loss_scaling`, `custom_white_list` and the like.
+        `amp_configs` is a level ('O1', 'O2') or a dict with `level`, `init_loss_scaling`, `custom_white_list` and the
+        like.
         """
         if loss is not None and not callable(loss):
             raise TypeError(f"(InvalidType) prepare: loss is a Layer or a function, received {type(loss).__name__}.")
@@ -69,17 +73,22 @@ class Model:
     # ---- one batch
 
     def train_batch(self, inputs, labels=None, update=True):
-        """Learns from one batch; gives the losses, and the metrics if there are any. Without `update` gradients add up."""
+        """Learns from one batch; gives the losses, and the metrics if there are any. Without `update` gradients add
+        up."""
         if self._optimizer is None:
-            raise RuntimeError("(PreconditionNotMet) Model: there is no optimizer. Hint: call model.prepare(optimizer, loss) first.")
+            raise RuntimeError(
+                "(PreconditionNotMet) Model: there is no optimizer. Hint: call model.prepare(optimizer, loss) first."
+            )
         if self._loss is None:
-            raise RuntimeError("(PreconditionNotMet) Model: there is no loss to train by. Hint: call model.prepare(optimizer, loss).")
+            raise RuntimeError(
+                "(PreconditionNotMet) Model: there is no loss to train by. Hint: call model.prepare(optimizer, loss)."
+            )
         self.network.train()
         self.mode = "train"
         inputs, labels = tensors(inputs), tensors(labels)
         self._learn_shapes(inputs)
         with self._precision.cast():
-            outputs = as_list(self.network(*inputs))
+            outputs = as_list(self._replicas.trained(self.network)(*inputs))
         losses = as_list(self._loss(*outputs, *labels))
         total = losses[0] if len(losses) == 1 else sum(losses[1:], losses[0])
         if self._precision.is_mixed:
@@ -103,6 +112,7 @@ class Model:
             inputs, labels = tensors(inputs), tensors(labels)
             outputs = self._forward(inputs, "eval")
             losses = as_list(self._loss(*outputs, *labels)) if self._loss else []
+            outputs, labels = self._replicas.together(outputs, labels)
             return self._report(losses, outputs, labels)
 
     def predict_batch(self, inputs) -> list:
@@ -130,9 +140,23 @@ class Model:
     # ---- whole runs
 
     def fit(
-        self, train_data=None, eval_data=None, batch_size=1, epochs=1, eval_freq=1, log_freq=10, save_dir=None, save_freq=1,
-        verbose=2, drop_last=False, shuffle=True, num_workers=0, callbacks=None, accumulate_grad_batches=1, num_iters=None,
-    ) -> None:  # fmt: skip
+        self,
+        train_data=None,
+        eval_data=None,
+        batch_size=1,
+        epochs=1,
+        eval_freq=1,
+        log_freq=10,
+        save_dir=None,
+        save_freq=1,
+        verbose=2,
+        drop_last=False,
+        shuffle=True,
+        num_workers=0,
+        callbacks=None,
+        accumulate_grad_batches=1,
+        num_iters=None,
+    ) -> None:
         """Trains on a dataset, a loader or any iterable of batches, and evaluates every `eval_freq` epochs.
 
         `batch_size` may be two numbers, for training and evaluation. `accumulate_grad_batches` batches make one step.
@@ -151,9 +175,17 @@ class Model:
             epochs = num_iters // steps + 1
             steps = min(num_iters, steps)
         told = config_callbacks(
-            callbacks, model=self, batch_size=train_size, epochs=epochs, steps=steps, log_freq=log_freq, save_freq=save_freq,
-            save_dir=save_dir, verbose=verbose, metrics=self._metrics_name(),
-        )  # fmt: skip
+            callbacks,
+            model=self,
+            batch_size=train_size,
+            epochs=epochs,
+            steps=steps,
+            log_freq=log_freq,
+            save_freq=save_freq,
+            save_dir=save_dir,
+            verbose=verbose,
+            metrics=self._metrics_name(),
+        )
         if eval_loader is None and any(isinstance(c, EarlyStopping) for c in told):
             warnings.warn("EarlyStopping needs validation data.", stacklevel=2)
         logs = {}
@@ -171,11 +203,18 @@ class Model:
                 break
         told.on_end("train", logs)
 
-    def evaluate(self, eval_data, batch_size=1, log_freq=10, verbose=2, num_workers=0, callbacks=None, num_iters=None) -> dict:
+    def evaluate(
+        self, eval_data, batch_size=1, log_freq=10, verbose=2, num_workers=0, callbacks=None, num_iters=None
+    ) -> dict:
         """Loss and metrics of the model on a dataset, a loader or any iterable of batches."""
         loader = reading.to_loader(eval_data, batch_size, num_workers=num_workers)
         told = config_callbacks(
-            callbacks, model=self, batch_size=batch_size, log_freq=log_freq, verbose=verbose, metrics=self._metrics_name()
+            callbacks,
+            model=self,
+            batch_size=batch_size,
+            log_freq=log_freq,
+            verbose=verbose,
+            metrics=self._metrics_name(),
         )
         steps = reading.length(loader)
         self._remaining = _checked(num_iters)
@@ -210,7 +249,9 @@ class Model:
 
     def _run_one_epoch(self, loader, told: CallbackList, mode: str, predictions: list | None = None) -> dict:
         logs: dict = {}
-        # Whether a batch is the last matters only for gradients that are still to be used; to know it, one is read ahead.
+        self._replicas.begin(loader)
+        # Whether a batch is the last matters only for gradients that are still to be used; to know it, one is read
+        # ahead.
         ahead = mode == "train" and self._accumulate > 1
         batches = reading.with_last(loader) if ahead else ((batch, False) for batch in loader)
         for step, (batch, is_last) in enumerate(batches):
@@ -228,7 +269,7 @@ class Model:
                     results = self.eval_batch(inputs, labels)
                 self._note(logs, results)
             logs["step"] = step
-            logs["batch_size"] = reading.samples_in(parts)
+            logs["batch_size"] = self._replicas.batch_size(mode, reading.samples_in(parts))
             told.on_batch_end(mode, step, logs)
             if self._remaining is not None:
                 self._remaining -= 1
@@ -265,13 +306,16 @@ class Model:
         `training=False`, the network for `jit.load`."""
         if not path or path.endswith(("/", "\\")):
             raise ValueError(f"(InvalidArgument) Model.save: path is 'folder/name' or 'name', received {path!r}.")
+        if not is_first_process():
+            return
         if training:
             model_files.save_training(self, path)
         else:
             model_files.save_inference(self, path)
 
     def load(self, path: str, skip_mismatch: bool = False, reset_optimizer: bool = False) -> None:
-        """Takes over what `save` wrote. Names or shapes that do not fit are an error, or left out with `skip_mismatch`."""
+        """Takes over what `save` wrote. Names or shapes that do not fit are an error, or left out with
+        `skip_mismatch`."""
         model_files.load(self, path, skip_mismatch, reset_optimizer)
 
     def summary(self, input_size=None, dtype=None) -> dict:
@@ -279,7 +323,9 @@ class Model:
         from .model_summary import summary
 
         if input_size is None:
-            if not self._inputs or (self._inferred and any(len(s.shape) == 1 and s.shape[0] == -1 for s in self._inputs)):
+            if not self._inputs or (
+                self._inferred and any(len(s.shape) == 1 and s.shape[0] == -1 for s in self._inputs)
+            ):
                 raise ValueError("(InvalidArgument) Model.summary: 'input_size' or the model's 'inputs' must be set.")
             input_size = self._inputs
         return summary(self.network, input_size, dtypes=dtype)
@@ -305,7 +351,9 @@ class Model:
             if not isinstance(spec, InputSpec):
                 raise TypeError(f"(InvalidType) Model: {what} are InputSpecs, received {type(spec).__name__}.")
             if spec.name is None:
-                raise ValueError(f"(InvalidArgument) Model: {what}[{i}] has no name: {spec}. Hint: InputSpec(shape, dtype, name).")
+                raise ValueError(
+                    f"(InvalidArgument) Model: {what}[{i}] has no name: {spec}. Hint: InputSpec(shape, dtype, name)."
+                )
         return specs
 
     def _learn_shapes(self, inputs) -> None:
@@ -317,7 +365,10 @@ class Model:
     def _batch_sizes(batch_size) -> tuple[int, int]:
         if isinstance(batch_size, (tuple, list)):
             if len(batch_size) != 2:
-                raise ValueError(f"(InvalidArgument) fit: batch_size is one number or two, for training and evaluation, received {batch_size}.")
+                raise ValueError(
+                    f"(InvalidArgument) fit: batch_size is one number or two, for training and evaluation, received "
+                    f"{batch_size}."
+                )
             return tuple(batch_size)
         return batch_size, batch_size
 

@@ -21,8 +21,8 @@ def save_inference(model, path: str) -> None:
     """The network for `jit.load`."""
     if model._inputs is None or any(-1 in spec.shape[1:] or not spec.shape for spec in model._inputs):
         raise RuntimeError(
-            "(PreconditionNotMet) Model.save: saving for inference needs the shapes of the inputs. Hint: pass inputs=[InputSpec(…)] "
-            "to Model, or run a batch before."
+            "(PreconditionNotMet) Model.save: saving for inference needs the shapes of the inputs. Hint: pass "
+            "inputs=[InputSpec(…)] to Model, or run a batch before."
         )
     if model._inferred:
         shapes = [spec.shape for spec in model._inputs]
@@ -30,7 +30,9 @@ def save_inference(model, path: str) -> None:
     try:
         from .. import jit
     except ImportError:
-        raise NotImplementedError("(Unimplemented) Model.save(training=False) needs sampan.jit, which this build lacks.") from None
+        raise NotImplementedError(
+            "(Unimplemented) Model.save(training=False) needs sampan.jit, which this build lacks."
+        ) from None
     jit.save(model.network, path, input_spec=model._inputs)
 
 
@@ -56,7 +58,9 @@ def load(model, path: str, skip_mismatch: bool, reset_optimizer: bool) -> None:
             # What the optimizer remembers belongs to other weights.
             reset_optimizer = True
         else:
-            raise ValueError(f"(InvalidArgument) Model.load: {problem} Hint: skip_mismatch=True leaves such parameters as they are.")
+            raise ValueError(
+                f"(InvalidArgument) Model.load: {problem} Hint: skip_mismatch=True leaves such parameters as they are."
+            )
     for own, value in fitting:
         own.set_value(value)
     if model._scaler is not None and os.path.exists(base + ".pdscaler"):

@@ -35,15 +35,16 @@ def _elements(shapes) -> int:
 def summary(net, input_size=None, dtypes=None, input=None) -> dict:
     """Runs a network once and prints its layers with shapes and numbers of parameters.
 
-    `input_size` is a shape, an `InputSpec`, or a list of them, one for each argument of `forward`; `dtypes` is one dtype or
-    as many. Instead of both, `input` is what `forward` gets: a tensor, a list or a dict. Returns `total_params` and
-    `trainable_params`.
+    `input_size` is a shape, an `InputSpec`, or a list of them, one for each argument of `forward`; `dtypes` is one
+    dtype or as many. Instead of both, `input` is what `forward` gets: a tensor, a list or a dict. Returns
+    `total_params` and `trainable_params`.
 
     >>> import sampan
     >>> info = sampan.summary(sampan.nn.Linear(4, 3), (1, 4))  # doctest: +ELLIPSIS
     ----...
     >>> info
     {'total_params': 15, 'trainable_params': 15}
+
     """
     if input_size is None and input is None:
         raise ValueError("(InvalidArgument) summary: input_size and input cannot be None at the same time.")
@@ -54,13 +55,26 @@ def summary(net, input_size=None, dtypes=None, input=None) -> dict:
         row = rows.setdefault(id(layer), _Row(layer, len(rows) + 1))
         row.inputs, row.outputs = shapes_of(inputs), shapes_of(outputs)
 
-    inner = net.sublayers()
-    shown = [layer for layer in inner if not isinstance(layer, (Sequential, LayerList))] or [net]
-    with evaluating(net), listening(shown, note):
+    with evaluating(net), listening(_shown(net), note):
         net(*_make(sizes, _dtypes(dtypes, input_size))) if input is None else net(input)
     text, info = _table(list(rows.values()), sizes)
     print(text)
     return info
+
+
+def _shown(net) -> list:
+    """The layers that have a row: no mere containers, and not the network itself unless it is all there is."""
+    rows, hidden = [], set()
+    for layer in net.sublayers(include_self=True):
+        is_container = isinstance(layer, (Sequential, LayerList))
+        if layer in hidden or (not is_container and layer is net and net.sublayers()):
+            continue
+        if is_container and layer._parameters:
+            # A recurrent network computes as a whole, and owns what the cells inside it name.
+            hidden.update(layer.sublayers())
+        if not is_container or layer._parameters:
+            rows.append(layer)
+    return rows
 
 
 def _sizes(given) -> list:
@@ -74,7 +88,8 @@ def _sizes(given) -> list:
         return [_shape(given)] if isinstance(given, tuple) else [_shape((e,)) for e in given]
     if not isinstance(given, (list, tuple)) or not given:
         raise TypeError(
-            f"(InvalidType) summary: input_size is a tuple, an InputSpec or a list of them, received {type(given).__name__}."
+            f"(InvalidType) summary: input_size is a tuple, an InputSpec or a list of them, received "
+            f"{type(given).__name__}."
         )
     return [_nested(item) for item in given]
 
@@ -88,7 +103,9 @@ def _nested(item):
         return _shape(item)
     if isinstance(item, (list, tuple)):
         return [_nested(i) for i in item]
-    raise TypeError(f"(InvalidType) summary: expected a shape or an InputSpec in input_size, received {type(item).__name__}.")
+    raise TypeError(
+        f"(InvalidType) summary: expected a shape or an InputSpec in input_size, received {type(item).__name__}."
+    )
 
 
 def _shape(extents) -> tuple[int, ...]:
@@ -103,7 +120,9 @@ def _extent(extent, unknown: list[int]) -> int:
             raise ValueError("(InvalidArgument) summary: only the extent of the batch can be None or -1 in input_size.")
         return 1
     if extent <= 0:
-        raise ValueError(f"(InvalidArgument) summary: expected extents greater than zero in input_size, received {extent}.")
+        raise ValueError(
+            f"(InvalidArgument) summary: expected extents greater than zero in input_size, received {extent}."
+        )
     return extent
 
 
@@ -144,7 +163,16 @@ def _table(rows: list[_Row], sizes) -> tuple[str, dict]:
     mega = 4 / 2**20
     sized, passed, held = _elements(sizes) * mega, 2 * sum(_elements(r.outputs) for r in rows) * mega, total * mega
     lines = ["-" * width, line(head), "=" * width, *map(line, cells), "=" * width]
-    lines += [f"Total params: {total:,}", f"Trainable params: {trainable:,}", f"Non-trainable params: {total - trainable:,}"]
+    lines += [
+        f"Total params: {total:,}",
+        f"Trainable params: {trainable:,}",
+        f"Non-trainable params: {total - trainable:,}",
+    ]
     lines += ["-" * width, f"Input size (MB): {sized:.2f}", f"Forward/backward pass size (MB): {passed:.2f}"]
-    lines += [f"Params size (MB): {held:.2f}", f"Estimated Total Size (MB): {sized + passed + held:.2f}", "-" * width, ""]
+    lines += [
+        f"Params size (MB): {held:.2f}",
+        f"Estimated Total Size (MB): {sized + passed + held:.2f}",
+        "-" * width,
+        "",
+    ]
     return "\n".join(lines), {"total_params": total, "trainable_params": trainable}

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 _LISTS = ("custom_white_list", "custom_black_list", "custom_black_varnames")
 _SCALING = (
-    "init_loss_scaling", "incr_ratio", "decr_ratio", "incr_every_n_steps", "decr_every_n_nan_or_inf", "use_dynamic_loss_scaling",
-)  # fmt: skip
+    "init_loss_scaling",
+    "incr_ratio",
+    "decr_ratio",
+    "incr_every_n_steps",
+    "decr_every_n_nan_or_inf",
+    "use_dynamic_loss_scaling",
+)
 _LEVELS = ("O0", "O1", "O2")
 
 
@@ -16,9 +21,13 @@ class Precision:
         configs = {"level": configs} if isinstance(configs, str) else dict(configs or {"level": "O0"})
         self.level = configs.pop("level", "O1")
         if self.level not in _LEVELS:
-            raise ValueError(f"(InvalidArgument) prepare: the level of amp_configs is 'O0', 'O1' or 'O2', received {self.level!r}.")
+            raise ValueError(
+                f"(InvalidArgument) prepare: the level of amp_configs is 'O0', 'O1' or 'O2', received {self.level!r}."
+            )
         if "use_pure_fp16" in configs:
-            raise ValueError("(InvalidArgument) prepare: amp_configs has no 'use_pure_fp16'. Hint: it depends on 'level' alone.")
+            raise ValueError(
+                "(InvalidArgument) prepare: amp_configs has no 'use_pure_fp16'. Hint: it depends on 'level' alone."
+            )
         if "use_fp16_guard" in configs:
             raise ValueError("(InvalidArgument) prepare: 'use_fp16_guard' is for static graphs only.")
         unknown = [key for key in configs if key not in _LISTS + _SCALING]

@@ -30,7 +30,8 @@ def _figure(value) -> str:
 class ProgressBar:
     """Shows `step  40/938 [>....] - loss: 0.0325 - acc: 0.9938 - ETA: 35s - 38ms/step`.
 
-    With `verbose=1` a terminal or a notebook sees one line that changes; elsewhere, and with 2 and 3, each update is a line.
+    With `verbose=1` a terminal or a notebook sees one line that changes; elsewhere, and with 2 and 3, each update is a
+    line.
     """
 
     def __init__(self, num=None, width=30, verbose=1, start=True, file=None, name="step"):
@@ -74,7 +75,9 @@ class ProgressBar:
         each = (time.time() - (self._start or time.time())) / current_num if current_num else 0.0
         line = self._position(current_num)
         for name, value in values:
-            line += f" - {name}:" + "".join(_figure(v) for v in (value if isinstance(value, (list, tuple)) else [value]))
+            line += f" - {name}:" + "".join(
+                _figure(v) for v in (value if isinstance(value, (list, tuple)) else [value])
+            )
         if self._verbose == 1 and self._num and current_num < self._num:
             line += f" - ETA: {_clock(each * (self._num - current_num))}"
         if each >= 1 or each == 0:

@@ -53,17 +53,11 @@ class ConvNormActivation(nn.Sequential):
         activation = [] if activation_layer is None else [activation_layer()]
         super().__init__(conv, *norm, *activation)
 
-    @classmethod
-    def _of(cls, core, settings, memo, root):
-        """One inside a model of the core."""
-        made = cls.__new__(cls)
-        nn.Sequential.__init__(made)
-        BuiltinLayer._adopt(made, core, {}, [], memo, root)
-        made._mirror()
-        return made
 
-
-_OTHERS["ConvNormActivation"] = ConvNormActivation
+# Those inside a model of the core, which fills them.
+_OTHERS["ConvNormActivation"] = type(
+    "ConvNormActivation", (ConvNormActivation,), {"__module__": __name__, "__init__": lambda self: nn.Sequential.__init__(self)}
+)
 
 __all__ = sorted(
     {*_registry.functions("vision.ops"), *_registry.plain_functions("vision.ops"), *_CLASSES, "ConvNormActivation"}

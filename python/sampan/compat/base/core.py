@@ -24,11 +24,18 @@ eager = SimpleNamespace(Tensor=_core.Tensor)
 # Dtypes by the names that they had in descriptions of variables.
 VarDesc = SimpleNamespace(
     VarType=SimpleNamespace(
-        BOOL=_core._dtype("bool"), UINT8=_core._dtype("uint8"), INT8=_core._dtype("int8"), INT16=_core._dtype("int16"),
-        INT32=_core._dtype("int32"), INT64=_core._dtype("int64"), FP16=_core._dtype("float16"), BF16=_core._dtype("bfloat16"),
-        FP32=_core._dtype("float32"), FP64=_core._dtype("float64"),
+        BOOL=_core._dtype("bool"),
+        UINT8=_core._dtype("uint8"),
+        INT8=_core._dtype("int8"),
+        INT16=_core._dtype("int16"),
+        INT32=_core._dtype("int32"),
+        INT64=_core._dtype("int64"),
+        FP16=_core._dtype("float16"),
+        BF16=_core._dtype("bfloat16"),
+        FP32=_core._dtype("float32"),
+        FP64=_core._dtype("float64"),
     )
-)  # fmt: skip
+)
 
 __getattr__ = _late.names(
     __name__,

@@ -13,7 +13,9 @@ def check_type(input, input_name, expected_type, op_name, extra_message=""):
     if not isinstance(input, expected_type):
         kinds = expected_type if isinstance(expected_type, tuple) else (expected_type,)
         wanted = " or ".join(kind.__name__ for kind in kinds)
-        raise TypeError(f"(InvalidType) {op_name}: {input_name} must be {wanted}, received {type(input).__name__}. {extra_message}")
+        raise TypeError(
+            f"(InvalidType) {op_name}: {input_name} must be {wanted}, received {type(input).__name__}. {extra_message}"
+        )
 
 
 def check_dtype(input_dtype, input_name, expected_dtype, op_name, extra_message=""):
@@ -21,7 +23,8 @@ def check_dtype(input_dtype, input_name, expected_dtype, op_name, extra_message=
     wanted = [expected_dtype] if isinstance(expected_dtype, str) else list(expected_dtype)
     if convert_dtype(input_dtype) not in map(convert_dtype, wanted):
         raise TypeError(
-            f"(InvalidType) {op_name}: the dtype of {input_name} must be one of {wanted}, received {convert_dtype(input_dtype)}. {extra_message}"
+            f"(InvalidType) {op_name}: the dtype of {input_name} must be one of {wanted}, received "
+            f"{convert_dtype(input_dtype)}. {extra_message}"
         )
 
 

@@ -37,6 +37,6 @@ __getattr__ = _late.names(
         "param_attr": "sampan.nn.attr",
         "install_check": "sampan.utils.install_check",
     },
-    "sampan has the dynamic graphs of paddle.fluid; programs, executors and readers of static graphs are not part of it. Hint: "
-    "write the network as a fluid.dygraph.Layer and call it.",
+    "sampan has the dynamic graphs of paddle.fluid; programs, executors and readers of static graphs are not part of "
+    "it. Hint: write the network as a fluid.dygraph.Layer and call it.",
 )

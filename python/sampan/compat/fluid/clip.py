@@ -2,9 +2,12 @@
 
 from .. import _late
 
-_NEW = {name: f"sampan.nn:ClipGradBy{name.removeprefix('GradientClipBy')}" for name in (
-    "GradientClipByValue", "GradientClipByNorm", "GradientClipByGlobalNorm"
-)}  # fmt: skip
+_NEW = {
+    name: f"sampan.nn:ClipGradBy{name.removeprefix('GradientClipBy')}"
+    for name in ("GradientClipByValue", "GradientClipByNorm", "GradientClipByGlobalNorm")
+}
 _NEW |= {name: f"sampan.nn:{name}" for name in ("ClipGradByValue", "ClipGradByNorm", "ClipGradByGlobalNorm")}
 
-__getattr__ = _late.names(__name__, _NEW, "there are GradientClipByValue, GradientClipByNorm and GradientClipByGlobalNorm.")
+__getattr__ = _late.names(
+    __name__, _NEW, "there are GradientClipByValue, GradientClipByNorm and GradientClipByGlobalNorm."
+)

@@ -46,5 +46,10 @@ def NumpyArrayInitializer(value):
 
 
 Initializer = new.Initializer
-Constant, Uniform, Normal, TruncatedNormal = ConstantInitializer, UniformInitializer, NormalInitializer, TruncatedNormalInitializer
+Constant, Uniform, Normal, TruncatedNormal = (
+    ConstantInitializer,
+    UniformInitializer,
+    NormalInitializer,
+    TruncatedNormalInitializer,
+)
 Xavier, MSRA, Bilinear = XavierInitializer, MSRAInitializer, BilinearInitializer

@@ -35,7 +35,9 @@ class GeneratorLoader:
 
     def __iter__(self):
         if self._reader is None:
-            raise RuntimeError("(PreconditionNotMet) DataLoader: there is no generator. Hint: call set_batch_generator first.")
+            raise RuntimeError(
+                "(PreconditionNotMet) DataLoader: there is no generator. Hint: call set_batch_generator first."
+            )
         for batch in reader.buffered(self._reader, self._capacity)():
             yield [to_variable(part) for part in (batch if isinstance(batch, (list, tuple)) else [batch])]
 
@@ -55,7 +57,13 @@ class DataLoader:
 
     @staticmethod
     def from_generator(
-        feed_list=None, capacity=None, use_double_buffer=True, iterable=True, return_list=False, use_multiprocess=False, drop_last=True
+        feed_list=None,
+        capacity=None,
+        use_double_buffer=True,
+        iterable=True,
+        return_list=False,
+        use_multiprocess=False,
+        drop_last=True,
     ) -> GeneratorLoader:
         """A loader that keeps up to `capacity` batches ready."""
         if not iterable:

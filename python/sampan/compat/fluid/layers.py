@@ -26,7 +26,9 @@ def activate(x, act):
 
 def cross_entropy(input, label, soft_label=False, ignore_index=-100):
     """The cross entropy of probabilities, not of logits; one for each sample."""
-    return F.cross_entropy(input, label, ignore_index=ignore_index, reduction="none", soft_label=soft_label, use_softmax=False)
+    return F.cross_entropy(
+        input, label, ignore_index=ignore_index, reduction="none", soft_label=soft_label, use_softmax=False
+    )
 
 
 def softmax_with_cross_entropy(
@@ -157,9 +159,18 @@ def dropout(x, dropout_prob, is_test=False, seed=None, name=None, dropout_implem
 
 
 def pool2d(
-    input, pool_size=-1, pool_type="max", pool_stride=1, pool_padding=0, global_pooling=False, use_cudnn=True, ceil_mode=False,
-    name=None, exclusive=True, data_format="NCHW",
-):  # fmt: skip
+    input,
+    pool_size=-1,
+    pool_type="max",
+    pool_stride=1,
+    pool_padding=0,
+    global_pooling=False,
+    use_cudnn=True,
+    ceil_mode=False,
+    name=None,
+    exclusive=True,
+    data_format="NCHW",
+):
     """The maximum or the mean of windows, or of the whole plane."""
     if pool_type not in ("max", "avg"):
         raise ValueError(f"(InvalidArgument) pool2d: pool_type is 'max' or 'avg', received {pool_type!r}.")
@@ -204,16 +215,31 @@ def one_hot(input, depth, allow_out_of_range=False):
     return F.one_hot(input, depth)
 
 
-def image_resize(input, out_shape=None, scale=None, name=None, resample="BILINEAR", actual_shape=None, align_corners=True, align_mode=1):
+def image_resize(
+    input,
+    out_shape=None,
+    scale=None,
+    name=None,
+    resample="BILINEAR",
+    actual_shape=None,
+    align_corners=True,
+    align_mode=1,
+):
     """Another height and width."""
     mode = resample.lower()
-    corners = {"align_corners": align_corners, "align_mode": align_mode} if mode == "bilinear" else {"align_corners": align_corners}
+    corners = (
+        {"align_corners": align_corners, "align_mode": align_mode}
+        if mode == "bilinear"
+        else {"align_corners": align_corners}
+    )
     return F.interpolate(input, size=out_shape, scale_factor=scale, mode=mode, **corners)
 
 
 def resize_bilinear(input, out_shape=None, scale=None, name=None, actual_shape=None, align_corners=True, align_mode=1):
     """Another height and width, from four neighbours."""
-    return image_resize(input, out_shape, scale, resample="BILINEAR", align_corners=align_corners, align_mode=align_mode)
+    return image_resize(
+        input, out_shape, scale, resample="BILINEAR", align_corners=align_corners, align_mode=align_mode
+    )
 
 
 def resize_nearest(input, out_shape=None, scale=None, name=None, actual_shape=None, align_corners=True):
@@ -350,10 +376,10 @@ def create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_
 
 # What has kept its name and arguments.
 _SAME = (
-    "abs acos asin atan cast ceil cos cumsum diag equal erf exp eye floor gather_nd greater_equal greater_than has_inf has_nan increment "
-    "isfinite kron less_equal less_than linspace log log1p logical_and logical_not logical_or logical_xor not_equal ones_like "
-    "reciprocal reverse rsqrt scale scatter scatter_nd scatter_nd_add shape sign sin slice sqrt square stack strided_slice tanh "
-    "transpose unique unstack zeros_like clip round"
+    "abs acos asin atan cast ceil clip cos cumsum diag equal erf exp eye floor gather_nd greater_equal greater_than "
+    "has_inf has_nan increment isfinite kron less_equal less_than linspace log log1p logical_and logical_not "
+    "logical_or logical_xor not_equal ones_like reciprocal reverse round rsqrt scale scatter scatter_nd scatter_nd_add shape "
+    "sign sin slice sqrt square stack strided_slice tanh transpose unique unstack zeros_like"
 ).split()
 _SAME_F = (
     "elu gelu hard_shrink label_smooth log_softmax logsigmoid maxout npair_loss pixel_shuffle relu relu6 selu sigmoid "
@@ -364,6 +390,8 @@ globals().update({name: _TOP[name] for name in _SAME if name in _TOP and name no
 globals().update({name: getattr(F, name) for name in _SAME_F if hasattr(F, name)})
 
 __getattr__ = _late.names(
-    __name__, {}, "it is a function of static graphs, or has a new name in sampan.nn.functional. Hint: layers with parameters, such as fc "
-    "and conv2d, are classes in fluid.dygraph."
-)  # fmt: skip
+    __name__,
+    {},
+    "it is a function of static graphs, or has a new name in sampan.nn.functional. Hint: layers with parameters, such "
+    "as fc and conv2d, are classes in fluid.dygraph.",
+)

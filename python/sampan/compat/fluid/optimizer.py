@@ -1,7 +1,7 @@
 """Optimizers with the names and arguments of 1.x.
 
-Without a `parameter_list`, as in 1.5, an optimizer takes the parameters of all living `fluid.dygraph.Layer`s that have a
-gradient when `minimize` is called. A decay of the learning rate moves on with every step.
+Without a `parameter_list`, as in 1.5, an optimizer takes the parameters of all living `fluid.dygraph.Layer`s that have
+a gradient when `minimize` is called. A decay of the learning rate moves on with every step.
 """
 
 from __future__ import annotations
@@ -120,9 +120,18 @@ class MomentumOptimizer(Optimizer):
     _kind = "Momentum"
 
     def __init__(
-        self, learning_rate, momentum=0.9, parameter_list=None, use_nesterov=False, regularization=None, grad_clip=None, name=None
+        self,
+        learning_rate,
+        momentum=0.9,
+        parameter_list=None,
+        use_nesterov=False,
+        regularization=None,
+        grad_clip=None,
+        name=None,
     ):
-        super().__init__(learning_rate, parameter_list, regularization, grad_clip, momentum=momentum, use_nesterov=use_nesterov)
+        super().__init__(
+            learning_rate, parameter_list, regularization, grad_clip, momentum=momentum, use_nesterov=use_nesterov
+        )
 
 
 class AdagradOptimizer(Optimizer):
@@ -131,7 +140,14 @@ class AdagradOptimizer(Optimizer):
     _kind = "Adagrad"
 
     def __init__(
-        self, learning_rate, epsilon=1e-6, parameter_list=None, regularization=None, grad_clip=None, name=None, initial_accumulator_value=0.0
+        self,
+        learning_rate,
+        epsilon=1e-6,
+        parameter_list=None,
+        regularization=None,
+        grad_clip=None,
+        name=None,
+        initial_accumulator_value=0.0,
     ):
         more = {"epsilon": epsilon, "initial_accumulator_value": initial_accumulator_value}
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, **more)
@@ -143,10 +159,20 @@ class AdamOptimizer(Optimizer):
     _kind = "Adam"
 
     def __init__(
-        self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameter_list=None, regularization=None, grad_clip=None,
-        name=None, lazy_mode=False,
-    ):  # fmt: skip
-        super().__init__(learning_rate, parameter_list, regularization, grad_clip, beta1=beta1, beta2=beta2, epsilon=epsilon)
+        self,
+        learning_rate=0.001,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1e-8,
+        parameter_list=None,
+        regularization=None,
+        grad_clip=None,
+        name=None,
+        lazy_mode=False,
+    ):
+        super().__init__(
+            learning_rate, parameter_list, regularization, grad_clip, beta1=beta1, beta2=beta2, epsilon=epsilon
+        )
 
 
 class AdamaxOptimizer(Optimizer):
@@ -155,10 +181,19 @@ class AdamaxOptimizer(Optimizer):
     _kind = "Adamax"
 
     def __init__(
-        self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameter_list=None, regularization=None, grad_clip=None,
+        self,
+        learning_rate=0.001,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1e-8,
+        parameter_list=None,
+        regularization=None,
+        grad_clip=None,
         name=None,
-    ):  # fmt: skip
-        super().__init__(learning_rate, parameter_list, regularization, grad_clip, beta1=beta1, beta2=beta2, epsilon=epsilon)
+    ):
+        super().__init__(
+            learning_rate, parameter_list, regularization, grad_clip, beta1=beta1, beta2=beta2, epsilon=epsilon
+        )
 
 
 class AdadeltaOptimizer(Optimizer):
@@ -178,9 +213,17 @@ class RMSPropOptimizer(Optimizer):
     _kind = "RMSProp"
 
     def __init__(
-        self, learning_rate, rho=0.95, epsilon=1e-6, momentum=0.0, centered=False, parameter_list=None, regularization=None,
-        grad_clip=None, name=None,
-    ):  # fmt: skip
+        self,
+        learning_rate,
+        rho=0.95,
+        epsilon=1e-6,
+        momentum=0.0,
+        centered=False,
+        parameter_list=None,
+        regularization=None,
+        grad_clip=None,
+        name=None,
+    ):
         more = {"rho": rho, "epsilon": epsilon, "momentum": momentum, "centered": centered}
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, **more)
 

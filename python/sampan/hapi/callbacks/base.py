@@ -132,10 +132,20 @@ class CallbackList:
 
 
 def config_callbacks(
-    callbacks=None, model=None, batch_size=None, epochs=None, steps=None, log_freq=2, verbose=2, save_freq=1, save_dir=None,
-    metrics=None, mode="train",
-) -> CallbackList:  # fmt: skip
-    """The user's callbacks and those that every run has: a progress bar, checkpoints, the schedule of the learning rate."""
+    callbacks=None,
+    model=None,
+    batch_size=None,
+    epochs=None,
+    steps=None,
+    log_freq=2,
+    verbose=2,
+    save_freq=1,
+    save_dir=None,
+    metrics=None,
+    mode="train",
+) -> CallbackList:
+    """The user's callbacks and those that every run has: a progress bar, checkpoints, the schedule of the learning
+    rate."""
     from .checkpoint import EarlyStopping, ModelCheckpoint
     from .progress import ProgBarLogger
     from .schedule import LRScheduler

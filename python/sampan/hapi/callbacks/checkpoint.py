@@ -9,7 +9,8 @@ from .base import Callback, first_number, is_first_process
 
 
 class ModelCheckpoint(Callback):
-    """Saves the model and the optimizer every `save_freq` epochs as `save_dir/EPOCH`, and at the end as `save_dir/final`."""
+    """Saves the model and the optimizer every `save_freq` epochs as `save_dir/EPOCH`, and at the end as
+    `save_dir/final`."""
 
     def __init__(self, save_freq: int = 1, save_dir: str | None = None):
         super().__init__()
@@ -33,9 +34,9 @@ class ModelCheckpoint(Callback):
 class EarlyStopping(Callback):
     """Ends `fit` when the monitored figure of the evaluations has not become better for `patience` of them.
 
-    `mode` says what better is: `min`, `max`, or `auto`, which is `max` for names with `acc`. A change below `min_delta` is
-    none, and with a `baseline` the figure must beat that first. The best model is saved as `best_model` in `save_dir` of
-    `fit`.
+    `mode` says what better is: `min`, `max`, or `auto`, which is `max` for names with `acc`. A change below `min_delta`
+    is none, and with a `baseline` the figure must beat that first. The best model is saved as `best_model` in
+    `save_dir` of `fit`.
     """
 
     def __init__(

@@ -78,7 +78,8 @@ class ProgBarLogger(Callback):
         self.epochs = self.params["epochs"]
         if self._prints():
             print(
-                "The loss value printed in the log is the current step, and the metric is the average value of previous steps."
+                "The loss value printed in the log is the current step, and the metric is the average value of "
+                "previous steps."
             )
 
     def on_epoch_begin(self, epoch, logs=None):

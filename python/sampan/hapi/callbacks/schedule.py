@@ -33,10 +33,11 @@ class LRScheduler(Callback):
 
 
 class ReduceLROnPlateau(Callback):
-    """Multiplies the learning rate by `factor` when the monitored figure has not become better for `patience` evaluations.
+    """Multiplies the learning rate by `factor` when the monitored figure has not become better for `patience`
+    evaluations.
 
-    After a reduction `cooldown` evaluations pass before counting begins anew; `min_lr` is the end. The optimizer has a plain
-    learning rate, no schedule.
+    After a reduction `cooldown` evaluations pass before counting begins anew; `min_lr` is the end. The optimizer has a
+    plain learning rate, no schedule.
     """
 
     def __init__(
@@ -44,7 +45,9 @@ class ReduceLROnPlateau(Callback):
     ):
         super().__init__()
         if factor >= 1.0:
-            raise ValueError(f"(InvalidArgument) ReduceLROnPlateau does not support a factor >= 1.0, received {factor}.")
+            raise ValueError(
+                f"(InvalidArgument) ReduceLROnPlateau does not support a factor >= 1.0, received {factor}."
+            )
         if mode not in ("auto", "min", "max"):
             warnings.warn(f"Learning rate reduction mode {mode} is unknown, fallback to auto mode.", stacklevel=2)
             mode = "auto"
@@ -82,7 +85,10 @@ class ReduceLROnPlateau(Callback):
         optimizer = self.model._optimizer
         rate = getattr(optimizer, "_learning_rate", None)
         if not isinstance(rate, (int, float)):
-            warnings.warn(f"ReduceLROnPlateau expected a learning rate that is a float, received {type(rate).__name__}.", stacklevel=2)
+            warnings.warn(
+                f"ReduceLROnPlateau expected a learning rate that is a float, received {type(rate).__name__}.",
+                stacklevel=2,
+            )
             return
         current = first_number(logs[self.monitor])
         if current is None:

@@ -88,8 +88,14 @@ class WandbCallback(_Writer):
         super().__init__()
         self.wandb = try_import("wandb", "WandbCallback needs the package wandb. Hint: pip install wandb.")
         self.wandb_args = {
-            "project": project, "name": name, "entity": entity, "dir": dir, "mode": mode, "job_type": job_type, **kwargs
-        }  # fmt: skip
+            "project": project,
+            "name": name,
+            "entity": entity,
+            "dir": dir,
+            "mode": mode,
+            "job_type": job_type,
+            **kwargs,
+        }
         self._run = None
         _ = self.run
 
@@ -99,7 +105,8 @@ class WandbCallback(_Writer):
         if self._run is None and is_first_process():
             if self.wandb.run is not None:
                 warnings.warn(
-                    "A wandb run is in progress and will be used. Hint: call wandb.finish() before for a new one.", stacklevel=2
+                    "A wandb run is in progress and will be used. Hint: call wandb.finish() before for a new one.",
+                    stacklevel=2,
                 )
                 self._run = self.wandb.run
             else:
@@ -115,7 +122,9 @@ class WandbCallback(_Writer):
             self.run.define_metric("eval/*", step_metric="epoch")
 
     def _write(self, mode, figures, step):
-        self.run.log({"train/step" if mode == "train" else "epoch": step} | {f"{mode}/{k}": v for k, v in figures.items()})
+        self.run.log(
+            {"train/step" if mode == "train" else "epoch": step} | {f"{mode}/{k}": v for k, v in figures.items()}
+        )
 
     def _close(self):
         if self._run is not None:

@@ -6,7 +6,7 @@ import gzip
 import tarfile
 
 from ...io import Dataset
-from ...vision.datasets._files import obtain
+from ...io.files import obtain
 from ._words import arrays, member, numbered
 
 _PREFIX = "http://paddlemodels.bj.bcebos.com/conll05st"

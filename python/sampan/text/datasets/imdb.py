@@ -8,7 +8,7 @@ import string
 import tarfile
 
 from ...io import Dataset
-from ...vision.datasets._files import check_mode, obtain
+from ...io.files import check_mode, obtain
 from ._words import arrays, frequent
 
 URL = "https://dataset.bj.bcebos.com/imdb%2FaclImdb_v1.tar.gz"

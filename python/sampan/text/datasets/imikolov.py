@@ -6,7 +6,7 @@ import collections
 import tarfile
 
 from ...io import Dataset
-from ...vision.datasets._files import check_mode, obtain
+from ...io.files import check_mode, obtain
 from ._words import arrays, frequent, member
 
 URL = "https://dataset.bj.bcebos.com/imikolov%2Fsimple-examples.tgz"

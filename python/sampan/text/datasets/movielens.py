@@ -7,7 +7,7 @@ import zipfile
 from dataclasses import dataclass
 
 from ...io import Dataset
-from ...vision.datasets._files import check_mode, obtain
+from ...io.files import check_mode, obtain
 from ._words import arrays
 
 URL = "https://dataset.bj.bcebos.com/movielens%2Fml-1m.zip"

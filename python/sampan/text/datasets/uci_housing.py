@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ... import _core
 from ...io import Dataset
-from ...vision.datasets._files import check_mode, obtain
+from ...io.files import check_mode, obtain
 
 URL = "http://paddlemodels.bj.bcebos.com/uci_housing/housing.data"
 MD5 = "d4accdce7a25600298819f8e28e8d593"

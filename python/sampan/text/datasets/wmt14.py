@@ -5,7 +5,7 @@ from __future__ import annotations
 import tarfile
 
 from ...io import Dataset
-from ...vision.datasets._files import check_mode, obtain
+from ...io.files import check_mode, obtain
 from ._words import arrays, numbered
 
 URL_TRAIN = "http://paddlemodels.bj.bcebos.com/wmt/wmt14.tgz"

@@ -6,7 +6,7 @@ import collections
 import tarfile
 
 from ...io import Dataset
-from ...vision.datasets._files import check_mode, obtain
+from ...io.files import check_mode, obtain
 from ._words import arrays, member
 
 DATA_URL = "http://paddlemodels.bj.bcebos.com/wmt/wmt16.tar.gz"

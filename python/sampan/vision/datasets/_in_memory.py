@@ -5,7 +5,7 @@ from __future__ import annotations
 from ... import _core
 from ...io import Dataset
 from ..transforms.transforms import pipeline_of
-from ._files import pillow
+from ...io.files import pillow
 
 # Transforms that change every value by itself, whatever stands around it. They give arrays and tensors.
 _POINTWISE = frozenset({"ToTensor", "Normalize", "Transpose"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from ... import _core
-from ._files import check_backend, check_mode, obtain
+from ...io.files import check_backend, check_mode, obtain
 from ._in_memory import InMemoryImages
 
 URL_PREFIX = "https://dataset.bj.bcebos.com/cifar/"

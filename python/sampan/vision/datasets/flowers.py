@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ... import _core
 from ...io import Dataset
-from ._files import check_backend, check_mode, obtain, pillow
+from ...io.files import check_backend, check_mode, obtain, pillow
 
 DATA_URL = "http://paddlemodels.bj.bcebos.com/flowers/102flowers.tgz"
 LABEL_URL = "http://paddlemodels.bj.bcebos.com/flowers/imagelabels.mat"

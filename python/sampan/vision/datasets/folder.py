@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ... import _core
 from ...io import Dataset
-from ._files import pillow
+from ...io.files import pillow
 
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from ... import _core
-from ._files import cached, check_backend, check_mode, existing, obtain
+from ...io.files import cached, check_backend, check_mode, existing, obtain
 from ._in_memory import InMemoryImages
 
 

@@ -8,7 +8,7 @@ import tarfile
 
 from ... import _core
 from ...io import Dataset
-from ._files import check_backend, check_mode, obtain, pillow
+from ...io.files import check_backend, check_mode, obtain, pillow
 
 VOC_URL = "https://dataset.bj.bcebos.com/voc/VOCtrainval_11-May-2012.tar"
 VOC_MD5 = "6cd6e144f989b92b3379bac3b3de84fd"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ... import _registry
-from ...nn import BatchNorm2D, Sequential
-from ...nn.layer.builtin import _OTHERS, BuiltinLayer, _wrap
+from ...nn import BatchNorm2D, Conv2D, Sequential
+from ...nn.layer.builtin import BuiltinLayer
 from ._make import family
 
 _BLOCKS = _registry.classes("vision.models.resnet")
@@ -35,10 +35,6 @@ class BottleneckBlock(_Block):
     expansion = 4
 
 
-# Those inside a model are of these classes too.
-_OTHERS.update(BasicBlock=BasicBlock, BottleneckBlock=BottleneckBlock)
-
-
 class ResNet(BuiltinLayer):
     __doc__ = _registry.classes("vision.models")["ResNet"].doc
     _definition = _registry.classes("vision.models")["ResNet"]
@@ -51,18 +47,36 @@ class ResNet(BuiltinLayer):
             block = [block.expansion, _Maker(block)]
         super().__init__(block, depth, width, num_classes, with_pool, groups)
 
+    def _adopt(self, core, settings, given, memo, root):
+        super()._adopt(core, settings, given, memo, root)
+        # Blocks of a class of the user's that are the core's layers too.
+        for stage in (self.layer1, self.layer2, self.layer3, self.layer4) if given else ():
+            for name, block in stage._sub_layers.items():
+                stage._sub_layers[name] = next((g for g in given if block._core.is_same(g._core)), block)
+
 
 class _Maker:
     """Makes a block of the user's from the arguments that the core lists."""
 
     def __init__(self, block: type):
         self.block = block
+        # Those made last, for the model that is being built to find.
+        self.layers: list = []
+
+    def __getstate__(self):
+        return {"block": self.block, "layers": []}
 
     def __call__(self, arguments):
         inplanes, planes, stride, downsample, *rest = arguments
         if downsample is not None:
-            downsample = Sequential(*_wrap("Sequential", downsample, {}, lambda: None))
-        return self.block(inplanes, planes, stride, downsample, *rest, BatchNorm2D)
+            # The same again as layers of Python, which stand for themselves.
+            planes_out = planes * self.block.expansion
+            downsample = Sequential(
+                Conv2D(inplanes, planes_out, 1, stride=stride, bias_attr=False), BatchNorm2D(planes_out)
+            )
+        made = self.block(inplanes, planes, stride, downsample, *rest, BatchNorm2D)
+        self.layers.append(made)
+        return made
 
 
 __all__ = ["BasicBlock", "BottleneckBlock", *family(globals(), "ResNet")]

@@ -10,7 +10,9 @@ from .... import _core, framework
 def save_dygraph(state_dict, model_path: str) -> None:
     """Writes a layer's state as `model_path.pdparams`, an optimizer's as `model_path.pdopt`."""
     if not os.path.basename(model_path):
-        raise ValueError(f"(InvalidArgument) save_dygraph: model_path is 'folder/name' or 'name', received {model_path!r}.")
+        raise ValueError(
+            f"(InvalidArgument) save_dygraph: model_path is 'folder/name' or 'name', received {model_path!r}."
+        )
     if not state_dict:
         raise ValueError("(InvalidArgument) save_dygraph: the state is empty, there is nothing to save.")
     is_layer = any(isinstance(value, _core.Parameter) for value in state_dict.values())

@@ -79,7 +79,15 @@ class PolynomialDecay(LearningRateDecay):
     """From `learning_rate` to `end_learning_rate` in `decay_steps`; with `cycle` again and again, each time longer."""
 
     def __init__(
-        self, learning_rate, decay_steps, end_learning_rate=0.0001, power=1.0, cycle=False, begin=0, step=1, dtype="float32"
+        self,
+        learning_rate,
+        decay_steps,
+        end_learning_rate=0.0001,
+        power=1.0,
+        cycle=False,
+        begin=0,
+        step=1,
+        dtype="float32",
     ):
         def factor(at):
             total = decay_steps * max(math.ceil(at / decay_steps), 1) if cycle else decay_steps
@@ -94,7 +102,10 @@ class CosineDecay(LearningRateDecay):
 
     def __init__(self, learning_rate, step_each_epoch, epochs, begin=0, step=1, dtype="float32"):
         super().__init__(
-            learning_rate, lambda at: 0.5 * (math.cos(math.floor(at / step_each_epoch) * math.pi / epochs) + 1), begin, step
+            learning_rate,
+            lambda at: 0.5 * (math.cos(math.floor(at / step_each_epoch) * math.pi / epochs) + 1),
+            begin,
+            step,
         )
 
 

@@ -1,7 +1,7 @@
 """Layers with the names and arguments of 1.x.
 
-In 1.5 and 1.6 a name came first, and a layer found the size of its input when it was first called; from 1.7 on the size is an
-argument. A string as the first argument tells them apart.
+In 1.5 and 1.6 a name came first, and a layer found the size of its input when it was first called; from 1.7 on the size
+is an argument. A string as the first argument tells them apart.
 """
 
 from __future__ import annotations
@@ -54,10 +54,19 @@ class Linear(Layer):
 
 
 class FC(Layer):
-    """`x W + b` on all axes from `num_flatten_dims` on, and an activation; the size of `x` is found at the first call."""
+    """`x W + b` on all axes from `num_flatten_dims` on, and an activation; the size of `x` is found at the first
+    call."""
 
     def __init__(
-        self, name_scope, size, num_flatten_dims=1, param_attr=None, bias_attr=None, act=None, is_test=False, dtype="float32"
+        self,
+        name_scope,
+        size,
+        num_flatten_dims=1,
+        param_attr=None,
+        bias_attr=None,
+        act=None,
+        is_test=False,
+        dtype="float32",
     ):
         super().__init__("fc", dtype)
         self._size, self._axis, self._act = size, num_flatten_dims, act
@@ -79,9 +88,20 @@ class Conv2D(Layer):
 
     @_either(drop="num_channels")
     def __init__(
-        self, num_channels, num_filters, filter_size, stride=1, padding=0, dilation=1, groups=None, param_attr=None, bias_attr=None,
-        use_cudnn=True, act=None, dtype="float32",
-    ):  # fmt: skip
+        self,
+        num_channels,
+        num_filters,
+        filter_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=None,
+        param_attr=None,
+        bias_attr=None,
+        use_cudnn=True,
+        act=None,
+        dtype="float32",
+    ):
         super().__init__("conv2d", dtype)
         self._filters, self._kernel = num_filters, _pair(filter_size)
         self._how = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups or 1}
@@ -93,7 +113,9 @@ class Conv2D(Layer):
     def _build(self, channels):
         shape = [self._filters, channels // self._how["groups"], *self._kernel]
         spread = (2.0 / (math.prod(self._kernel) * channels)) ** 0.5
-        self.weight = self.create_parameter(shape, self._attrs[0], self._dtype, default_initializer=I.Normal(0.0, spread))
+        self.weight = self.create_parameter(
+            shape, self._attrs[0], self._dtype, default_initializer=I.Normal(0.0, spread)
+        )
         self.bias = self.create_parameter([self._filters], self._attrs[1], self._dtype, is_bias=True)
 
     def forward(self, input):
@@ -107,12 +129,30 @@ class Conv2DTranspose(Layer):
 
     @_either(drop="num_channels")
     def __init__(
-        self, num_channels, num_filters, filter_size, output_size=None, padding=0, stride=1, dilation=1, groups=None,
-        param_attr=None, bias_attr=None, use_cudnn=True, act=None, dtype="float32",
-    ):  # fmt: skip
+        self,
+        num_channels,
+        num_filters,
+        filter_size,
+        output_size=None,
+        padding=0,
+        stride=1,
+        dilation=1,
+        groups=None,
+        param_attr=None,
+        bias_attr=None,
+        use_cudnn=True,
+        act=None,
+        dtype="float32",
+    ):
         super().__init__("conv2d_transpose", dtype)
         self._filters, self._kernel = num_filters, _pair(filter_size)
-        self._how = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups or 1, "output_size": output_size}
+        self._how = {
+            "stride": stride,
+            "padding": padding,
+            "dilation": dilation,
+            "groups": groups or 1,
+            "output_size": output_size,
+        }
         self._attrs, self._act = (param_attr, bias_attr), act
         self.weight = self.bias = None
         if num_channels is not None:
@@ -134,14 +174,28 @@ class Pool2D(Layer):
 
     @_either()
     def __init__(
-        self, pool_size=-1, pool_type="max", pool_stride=1, pool_padding=0, global_pooling=False, use_cudnn=True, ceil_mode=False,
-        exclusive=True, data_format="NCHW",
-    ):  # fmt: skip
+        self,
+        pool_size=-1,
+        pool_type="max",
+        pool_stride=1,
+        pool_padding=0,
+        global_pooling=False,
+        use_cudnn=True,
+        ceil_mode=False,
+        exclusive=True,
+        data_format="NCHW",
+    ):
         super().__init__("pool2d")
         self._how = {
-            "pool_size": pool_size, "pool_type": pool_type, "pool_stride": pool_stride, "pool_padding": pool_padding,
-            "global_pooling": global_pooling, "ceil_mode": ceil_mode, "exclusive": exclusive, "data_format": data_format,
-        }  # fmt: skip
+            "pool_size": pool_size,
+            "pool_type": pool_type,
+            "pool_stride": pool_stride,
+            "pool_padding": pool_padding,
+            "global_pooling": global_pooling,
+            "ceil_mode": ceil_mode,
+            "exclusive": exclusive,
+            "data_format": data_format,
+        }
 
     def forward(self, input):
         return functions.pool2d(input, **self._how)
@@ -152,10 +206,23 @@ class BatchNorm(Layer):
 
     @_either()
     def __init__(
-        self, num_channels, act=None, is_test=False, momentum=0.9, epsilon=1e-5, param_attr=None, bias_attr=None, dtype="float32",
-        data_layout="NCHW", in_place=False, moving_mean_name=None, moving_variance_name=None,
-        do_model_average_for_mean_and_var=True, use_global_stats=False, trainable_statistics=False,
-    ):  # fmt: skip
+        self,
+        num_channels,
+        act=None,
+        is_test=False,
+        momentum=0.9,
+        epsilon=1e-5,
+        param_attr=None,
+        bias_attr=None,
+        dtype="float32",
+        data_layout="NCHW",
+        in_place=False,
+        moving_mean_name=None,
+        moving_variance_name=None,
+        do_model_average_for_mean_and_var=True,
+        use_global_stats=False,
+        trainable_statistics=False,
+    ):
         super().__init__("batch_norm", dtype)
         from .... import ones, zeros
 
@@ -191,13 +258,23 @@ class LayerNorm(Layer):
 
     @_either()
     def __init__(
-        self, normalized_shape, scale=True, shift=True, epsilon=1e-5, param_attr=None, bias_attr=None, act=None, dtype="float32"
+        self,
+        normalized_shape,
+        scale=True,
+        shift=True,
+        epsilon=1e-5,
+        param_attr=None,
+        bias_attr=None,
+        act=None,
+        dtype="float32",
     ):
         super().__init__("layer_norm", dtype)
         shape = list(normalized_shape) if isinstance(normalized_shape, (list, tuple)) else [normalized_shape]
         size = [math.prod(shape)]
         self._shape, self._epsilon, self._act = shape, epsilon, act
-        self.weight = self.create_parameter(size, param_attr, dtype, default_initializer=I.Constant(1.0)) if scale else None
+        self.weight = (
+            self.create_parameter(size, param_attr, dtype, default_initializer=I.Constant(1.0)) if scale else None
+        )
         self.bias = self.create_parameter(size, bias_attr, dtype, is_bias=True) if shift else None
 
     def forward(self, input):
@@ -210,7 +287,15 @@ class GroupNorm(Layer):
 
     @_either()
     def __init__(
-        self, channels, groups, epsilon=1e-5, param_attr=None, bias_attr=None, act=None, data_layout="NCHW", dtype="float32"
+        self,
+        channels,
+        groups,
+        epsilon=1e-5,
+        param_attr=None,
+        bias_attr=None,
+        act=None,
+        data_layout="NCHW",
+        dtype="float32",
     ):
         super().__init__("group_norm", dtype)
         self._groups, self._epsilon, self._act = groups, epsilon, act
@@ -258,4 +343,6 @@ class Dropout(Layer):
         self._p, self._how, self._is_test = p, dropout_implementation, is_test
 
     def forward(self, input):
-        return functions.dropout(input, self._p, is_test=self._is_test or not self.training, dropout_implementation=self._how)
+        return functions.dropout(
+            input, self._p, is_test=self._is_test or not self.training, dropout_implementation=self._how
+        )

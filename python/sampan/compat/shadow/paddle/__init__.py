@@ -3,7 +3,7 @@
 import sys
 
 # Python's import takes what is in `sys.modules` once this file ran: sampan itself.
-del sys.modules["paddle"]
+sys.modules.pop("paddle", None)
 
 import sampan.compat  # noqa: E402
 

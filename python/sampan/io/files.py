@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 
-from ... import _core
+from .. import _core
 
 
 def check_mode(what: str, mode: str, modes: tuple[str, ...] = ("train", "test")) -> str:
@@ -18,7 +18,7 @@ def check_mode(what: str, mode: str, modes: tuple[str, ...] = ("train", "test"))
 def check_backend(what: str, backend: str | None) -> str:
     """The backend, or the one that `set_image_backend` set."""
     if backend is None:
-        from ..image import get_image_backend
+        from ..vision.image import get_image_backend
 
         backend = get_image_backend()
     if backend not in ("pil", "cv2"):
@@ -79,4 +79,4 @@ def obtain(what: str, argument: str, path, url: str, md5: str, name: str, downlo
         raise RuntimeError(
             f"(Unavailable) {what}: {argument} is not set.{spoilt} {error} Or set {argument}, or put the file into "
             f"{folders(name)[0]}."
-        ) from error
+        ) from None
