@@ -23,7 +23,7 @@ struct PythonInitializer(Py<PyAny>);
 
 impl Initializer for PythonInitializer {
     fn init(&self, shape: &[usize], dtype: DType) -> Result<Tensor> {
-        let p = Parameter::new(Tensor::zeros(shape.to_vec(), dtype));
+        let p = Parameter::new(Tensor::zeros(shape, dtype));
         let fill = |py: Python<'_>| -> PyResult<()> {
             let handle = PyParameter::wrap(py, p.clone())?;
             let given = self.0.call1(py, (handle, py.None()))?;
