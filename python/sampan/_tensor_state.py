@@ -110,6 +110,14 @@ def copy_(self, other, blocking=True):
     return self
 
 
+@method
+def reconstruct_from_(self, other):
+    """Becomes another tensor: its values, shape and dtype, on the same memory."""
+    self.data = other
+    self.stop_gradient = other.stop_gradient
+    return self
+
+
 def _free(self, asker):
     if not self.stop_gradient:
         raise RuntimeError(f"(PreconditionNotMet) {asker}: a gradient is wanted for this tensor. Hint: x.detach().{asker}(f).")

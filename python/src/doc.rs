@@ -139,6 +139,7 @@ fn example(def: &'static OpDef) -> Option<String> {
         "poisson",
         "empty",
         "multinomial",
+        "gaussian",
         "gumbel",
         "binomial",
         "gamma",

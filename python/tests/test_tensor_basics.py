@@ -193,6 +193,7 @@ def test_other_memory_in_its_place():
     assert x.apply(lambda v: v + 1).tolist() == [[4.0, 5.0, 6.0]] and x.apply_(lambda v: v * 0).tolist() == [[0.0] * 3]
     with pytest.raises(RuntimeError, match="gradient"):
         T([1.0], stop_gradient=False).apply(lambda v: v)
+    assert T([1]).reconstruct_from_(T([[2.0]])).tolist() == [[2.0]]
     z = T([7.0])
     x._share_buffer_to(z)
     assert z._is_shared_buffer_with(x) and T([1.0])._md5sum() == T([1.0])._md5sum()
