@@ -136,18 +136,33 @@ impl PyTensor {
                 self.tensor().numel()
             ))
         })?;
-        Ok(s.to_f64() != 0.0)
+        Ok(match s {
+            Scalar::Complex(z) => z.re != 0.0 || z.im != 0.0,
+            real => real.to_f64() != 0.0,
+        })
     }
     fn __float__(&self) -> PyResult<f64> {
-        Ok(self.tensor().try_item().map_err(|e| PyTypeError::new_err(e.to_string()))?.to_f64())
+        match self.tensor().try_item().map_err(|e| PyTypeError::new_err(e.to_string()))? {
+            Scalar::Complex(z) => Err(PyTypeError::new_err(format!(
+                "(InvalidType) the complex number {z} is no float. Hint: x.real() or abs(x)."
+            ))),
+            real => Ok(real.to_f64()),
+        }
     }
     fn __complex__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyComplex>> {
-        Ok(PyComplex::from_doubles(py, self.__float__()?, 0.0))
+        let (re, im) = match self.tensor().try_item().map_err(|e| PyTypeError::new_err(e.to_string()))? {
+            Scalar::Complex(z) => (z.re, z.im),
+            real => (real.to_f64(), 0.0),
+        };
+        Ok(PyComplex::from_doubles(py, re, im))
     }
     fn __int__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let s = self.tensor().try_item().map_err(|e| PyTypeError::new_err(e.to_string()))?;
         match s {
             Scalar::Float(f) => Ok(f.into_pyobject(py)?.call_method0("__int__")?.unbind()),
+            Scalar::Complex(z) => {
+                Err(PyTypeError::new_err(format!("(InvalidType) the complex number {z} is no integer.")))
+            }
             other => Ok(other.to_i64().into_pyobject(py)?.into_any().unbind()),
         }
     }
