@@ -251,11 +251,16 @@ def test_state_goes_over():
     assert np.array_equal(a(x).numpy(), b(x).numpy())
 
 
-def test_several_outputs_and_other_arguments():
+def test_several_outputs_and_other_arguments(zeros):
+    vgg = models.vgg
     net = models.googlenet(num_classes=0, with_pool=False)
     assert len(net(sampan.zeros([1, 3, 64, 64]))) == 3
     assert any(isinstance(layer, nn.BatchNorm2D) for layer in models.vgg11(batch_norm=True, num_classes=0).sublayers())
     assert models.VGG(nn.Sequential(nn.Conv2D(3, 4, 3)), num_classes=0, with_pool=False)(sampan.ones([1, 3, 5, 5])).shape == [1, 4, 3, 3]
+    features = vgg.make_layers(vgg.cfgs["A"], batch_norm=True)
+    assert [type(layer).__name__ for layer in models.vgg11(batch_norm=True, num_classes=0).features] == [
+        type(layer).__name__ for layer in features
+    ]
     with pytest.raises(TypeError, match="num_class"):
         models.resnet18(num_class=3)
 

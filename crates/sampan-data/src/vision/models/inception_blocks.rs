@@ -48,6 +48,7 @@ pub(super) struct InceptionBlock {
 impl Members for InceptionBlock {
     fn visit(&self, path: &Path, visitor: &mut dyn Visitor) {
         visitor.layer(path, LayerRef { type_name: self.class, layer: self });
+        self.base.visit(&path.join("base"), visitor);
         self.branches.visit(path, visitor);
     }
     fn base(&self) -> Option<&Base> {

@@ -1,6 +1,8 @@
 //! Random changes of colour.
 
-use super::{Image, Key, Keys, Numbers, Transform, adjust_brightness, adjust_contrast, adjust_hue, adjust_saturation, draw};
+use super::{
+    Image, Key, Keys, Numbers, Transform, adjust_brightness, adjust_contrast, adjust_hue, adjust_saturation, draw,
+};
 use sampan_core::{Result, Tensor, bail, ensure};
 use sampan_macros::class;
 
