@@ -3,7 +3,7 @@
 use crate::errors::{self, raise};
 use crate::tensor::PyTensor;
 use crate::vision::PyPipeline;
-use crate::{dtype, value};
+use crate::value;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use sampan_core::{DType, Result, Tensor, Value, random};
@@ -231,18 +231,6 @@ pub fn _next_sample<'py>(
 #[pyfunction]
 pub fn _derive_seed(seed: u64, a: u64, b: u64) -> u64 {
     random::derive(seed, a, b)
-}
-
-/// A tensor of raw values.
-#[pyfunction]
-pub fn _tensor_of_bytes(
-    py: Python<'_>,
-    bytes: &[u8],
-    dtype: &Bound<'_, PyAny>,
-    shape: Vec<usize>,
-) -> PyResult<Py<PyAny>> {
-    let t = Tensor::from_bytes(bytes, dtype::read(dtype)?, shape).map_err(raise)?;
-    PyTensor::wrap(py, t)
 }
 
 /// Tensors stacked along a new first axis; they are not recorded.

@@ -76,3 +76,8 @@ def replace_arrays(batch, replace: Callable):
 def to_tensors(batch):
     """The batch with tensors for its arrays."""
     return replace_arrays(batch, lambda a: a if isinstance(a, _core.Tensor) else _core.to_tensor_py(a))
+
+
+def as_tensors(batch):
+    """The same for a batch that nobody else holds: a tensor may take over an array's memory."""
+    return replace_arrays(batch, lambda a: a if isinstance(a, _core.Tensor) else _core._share_array(a))
