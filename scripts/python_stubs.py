@@ -104,7 +104,11 @@ def own_stubs(module):
     """The functions and classes that a module's source defines, and its imports, without bodies."""
     tree = ast.parse(inspect.getsource(module))
     kept = []
-    for node in tree.body:
+    # What is imported for type checkers alone, and later for programs, is known to them.
+    for_checkers = [n for i in tree.body if isinstance(i, ast.If) and "TYPE_CHECKING" in ast.unparse(i.test) for n in i.body]
+    for node in tree.body + for_checkers:
+        if isinstance(node, ast.FunctionDef) and node.name in ("__getattr__", "__dir__"):
+            continue  # Otherwise every name would be thought to exist.
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             kept.append(Bodiless().visit(node))
         elif isinstance(node, ast.ImportFrom) and node.module != "__future__":

@@ -77,7 +77,6 @@ globals().update(_types.objects())
 globals().update(_types.TYPED)
 manual_seed = seed
 
-from . import linalg, nn, optimizer  # noqa: E402
 from . import amp, autograd, incubate, jit, metric, regularizer, static  # noqa: E402
 from . import device, linalg, nn, optimizer, signal, utils, version  # noqa: E402
 from .device import (  # noqa: E402
@@ -105,4 +104,31 @@ from .device import (  # noqa: E402
 from . import io, text, vision  # noqa: E402
 from .nn.attr import ParamAttr  # noqa: E402
 
+from . import _interop  # noqa: E402, F401
+
 __version__ = version.full_version
+
+# Modules, and names in them, that are imported when they are first used: `import sampan` stays quick.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from . import callbacks, compat, distributed, distribution, hapi, hub, reader, static, sysconfig, utils, version
+    from .distributed import DataParallel
+    from .hapi import Model, flops, summary
+    from .reader import batch
+del TYPE_CHECKING
+_LATER = dict.fromkeys("callbacks compat distributed distribution hapi hub reader static sysconfig utils version".split())
+_LATER |= {"DataParallel": "distributed", "Model": "hapi", "flops": "hapi", "summary": "hapi", "batch": "reader"}
+
+
+def __getattr__(name):
+    if name not in _LATER:
+        raise AttributeError(f"module 'sampan' has no attribute {name!r}")
+    import importlib
+
+    module = importlib.import_module(f"sampan.{_LATER[name] or name}")
+    found = globals()[name] = getattr(module, name) if _LATER[name] else module
+    return found
+
+
+def __dir__():
+    return sorted({*globals(), *_LATER})

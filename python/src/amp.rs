@@ -1,8 +1,8 @@
 //! Mixed precision, and the check for numbers that are not finite.
 
+use crate::dtype;
 use crate::errors;
 use crate::tensor::PyTensor;
-use crate::dtype;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use sampan_core::amp::{self, Level, Policy};
@@ -50,9 +50,10 @@ pub fn _amp_policy() -> Option<PyPolicy> {
     amp::level().map(PyPolicy)
 }
 
-/// Divides the gradients of tensors by a number; is any of them not finite?
+/// Divides the gradients of tensors by a number; is any of them not finite? They stay in float32 if `wide`, where a half
+/// that was scaled down may not be a half any more.
 #[pyfunction]
-pub fn _unscale(py: Python<'_>, tensors: Vec<PyRef<'_, PyTensor>>, scale: f64) -> PyResult<bool> {
+pub fn _unscale(py: Python<'_>, tensors: Vec<PyRef<'_, PyTensor>>, scale: f64, wide: bool) -> PyResult<bool> {
     let tensors: Vec<Tensor> = tensors.iter().map(|t| t.tensor()).collect();
     errors::run(py, move || {
         sampan_core::no_grad(|| {
@@ -60,8 +61,9 @@ pub fn _unscale(py: Python<'_>, tensors: Vec<PyRef<'_, PyTensor>>, scale: f64) -
             for t in tensors {
                 let Some(g) = t.grad() else { continue };
                 // In float32: the inverse of a large scale is not a float16.
-                let wide = if g.dtype() == DType::Float64 { g.detach() } else { g.detach().try_cast(DType::Float32)? };
-                let g = wide.try_multiply(1.0 / scale)?.try_cast(g.dtype())?;
+                let dtype = if g.dtype() == DType::Float64 { DType::Float64 } else { DType::Float32 };
+                let unscaled = g.detach().try_cast(dtype)?.try_multiply(1.0 / scale)?;
+                let g = if wide { unscaled } else { unscaled.try_cast(g.dtype())? };
                 found |= !all_finite(&g)?;
                 t.set_grad(Some(g));
             }
@@ -95,4 +97,3 @@ pub fn _set_check_nan_inf(on: bool) -> bool {
     sampan_core::flags::set_check_nan_inf(on);
     before
 }
-

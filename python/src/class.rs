@@ -3,8 +3,8 @@
 use crate::errors::{passing, raise};
 use crate::layer::PyRustLayer;
 use crate::object::{PyInitializer, PyMetric};
-use crate::optimizer::{PyOptimizer, PySchedule};
 use crate::op::{bind, module_name, params_info, text_signature};
+use crate::optimizer::{PyOptimizer, PySchedule};
 use crate::tensor::{PyParameter, PyTensor, parameter_of};
 use crate::value;
 use pyo3::prelude::*;

@@ -93,7 +93,7 @@ fn short(t: &Tensor) -> Tensor {
 /// A value as Python code, if it is short enough to read.
 fn code(v: &Value) -> Option<String> {
     match v {
-        Value::Tensor(t) if t.numel() <= 12 && t.numel() > 0 => {
+        Value::Tensor(t) if t.numel() <= 12 && t.numel() > 0 && t.to_f64_vec().iter().all(|v| v.is_finite()) => {
             let item = |i: usize| match t.dtype() {
                 DType::Bool => (if t.to_f64_vec()[i] != 0.0 { "True" } else { "False" }).to_string(),
                 d if d.is_float() => format!("{:?}", (t.to_f64_vec()[i] * 10.0).round() / 10.0),
@@ -145,7 +145,7 @@ fn example(def: &'static OpDef) -> Option<String> {
         "rrelu",
         "class_center",
     ];
-    if def.module == "_C_ops" || def.name.ends_with('_') || random.iter().any(|r| def.name.contains(r)) {
+    if def.returns != Returns::One || def.module == "_C_ops" || def.name.ends_with('_') || random.iter().any(|r| def.name.contains(r)) {
         return None;
     }
     (def.samples?)().into_iter().take(4).find_map(|mut sample| {
@@ -158,7 +158,8 @@ fn example(def: &'static OpDef) -> Option<String> {
         }
         let outputs = dispatch(def, sample.bind(def).ok()?).ok()?;
         let [out] = outputs.as_slice() else { return None };
-        if out.numel() > 12 || out.numel() == 0 {
+        // An empty line, as three axes need it, would end an example.
+        if out.numel() > 12 || out.numel() == 0 || out.ndim() > 2 {
             return None;
         }
         let call = format!("{}.{}({})", module_name(def.module), def.name, args.join(", "));

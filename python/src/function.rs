@@ -48,13 +48,15 @@ impl PyFunction {
     }
     #[getter]
     fn __text_signature__(&self) -> String {
-        text_signature(self.0.params)
+        let text = text_signature(self.0.params);
+        // Paddle's functions on pictures have no names.
+        if self.0.module.starts_with("vision.transforms") { text.replace(", name=None)", ")") } else { text }
     }
     /// For `inspect.signature`.
     #[getter]
     fn __signature__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let inspect = slf.py().import("inspect")?;
-        let text = text_signature(slf.get().0.params);
+        let text = slf.get().__text_signature__();
         inspect.call_method1("_signature_fromstr", (inspect.getattr("Signature")?, slf, text))
     }
     /// Other public names, with their module.
@@ -62,7 +64,7 @@ impl PyFunction {
     fn also(&self) -> Vec<&'static str> {
         self.0.also.to_vec()
     }
-    /// Parameters as (name, kind, default or None, may be None).
+    /// Parameters as (name, kind, default or None, may be None, type).
     #[getter]
     fn params(&self) -> Vec<(&'static str, String, Option<String>, bool, String)> {
         params_info(self.0.params)

@@ -61,7 +61,11 @@ impl PyLayerBase {
         DEPTH.set(depth);
         if result.is_ok() {
             // An exception that a layer caught is over.
-            FAILED.with_borrow_mut(|f| if f.is_some() { *f = None });
+            FAILED.with_borrow_mut(|f| {
+                if f.is_some() {
+                    *f = None
+                }
+            });
         }
         result.map_err(|e| named(slf, depth, e))
     }

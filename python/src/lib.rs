@@ -7,20 +7,21 @@ mod array;
 mod autograd;
 mod class;
 mod data;
-mod doc;
 mod dlpack;
+mod doc;
 mod dtype;
 mod errors;
+mod events;
 mod files;
 mod function;
 mod layer;
 mod memory;
 mod object;
 mod op;
-mod optimizer;
-mod pylayer;
 mod operators;
+mod optimizer;
 mod param;
+mod pylayer;
 mod runtime;
 mod tensor;
 mod value;
@@ -62,9 +63,13 @@ mod _core {
         sampan_nn::lr::set_printer(crate::watch::print);
         Ok(())
     }
+    /// The version of this build.
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_export]
-    use crate::amp::{PyPolicy, _amp_policy, _count_numerics, _set_check_nan_inf, _swap_amp, _unscale};
+    use crate::amp::{_amp_policy, _count_numerics, _set_check_nan_inf, _swap_amp, _unscale, PyPolicy};
     #[pymodule_export]
     use crate::array::{_from_bytes, _share_array, to_tensor_py};
     #[pymodule_export]
@@ -85,36 +90,35 @@ mod _core {
     #[pymodule_export]
     use crate::dtype::{_dtype, PyDType};
     #[pymodule_export]
+    use crate::events::PyEventWriter;
+    #[pymodule_export]
     use crate::files::{_load, _save};
     #[pymodule_export]
-    use crate::function::{PyFunction, _function, _functions};
+    use crate::function::{_function, _functions, PyFunction};
     #[pymodule_export]
     use crate::layer::{PyLayerBase, PyRustLayer};
     #[pymodule_export]
-    use crate::object::{
-        _param_attr, _regularizer, PyBase, PyInitializer, PyMetric,
-    };
-    #[pymodule_export]
-    use crate::optimizer::{PyOptimizer, PySchedule, _python_schedule, _set_setting, _settings};
-    #[pymodule_export]
-    use crate::pylayer::_apply_layer;
+    use crate::object::{_param_attr, _regularizer, PyBase, PyInitializer, PyMetric};
     #[pymodule_export]
     use crate::op::{PyOp, op, op_info, ops};
+    #[pymodule_export]
+    use crate::optimizer::{_python_schedule, _set_setting, _settings, PyOptimizer, PySchedule};
     #[pymodule_export]
     use crate::param::{
         _apply_clip, _calculate_gain, _cast_in_place, _python_initializer, _set_global_initializer, _unique_name,
         clip_grad_norm_, clip_grad_value_, parameters_to_vector, vector_to_parameters,
     };
     #[pymodule_export]
-    use crate::runtime::{
-        _check_nan_inf, _memory, _random_state, _release_cache, _reset_peak, _set_random_state,
-        broadcast_shapes, check_place, get_default_dtype, num_threads, seed, set_default_dtype, set_num_threads,
-        set_printoptions,
-    };
+    use crate::pylayer::_apply_layer;
     #[pymodule_export]
-    use crate::watch::{_report_numerics, _start_op_stats, _stop_op_stats, _stop_report_numerics};
+    use crate::runtime::{
+        _check_nan_inf, _memory, _random_state, _release_cache, _reset_peak, _set_random_state, broadcast_shapes,
+        check_place, get_default_dtype, num_threads, seed, set_default_dtype, set_num_threads, set_printoptions,
+    };
     #[pymodule_export]
     use crate::tensor::{PyParameter, PyTensor};
     #[pymodule_export]
     use crate::vision::{_image_load, _model_arguments, _models, PyPictureFunction, PyPipeline};
+    #[pymodule_export]
+    use crate::watch::{_report_numerics, _start_op_stats, _stop_op_stats, _stop_report_numerics};
 }

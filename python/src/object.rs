@@ -95,9 +95,7 @@ impl PyBase {
         let default = ParamAttr::get(&value::any(default)?, "default_initializer").map_err(raise)?.own_initializer();
         let p = match default {
             Some(i) => self.0.parameter_as(&shape, &attr, is_bias, &*i, dtype),
-            None if is_bias => {
-                self.0.parameter_as(&shape, &attr, true, &sampan_nn::init::Constant::new(0.0), dtype)
-            }
+            None if is_bias => self.0.parameter_as(&shape, &attr, true, &sampan_nn::init::Constant::new(0.0), dtype),
             None => self.0.parameter_as(&shape, &attr, false, &sampan_nn::init::XavierUniform::new(), dtype),
         };
         p.map_err(raise)?.map(|p| PyParameter::wrap(py, p)).transpose()

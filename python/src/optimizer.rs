@@ -6,12 +6,13 @@ use crate::tensor::{PyTensor, parameter_of};
 use crate::value;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 use sampan_core::value::Arg;
 use sampan_core::{Dict, Object, Result, Tensor, Value};
 use sampan_nn::lr::{Clock, ForeignSchedule, Schedule};
 use sampan_nn::optim::{Optimizer, Parameters};
 use sampan_nn::regularizer::Regularizer;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A dict of Python as one of the core's.
 fn dict_of(given: &Bound<'_, PyAny>) -> PyResult<Dict> {
@@ -26,8 +27,9 @@ fn dict_of(given: &Bound<'_, PyAny>) -> PyResult<Dict> {
 pub struct PyOptimizer(pub Arc<Mutex<Optimizer>>);
 
 impl PyOptimizer {
-    fn lock(&self) -> MutexGuard<'_, Optimizer> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Uses the optimizer without the interpreter's lock: a step on another thread may be asking for that.
+    fn with<R: Send>(&self, py: Python<'_>, f: impl FnOnce(&mut Optimizer) -> R + Send) -> R {
+        py.detach(|| f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
@@ -54,44 +56,43 @@ impl PyOptimizer {
         Ok(Some(PyTensor::wrap(py, loss)?))
     }
     #[pyo3(signature = (set_to_zero = true))]
-    fn clear_grad(&self, set_to_zero: bool) {
-        self.lock().clear_grad_with(set_to_zero);
+    fn clear_grad(&self, py: Python<'_>, set_to_zero: bool) {
+        self.with(py, |o| o.clear_grad_with(set_to_zero));
     }
-    fn get_lr(&self) -> f64 {
-        self.lock().get_lr()
+    fn get_lr(&self, py: Python<'_>) -> f64 {
+        self.with(py, |o| o.get_lr())
     }
-    fn set_lr(&self, value: f64) -> PyResult<()> {
-        self.lock().set_lr(value).map_err(raise)
+    fn set_lr(&self, py: Python<'_>, value: f64) -> PyResult<()> {
+        self.with(py, |o| o.set_lr(value)).map_err(raise)
     }
-    fn set_lr_scheduler(&self, schedule: PyRef<'_, PySchedule>) {
-        self.lock().set_lr_scheduler(&schedule.0);
+    fn set_lr_scheduler(&self, py: Python<'_>, schedule: &Bound<'_, PySchedule>) {
+        let schedule = schedule.get().0.clone();
+        self.with(py, |o| o.set_lr_scheduler(&schedule));
     }
-    fn add_param_group(&self, group: &Bound<'_, PyAny>) -> PyResult<()> {
-        let list = pyo3::types::PyList::new(group.py(), [group])?;
-        let given = crate::class::parameters(&list)?;
+    fn add_param_group(&self, py: Python<'_>, group: &Bound<'_, PyAny>) -> PyResult<()> {
+        let given = crate::class::parameters(PyList::new(py, [group])?.as_any())?;
         let groups = Parameters::get(&given, "param_group").map_err(raise)?;
-        let mut optimizer = self.lock();
-        groups.into_iter().try_for_each(|g| optimizer.add_param_group(g)).map_err(raise)
+        self.with(py, |o| groups.into_iter().try_for_each(|g| o.add_param_group(g))).map_err(raise)
     }
-    fn set_multi_precision(&self, on: bool) {
-        self.lock().set_multi_precision(on);
+    fn set_multi_precision(&self, py: Python<'_>, on: bool) {
+        self.with(py, |o| o.set_multi_precision(on));
     }
     fn state_dict(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let state = self.lock().state_dict().map_err(raise)?;
+        let state = self.with(py, |o| o.state_dict()).map_err(raise)?;
         value::to_python(py, &Value::Dict(state))
     }
-    fn set_state_dict(&self, state: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn set_state_dict(&self, py: Python<'_>, state: &Bound<'_, PyAny>) -> PyResult<()> {
         let state = dict_of(state)?;
-        self.lock().set_state_dict(&state).map_err(raise)
+        self.with(py, |o| o.set_state_dict(&state)).map_err(raise)
     }
     /// What is remembered: (accumulator, name of the parameter, tensor).
     fn accumulators(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String, Py<PyAny>)>> {
-        let found = self.lock().accumulators().map_err(raise)?;
+        let found = self.with(py, |o| o.accumulators()).map_err(raise)?;
         found.into_iter().map(|(a, p, t)| Ok((a, p, PyTensor::wrap(py, t)?))).collect()
     }
     /// How many steps were made.
-    fn steps(&self) -> u64 {
-        self.lock().steps()
+    fn steps(&self, py: Python<'_>) -> u64 {
+        self.with(py, |o| o.steps())
     }
 }
 
@@ -100,69 +101,77 @@ impl PyOptimizer {
 pub struct PySchedule(pub Schedule);
 
 impl PySchedule {
-    fn change(&self, f: impl FnOnce(&mut Clock)) {
-        let mut clock = self.0.clock();
-        f(&mut clock);
-        self.0.set_clock(clock);
+    /// Uses the schedule without the interpreter's lock: a step on another thread may be asking for that.
+    fn with<R: Send>(&self, py: Python<'_>, f: impl FnOnce(&Schedule) -> R + Send) -> R {
+        py.detach(|| f(&self.0))
+    }
+
+    fn change(&self, py: Python<'_>, f: impl FnOnce(&mut Clock) + Send) {
+        self.with(py, |s| {
+            let mut clock = s.clock();
+            f(&mut clock);
+            s.set_clock(clock);
+        });
     }
 }
 
 #[pymethods]
 impl PySchedule {
     #[pyo3(signature = (epoch = None))]
-    fn step(&self, epoch: Option<f64>) -> PyResult<()> {
-        self.0.try_step(epoch).map_err(raise)
+    fn step(&self, py: Python<'_>, epoch: Option<f64>) -> PyResult<()> {
+        self.with(py, |s| s.try_step(epoch)).map_err(raise)
     }
     #[pyo3(signature = (metric, epoch = None))]
-    fn step_with(&self, metric: f64, epoch: Option<i64>) -> PyResult<()> {
-        self.0.try_step_with(metric, epoch).map_err(raise)
+    fn step_with(&self, py: Python<'_>, metric: f64, epoch: Option<i64>) -> PyResult<()> {
+        self.with(py, |s| s.try_step_with(metric, epoch)).map_err(raise)
     }
     #[getter]
-    fn needs_metric(&self) -> bool {
-        self.0.needs_metric()
+    fn needs_metric(&self, py: Python<'_>) -> bool {
+        self.with(py, Schedule::needs_metric)
     }
     /// The learning rate of where it stands, without moving.
     #[pyo3(signature = (named = false))]
-    fn compute_lr(&self, named: bool) -> PyResult<f64> {
-        self.0.compute_lr(named).map_err(raise)
+    fn compute_lr(&self, py: Python<'_>, named: bool) -> PyResult<f64> {
+        self.with(py, |s| s.compute_lr(named)).map_err(raise)
     }
     #[getter]
-    fn get_last_lr(&self) -> f64 {
-        self.0.last_lr()
+    fn get_last_lr(&self, py: Python<'_>) -> f64 {
+        self.with(py, Schedule::last_lr)
     }
     #[setter]
-    fn set_last_lr(&self, lr: f64) {
-        self.change(|c| c.last_lr = lr);
+    fn set_last_lr(&self, py: Python<'_>, lr: f64) {
+        self.change(py, |c| c.last_lr = lr);
     }
     #[getter]
-    fn get_last_epoch(&self) -> i64 {
-        self.0.last_epoch()
+    fn get_last_epoch(&self, py: Python<'_>) -> i64 {
+        self.with(py, Schedule::last_epoch)
     }
     #[setter]
-    fn set_last_epoch(&self, epoch: f64) {
-        self.change(|c| (c.last_epoch, c.fraction) = (epoch.floor() as i64, epoch - epoch.floor()));
+    fn set_last_epoch(&self, py: Python<'_>, epoch: f64) {
+        self.change(py, |c| (c.last_epoch, c.fraction) = (epoch.floor() as i64, epoch - epoch.floor()));
     }
     #[getter]
-    fn get_base_lr(&self) -> f64 {
-        self.0.clock().base_lr
+    fn get_base_lr(&self, py: Python<'_>) -> f64 {
+        self.with(py, |s| s.clock().base_lr)
     }
     #[setter]
-    fn set_base_lr(&self, lr: f64) {
-        self.change(|c| c.base_lr = lr);
+    fn set_base_lr(&self, py: Python<'_>, lr: f64) {
+        self.change(py, |c| c.base_lr = lr);
     }
     #[getter]
-    fn get_verbose(&self) -> bool {
-        self.0.clock().verbose
+    fn get_verbose(&self, py: Python<'_>) -> bool {
+        self.with(py, |s| s.clock().verbose)
     }
     #[setter]
-    fn set_verbose(&self, on: bool) {
-        self.change(|c| c.verbose = on);
+    fn set_verbose(&self, py: Python<'_>, on: bool) {
+        self.change(py, |c| c.verbose = on);
     }
     fn state_dict(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        value::to_python(py, &Value::Dict(self.0.try_state_dict().map_err(raise)?))
+        value::to_python(py, &Value::Dict(self.with(py, Schedule::try_state_dict).map_err(raise)?))
     }
-    fn set_state_dict(&self, state: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.0.set_state_dict(&dict_of(state)?).map_err(raise)
+    fn set_state_dict(&self, py: Python<'_>, state: &Bound<'_, PyAny>) -> PyResult<()> {
+        let state = dict_of(state)?;
+        self.with(py, |s| s.set_state_dict(&state)).map_err(raise)
     }
 }
 

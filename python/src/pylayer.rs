@@ -190,9 +190,10 @@ fn replaced(result: Bound<'_, PyAny>, outputs: Vec<Tensor>) -> PyResult<Py<PyAny
             },
         }
     };
-    if result.is_instance_of::<PyTuple>() || result.is_instance_of::<PyList>() {
-        let items: Vec<_> = result.try_iter()?.map(|i| one(i?)).collect::<PyResult<_>>()?;
-        return Ok(PyTuple::new(py, items)?.into_any().unbind());
+    let is_list = result.is_instance_of::<PyList>();
+    if !is_list && !result.is_instance_of::<PyTuple>() {
+        return one(result);
     }
-    one(result)
+    let items: Vec<_> = result.try_iter()?.map(|i| one(i?)).collect::<PyResult<_>>()?;
+    Ok(if is_list { PyList::new(py, items)?.into_any() } else { PyTuple::new(py, items)?.into_any() }.unbind())
 }

@@ -60,7 +60,10 @@ impl Listener for Numerics {
             let (nan, inf, _) = crate::amp::count_numerics(t);
             if nan + inf > 0 {
                 let (shape, dtype) = (t.shape(), t.dtype());
-                print(&format!("[PRECISION] {}: output {i} of shape {shape:?} {dtype} has {nan} NaN and {inf} Inf.", op.name));
+                print(&format!(
+                    "[PRECISION] {}: output {i} of shape {shape:?} {dtype} has {nan} NaN and {inf} Inf.",
+                    op.name
+                ));
             }
         }
     }

@@ -166,7 +166,11 @@ def test_a_scaler_has_nothing_to_do_for_bfloat16():
 def test_training_at_o2_with_master_weights(low):
     sampan.seed(1)
     net = sampan.nn.Sequential(
-        sampan.nn.Conv2D(1, 4, 3), sampan.nn.BatchNorm2D(4), sampan.nn.ReLU(), sampan.nn.Flatten(), sampan.nn.Linear(144, 3)
+        sampan.nn.Conv2D(1, 4, 3),
+        sampan.nn.BatchNorm2D(4),
+        sampan.nn.ReLU(),
+        sampan.nn.Flatten(),
+        sampan.nn.Linear(144, 3),
     )
     opt = sampan.optimizer.AdamW(1e-2, parameters=net.parameters())
     net, opt = amp.decorate(net, opt, level="O2", dtype=low)
@@ -186,6 +190,18 @@ def test_training_at_o2_with_master_weights(low):
     first = net.parameters()[0]
     assert dtype(opt._master_weights[first.name]) == "float32"
     np.testing.assert_array_equal(opt._master_weights[first.name].astype(low).numpy(), first.numpy())
+
+
+def test_master_grad_keeps_what_float16_cannot_hold():
+    for master_grad, expected in ((False, 1.0), (True, 1.0 - 2.0**-26)):
+        net = sampan.nn.Linear(1, 1, bias_attr=False)
+        net.weight.set_value([[0.0]])
+        opt = sampan.optimizer.SGD(1.0, parameters=net.parameters())
+        amp.decorate(net, opt, level="O2", master_grad=master_grad)
+        scaler = amp.GradScaler(init_loss_scaling=2.0**16)
+        net.weight.grad = sampan.to_tensor([[2.0**-10]], "float16")
+        scaler.step(opt)
+        assert 1.0 + opt._master_weights[net.weight.name].item() == expected
 
 
 def test_decorate_leaves_layers_alone_and_saves_in_another_dtype():

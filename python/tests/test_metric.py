@@ -20,6 +20,7 @@ def test_accuracy(wrap):
     m = metric.Accuracy(topk=(1, 2), name="a")
     assert m.update(m.compute(wrap(SCORES), wrap(LABELS))) == [0.5, 0.75]
     assert m.accumulate() == [0.5, 0.75] and m.name() == ["a_top1", "a_top2"]
+    assert m.topk == (1, 2) and m.maxk == 2 and metric.Accuracy().topk == (1,)
 
 
 def test_a_short_batch_counts_by_its_samples():

@@ -1,7 +1,10 @@
 """`sampan.vision.models`: Paddle's names of layers and parameters, replaced parts, hooks, blocks of one's own."""
 
+import copy
 import hashlib
 import inspect
+import os
+import pickle
 
 import numpy as np
 import pytest
@@ -73,8 +76,20 @@ def test_all_names_are_there():
         assert issubclass(getattr(models, name), nn.Layer) and getattr(sampan.vision, name) is getattr(models, name)
 
 
-@pytest.mark.parametrize("name", PADDLE)
-def test_layers_and_state_have_paddles_names(name):
+@pytest.fixture
+def zeros():
+    """First values that cost nothing."""
+    nn.initializer.set_global_initializer(nn.initializer.Constant(0.0), nn.initializer.Constant(0.0))
+    yield
+    nn.initializer.set_global_initializer(None)
+
+
+# The others are deeper and wider of the same; SAMPAN_ALL_MODELS=1 builds them too.
+LIGHT = [name for name, (entries, numbers, *_) in PADDLE.items() if entries < 650 and numbers < 3e7]
+
+
+@pytest.mark.parametrize("name", PADDLE if os.environ.get("SAMPAN_ALL_MODELS") else LIGHT)
+def test_layers_and_state_have_paddles_names(name, zeros):
     net = getattr(models, name)()
     state = net.state_dict()
     count = sum(t.size for t in state.values())
@@ -153,7 +168,7 @@ def test_hooks_inside():
     assert seen == [[1, 64, 8, 8]]
 
 
-def test_blocks():
+def test_blocks(zeros):
     block = models.resnet.BottleneckBlock(64, 16, groups=2, base_width=64)
     assert block(sampan.randn([1, 64, 4, 4])).shape == [1, 64, 4, 4] and models.resnet.BottleneckBlock.expansion == 4
     down = nn.Sequential(nn.Conv2D(8, 16, 1, stride=2, bias_attr=False), nn.BatchNorm2D(16))
@@ -187,6 +202,16 @@ def test_blocks_of_your_own():
     assert y.shape == [1, 3] and net.layer2[0].conv.weight.grad is not None
     assert "layer2.0.conv.weight" in net.state_dict()
 
+    class Twice(models.resnet.BasicBlock):
+        def forward(self, x):
+            calls.append(self)
+            return super().forward(x)
+
+    calls = []
+    net = models.ResNet(Twice, 18, num_classes=2)
+    net(sampan.randn([1, 3, 32, 32]))
+    assert type(net.layer4[1]) is Twice and len(calls) == 8
+
 
 class Features(models.ResNet):
     """A model whose forward is changed in Python."""
@@ -200,6 +225,22 @@ class Features(models.ResNet):
 
 def test_subclasses():
     assert Features()(sampan.randn([1, 3, 16, 16])).shape == [1, 64, 4, 4]
+
+
+def test_copies():
+    pickled = lambda net: pickle.loads(pickle.dumps(net))  # noqa: E731
+    for net, copied in [
+        (models.LeNet(3), copy.deepcopy),
+        (models.LeNet(3), pickled),
+        (models.vgg11(num_classes=0), copy.deepcopy),
+        (models.ResNet(Plain, 18, num_classes=2), pickled),
+    ]:
+        net.eval()
+        x = sampan.randn([1, 1, 28, 28] if isinstance(net, models.LeNet) else [1, 3, 32, 32])
+        again = copied(net)
+        assert type(again) is type(net) and not again.training
+        np.testing.assert_array_equal(again(x).numpy(), net(x).numpy())
+    assert inspect.signature(models.MobileNetV2).parameters["num_classes"].default == 1000
 
 
 def test_state_goes_over():

@@ -50,7 +50,8 @@ def test_three_steps_as_in_paddle(name, settings, expected):
 
 
 def test_signatures_and_private_names():
-    assert list(inspect.signature(O.Adam).parameters)[:5] == ["learning_rate", "beta1", "beta2", "epsilon", "parameters"]
+    names = list(inspect.signature(O.Adam).parameters)
+    assert names[:5] == ["learning_rate", "beta1", "beta2", "epsilon", "parameters"]
     p = weight()
     opt = O.Adam(parameters=[p], beta1=0.8)
     assert isinstance(opt, O.Optimizer)
@@ -85,7 +86,11 @@ def test_groups_have_settings_of_their_own():
     step(opt, (p, [1.0, 1.0]), (q, [0.0, 0.0]))
     np.testing.assert_allclose(p.numpy(), [[0.95, -2.05]], rtol=1e-6)
     np.testing.assert_allclose(q.numpy(), [[0.95, -1.9]], rtol=1e-6)
-    assert opt._param_groups[0]["params"] == [p]
+    assert opt._param_groups[0]["params"] == [p] and p.optimize_attr == {"learning_rate": 0.5}
+    p.optimize_attr["learning_rate"] = 0.0
+    step(opt, (p, [1.0, 1.0]))
+    np.testing.assert_allclose(p.numpy(), [[0.95, -2.05]], rtol=1e-6)
+    q.clear_grad()
     opt._add_param_group({"params": [r], "learning_rate": 2.0})
     step(opt, (r, [1.0, 1.0]))
     np.testing.assert_allclose(r.numpy(), [[0.8, -2.2]], rtol=1e-6)
@@ -104,6 +109,17 @@ def test_settings_of_one_parameter():
     np.testing.assert_allclose(p.numpy(), [[1 - 0.05 * 1.2, -2 - 0.05 * 0.8]], rtol=1e-6)
     p.trainable = False
     assert p.stop_gradient
+
+
+def test_limits_on_gradients_are_those_of_the_core():
+    class Limit:
+        _core = sampan._registry.classes("nn")["ClipGradByGlobalNorm"].make(1.0)[0]
+
+    p, q = weight((0.0, 0.0)), weight((0.0, 0.0))
+    opt = O.SGD(1.0, [{"params": [p]}, {"params": [q], "grad_clip": None}], grad_clip=Limit())
+    step(opt, (p, [3.0, 4.0]), (q, [3.0, 4.0]))
+    np.testing.assert_allclose(p.numpy(), [[-0.6, -0.8]], rtol=1e-6)
+    np.testing.assert_allclose(q.numpy(), [[-3.0, -4.0]])
 
 
 def test_functions_as_arguments():
@@ -238,7 +254,7 @@ class Heavy(O.Optimizer):
 
 def test_an_optimizer_of_the_user_with_decay_groups_and_state():
     def make(cls, p, q, **more):
-        groups = [{"params": [p]}, {"params": [q], "weight_decay": 0.5}]
+        groups = [{"params": [p]}, {"params": [q], "weight_decay": 0.5, "learning_rate": 0.3}]
         return cls(learning_rate=0.1, parameters=groups, weight_decay=L1Decay(0.1), **more)
 
     (p, q), (p2, q2) = (weight(), weight()), (weight(), weight())

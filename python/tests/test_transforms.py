@@ -1,6 +1,7 @@
 """`sampan.vision.transforms`: every kind of picture in and out, Pillow's bits, your own transforms."""
 
 import copy
+import inspect
 import pickle
 import subprocess
 import sys
@@ -194,6 +195,7 @@ def test_own_transforms():
 
 
 def test_settings_are_attributes():
+    assert list(inspect.signature(T.Resize).parameters) == ["size", "interpolation", "keys"]
     t = T.RandomCrop(8, pad_if_needed=True)
     assert (t.size, t.padding, t.fill, T.Resize((3, 4)).size) == ((8, 8), None, 0, [3, 4])
     flip = T.RandomHorizontalFlip(0.0)

@@ -47,6 +47,8 @@ impl Policy {
             Amp::White => Amp::White,
             other => match self.level {
                 Level::O1 => other,
+                // What an op is made of has the precision that the op chose.
+                _ if crate::dispatch::inside() => Amp::Follow,
                 Level::OD => Amp::Black,
                 Level::O2 if BLACK_AT_O2.contains(&op.name) => Amp::Black,
                 Level::O2 if self.use_promote => Amp::Follow,
@@ -99,7 +101,8 @@ pub fn with_level<R>(policy: Option<Arc<Policy>>, f: impl FnOnce() -> R) -> R {
 
 /// Casts the arguments of a call; true if what the op calls itself is to be left alone.
 pub(crate) fn cast_inputs(op: &'static OpDef, args: &mut Args) -> Result<bool> {
-    let Some(policy) = level() else { return Ok(false) };
+    // A cast says itself what it computes in.
+    let Some(policy) = level().filter(|_| op.name != "cast") else { return Ok(false) };
     let list = policy.list(op);
     let target = match list {
         Amp::White => policy.dtype,
@@ -122,6 +125,21 @@ pub(crate) fn cast_inputs(op: &'static OpDef, args: &mut Args) -> Result<bool> {
     })?;
     // What a black-listed op is made of is computed in float32 too.
     Ok(list == Amp::Black)
+}
+
+/// The arguments of a call with half precision ones in float32, if there are any: for an op that has no half precision.
+pub(crate) fn widened(args: &Args) -> Option<Args> {
+    let mut args = args.clone();
+    let mut any = false;
+    let cast = |v: &mut crate::Value| {
+        v.map_tensors(&mut |t| {
+            let half = matches!(t.dtype(), DType::Float16 | DType::BFloat16);
+            any |= half;
+            if half { t.try_cast(DType::Float32) } else { Ok(t.clone()) }
+        })
+    };
+    let cast = with_level(None, || args.iter_mut().try_for_each(cast));
+    (cast.is_ok() && any).then_some(args)
 }
 
 /// What the arguments of a call go to if they are mixed. Inside other ops nothing is mixed without a purpose.

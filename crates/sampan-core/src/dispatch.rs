@@ -134,7 +134,16 @@ pub fn dispatch(op: &'static OpDef, mut args: Args) -> Result<Outputs> {
     if crate::amp::enabled() && crate::amp::cast_inputs(op, &mut args)? {
         return crate::amp::with_level(None, || dispatch(op, args));
     }
-    outermost(|| call(op, &args)).map_err(|e| e.in_op(op.name).received_args(op, &args))
+    let result = outermost(|| call(op, &args)).map_err(|e| e.in_op(op.name).received_args(op, &args));
+    if let Err(error) = &result
+        && error.kind() == crate::error::Kind::InvalidType
+        && crate::amp::enabled()
+        && let Some(wide) = crate::amp::widened(&args)
+        && let Ok(outputs) = crate::amp::with_level(None, || dispatch(op, wide))
+    {
+        return Ok(outputs);
+    }
+    result
 }
 
 /// Calls an op and writes its result into its first argument, whose new handle it returns.
@@ -143,9 +152,12 @@ pub fn dispatch_inplace(op: &'static OpDef, args: Args) -> Result<Tensor> {
     let Some(Value::Tensor(target)) = args.first() else {
         return Err(Error::dtype("the first argument of an in-place op must be a Tensor").in_op(op.name));
     };
+    if crate::amp::enabled() {
+        // The result must have the dtype of what it is written into.
+        return crate::amp::with_level(None, || dispatch_inplace(op, args));
+    }
     let mut target = target.clone();
-    // The result must have the dtype of what it is written into.
-    let mut outputs = crate::amp::with_level(None, || dispatch(op, args))?;
+    let mut outputs = dispatch(op, args)?;
     target.take_inplace(outputs.remove(0), op.name)?;
     Ok(target)
 }

@@ -184,7 +184,7 @@ impl Parameter {
 
     /// Number of elements.
     pub fn numel(&self) -> usize {
-        self.tensor().numel()
+        self.known().numel()
     }
 
     /// Is it trained?

@@ -24,7 +24,8 @@ _OTHER_NAMES = {
     "sub": "subtract",
     "div": "divide",
 }
-_OTHER_NAMES.update({f"{mode}_interp": "interpolate" for mode in ("linear", "nearest", "bilinear", "bicubic", "trilinear")})
+_MODES = ("linear", "nearest", "bilinear", "bicubic", "trilinear")
+_OTHER_NAMES.update({f"{mode}_interp": "interpolate" for mode in _MODES})
 
 
 @functools.cache
@@ -46,7 +47,9 @@ def _op_names(given, which: str) -> set[str]:
     if given is None:
         return set()
     if isinstance(given, str) or not isinstance(given, (list, tuple, set, frozenset)):
-        raise TypeError(f"(InvalidType) auto_cast: {which} is a list, tuple or set of names of ops, got {type(given).__name__}.")
+        raise TypeError(
+            f"(InvalidType) auto_cast: {which} is a list, tuple or set of names of ops, got {type(given).__name__}."
+        )
     return {_op_name(str(name)) for name in given}
 
 

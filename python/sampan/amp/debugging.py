@@ -66,7 +66,8 @@ class TensorCheckerConfig:
             _core._report_numerics(self.checked_op_list, self.skipped_op_list)
         elif self.checked_op_list or self.skipped_op_list:
             raise NotImplementedError(
-                "(Unimplemented) enable_tensor_checker: lists of ops work with debug_mode=DebugMode.CHECK_NAN_INF, which prints."
+                "(Unimplemented) enable_tensor_checker: lists of ops work with debug_mode=DebugMode.CHECK_NAN_INF, "
+                "which prints."
             )
         else:
             _core._set_check_nan_inf(True)
@@ -108,7 +109,8 @@ def check_numerics(tensor, op_type: str, var_name: str, debug_mode: DebugMode = 
     nan, inf, zero = _core._count_numerics(tensor)
     if (nan or inf) and debug_mode is DebugMode.CHECK_NAN_INF_AND_ABORT:
         raise FloatingPointError(
-            f"(NotFinite) {op_type}: {var_name} of shape {list(tensor.shape)} {tensor.dtype} holds {nan} NaN and {inf} infinite "
+            f"(NotFinite) {op_type}: {var_name} of shape {list(tensor.shape)} {tensor.dtype} holds {nan} NaN and "
+            f"{inf} infinite "
             f"among {tensor.size} elements."
         )
     wide = tensor.detach().astype("float32")

@@ -9,7 +9,9 @@ def _as_list(value, base: type, what: str) -> list:
     items = list(value) if isinstance(value, (list, tuple)) else [value]
     for item in items:
         if not isinstance(item, base):
-            raise TypeError(f"(InvalidType) decorate: {what} is a {base.__name__} or a list of them, got {type(item).__name__}.")
+            raise TypeError(
+                f"(InvalidType) decorate: {what} is a {base.__name__} or a list of them, got {type(item).__name__}."
+            )
     return items
 
 
@@ -61,10 +63,11 @@ def decorate(
     master_grad: bool = False,
     excluded_layers=None,
 ):
-    """Prepares networks and optimizers for `auto_cast` of the same level: at `O2` parameters go to `dtype`, but for norms
-    and `excluded_layers`, and optimizers keep float32 copies unless `master_weight` is False; `O1` changes nothing.
+    """Prepares networks and optimizers for `auto_cast` of the same level: at `O2` parameters go to `dtype`, but for
+    norms and `excluded_layers`, and optimizers keep float32 copies unless `master_weight` is False; `O1` changes nothing.
 
-    `master_grad` keeps the gradients of parameters in float32. `save_dtype` is the dtype of what `state_dict` gives.
+    `master_grad` keeps gradients in float32 once a `GradScaler` has scaled them down. `save_dtype` is the dtype of what
+    `state_dict` gives.
     """
     from ..nn import Layer
     from ..optimizer import Optimizer
@@ -93,7 +96,7 @@ def decorate(
         if master_grad:
             for network in networks:
                 for p in network.parameters():
-                    p.register_hook(lambda g: g.astype("float32") if "float32" not in str(g.dtype) else g)
+                    p._master_grad = True
         if save_dtype is not None:
             for network in networks:
                 _save_as(network, save_dtype)

@@ -65,8 +65,14 @@ class AmpScaler:
         if key in self._stepped:
             raise RuntimeError("(PreconditionNotMet) unscale_() is called after step(). Hint: call update() first.")
         if key in self._unscaled:
-            raise RuntimeError("(PreconditionNotMet) unscale_() was called on this optimizer since the last update() already.")
-        self._found_inf = _core._unscale(_parameters(optimizer), self._scale.item())
+            raise RuntimeError(
+                "(PreconditionNotMet) unscale_() was called on this optimizer since the last update() already."
+            )
+        parameters, scale = _parameters(optimizer), self._scale.item()
+        plain = [p for p in parameters if not getattr(p, "_master_grad", False)]
+        wide = [p for p in parameters if getattr(p, "_master_grad", False)]
+        found = [_core._unscale(plain, scale, False), _core._unscale(wide, scale, True)]
+        self._found_inf = any(found)
         self._unscaled[key] = self._found_inf
 
     def _step(self, optimizer, make_step):
@@ -171,7 +177,9 @@ class AmpScaler:
         if not self._enable:
             return
         if not state_dict:
-            raise RuntimeError("(NotFound) load_state_dict: the state is empty. Hint: it was saved by a scaler that was off.")
+            raise RuntimeError(
+                "(NotFound) load_state_dict: the state is empty. Hint: it was saved by a scaler that was off."
+            )
         self.set_init_loss_scaling(float(state_dict["scale"][0]))
         for key in (*self._KEPT, "use_dynamic_loss_scaling"):
             setattr(self, "_" + key, state_dict[key])
@@ -209,7 +217,13 @@ class GradScaler(AmpScaler):
         use_dynamic_loss_scaling: bool = True,
     ):
         super().__init__(
-            enable, init_loss_scaling, incr_ratio, decr_ratio, incr_every_n_steps, decr_every_n_nan_or_inf, use_dynamic_loss_scaling
+            enable,
+            init_loss_scaling,
+            incr_ratio,
+            decr_ratio,
+            incr_every_n_steps,
+            decr_every_n_nan_or_inf,
+            use_dynamic_loss_scaling,
         )
 
     def unscale_(self, optimizer) -> None:

@@ -18,9 +18,13 @@ class Jacobian:
     def __init__(self, ys: Tensor, xs: Tensor, is_batched: bool = False):
         for name, t in (("ys", ys), ("xs", xs)):
             if not isinstance(t, Tensor):
-                raise TypeError(f"(InvalidType) jacobian: {name} is a Tensor or a tuple of them, got {type(t).__name__}.")
+                raise TypeError(
+                    f"(InvalidType) jacobian: {name} is a Tensor or a tuple of them, got {type(t).__name__}."
+                )
             if is_batched and t.ndim < 1:
-                raise ValueError(f"(InvalidArgument) jacobian: with batch_axis=0, {name} needs a first axis, got shape [].")
+                raise ValueError(
+                    f"(InvalidArgument) jacobian: with batch_axis=0, {name} needs a first axis, got shape []."
+                )
         self._ys, self._xs, self._is_batched = ys, xs, is_batched
         self._value: Tensor | None = None
 
@@ -39,13 +43,20 @@ class Jacobian:
                 self._value = zeros(self.shape, self._xs.dtype)
             else:
                 found = _core._jacobian(self._ys, [self._xs], 0 if self._is_batched else None)[0]
-                self._value = found.reshape(self.shape)
+                # Paddle gives one number a case as a row of one, though it is not told by the shape.
+                self._value = found if self._has_rows_of_one() else found.reshape(self.shape)
         return self._value
 
     def __getitem__(self, index):
         if not self.shape:
             raise IndexError("(OutOfRange) a Jacobian of two numbers has no axis to index.")
-        return self._evaluate_all()[index]
+        value = self._evaluate_all()
+        if self._has_rows_of_one() and not isinstance(index, slice):
+            value = value.reshape(self.shape)
+        return value[index]
+
+    def _has_rows_of_one(self) -> bool:
+        return self._is_batched and self._ys.ndim == 1 and self._xs.ndim > 1
 
     def __getattr__(self, name: str):
         if name.startswith("_"):
@@ -112,8 +123,8 @@ def jacobian(ys, xs, batch_axis=None):
 
 
 def hessian(ys: Tensor, xs, batch_axis=None):
-    """The second derivatives of `ys`, one number (or one a case, with `batch_axis=0`), with respect to `xs`; for a tuple
-    of `xs` a tuple of tuples, one for each pair.
+    """The second derivatives of `ys`, one number (or one a case, with `batch_axis=0`), with respect to `xs`; for a
+    tuple of `xs` a tuple of tuples, one for each pair.
 
     >>> import sampan
     >>> x = sampan.to_tensor([1.0, 2.0], stop_gradient=False)

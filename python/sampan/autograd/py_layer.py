@@ -46,7 +46,7 @@ class PyLayerContext:
 
 
 class PyLayer:
-    """A function with its own gradient: define `forward(ctx, …)` and `backward(ctx, …)` as static methods, call `apply`.
+    """A function with its own gradient: static methods `forward(ctx, …)` and `backward(ctx, …)`, called by `apply`.
 
     >>> import sampan
     >>> class Double(sampan.autograd.PyLayer):

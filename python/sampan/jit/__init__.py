@@ -23,7 +23,8 @@ def _not_yet(name: str, hint: str):
 def save(layer, path, input_spec=None, **configs):
     """Not there yet."""
     raise _not_yet(
-        "save", "sampan.save(layer.state_dict(), 'net.pdparams') keeps the parameters; build the network from its code again."
+        "save", "sampan.save(layer.state_dict(), 'net.pdparams') keeps the parameters; build the network from its "
+        "code again."
     )
 
 

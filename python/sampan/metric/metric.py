@@ -18,7 +18,9 @@ class Metric:
         pass
 
     def _missing(self, name: str):
-        return NotImplementedError(f"the metric {type(self).__name__} has no {name}(); every metric of your own defines it.")
+        return NotImplementedError(
+            f"the metric {type(self).__name__} has no {name}(); every metric of your own defines it."
+        )
 
     def reset(self):
         """Begins anew."""
@@ -90,6 +92,17 @@ class Accuracy(_BuiltinMetric):
     def accumulate(self):
         """The share of all batches, or a list of them for several `topk`."""
         return self._one(self._core.accumulate())
+
+    @property
+    def topk(self) -> tuple[int, ...]:
+        """How many of the highest scores are looked at."""
+        topk = self._settings["topk"]
+        return (topk,) if isinstance(topk, int) else tuple(topk)
+
+    @property
+    def maxk(self) -> int:
+        """The largest of `topk`."""
+        return max(self.topk)
 
     def _one(self, values: list[float]):
         return values[0] if len(values) == 1 else values

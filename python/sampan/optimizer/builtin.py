@@ -7,22 +7,41 @@ from .lr import LambdaDecay, LRScheduler
 from .optimizer import Optimizer, _as_list
 
 
+def _for_core(item):
+    """A group without a decay of None, which means the optimizer's, and without the factor that its parameters know
+    themselves; a plain tensor knows none."""
+    if not isinstance(item, dict):
+        return item
+    known = all(isinstance(p, _core.Parameter) for p in item["params"])
+    item = {key: value for key, value in item.items() if key != "learning_rate" or not known}
+    if item.get("weight_decay", 0.0) is None:
+        del item["weight_decay"]
+    return item
+
+
 class BuiltinOptimizer(Optimizer):
     """An optimizer of the core: a step is one pass over all parameters."""
 
     _definition: _core.ClassDef
 
+    @property
+    def _decays_by_penalty(self) -> bool:
+        return self._definition.name != "AdamW"
+
     def __init__(self, *args, **kwargs):
         names = [p[0] for p in self._definition.params]
         if len(args) > len(names) + 1:
-            raise TypeError(f"(InvalidType) {self._definition.name}: takes at most {len(names) + 1} arguments, got {len(args)}.")
+            raise TypeError(
+                f"(InvalidType) {self._definition.name}: takes at most {len(names) + 1} arguments, got {len(args)}."
+            )
         given = {**dict(zip([*names, "name"], args)), **kwargs}
         parameters = _as_list(given.get("parameters"), self._definition.name)
         rate = given.get("learning_rate")
         if isinstance(rate, _core.Tensor):
             given["learning_rate"] = rate.item()
         name = given.pop("name", None)
-        self._core, self._settings = self._definition.make(**{**given, "parameters": parameters})
+        groups = [_for_core(item) for item in parameters]
+        self._core, self._settings = self._definition.make(**{**given, "parameters": groups})
         rate = given.get("learning_rate", self._settings.get("learning_rate"))
         self._note(rate, parameters, given.get("weight_decay"), given.get("grad_clip"), name)
         fixed = ("learning_rate", "parameters", "weight_decay", "grad_clip")
@@ -60,7 +79,7 @@ class BuiltinOptimizer(Optimizer):
     def _add_param_group(self, param_group: dict) -> None:
         """Trains more parameters: a dict with `params` and settings of their own."""
         group = _as_list([param_group], self._definition.name)[0]
-        self._core.add_param_group(group)
+        self._core.add_param_group(_for_core(group))
         super()._add_param_group(group)
 
     @property

@@ -50,14 +50,18 @@ class LRScheduler:
             closed_form = getattr(self, "_get_closed_form_lr", self.get_lr)
             lr = closed_form()
         if not hasattr(lr, "__float__"):
-            raise TypeError(f"(InvalidType) {type(self).__name__}: get_lr must return a number, got {type(lr).__name__}.")
+            raise TypeError(
+                f"(InvalidType) {type(self).__name__}: get_lr must return a number, got {type(lr).__name__}."
+            )
         self.last_lr = lr
         if self.verbose:
             print(f"Epoch {self.last_epoch}: {type(self).__name__} set learning rate to {self.last_lr}.")
 
     def get_lr(self) -> float:
         """The learning rate of `self.last_epoch`; every schedule of your own defines it."""
-        raise NotImplementedError(f"{type(self).__name__} has no get_lr(); define it to say the rate of self.last_epoch.")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no get_lr(); define it to say the rate of self.last_epoch."
+        )
 
     def state_keys(self) -> None:
         """Sets `self.keys`, the attributes that are kept; redefine it to keep more."""
@@ -84,7 +88,8 @@ class LRScheduler:
             self.__dict__[key] = state_dict[key]
         if len(state_dict) > len(self.keys):
             more = sorted(set(state_dict) - set(self.keys))
-            warnings.warn(f"{type(self).__name__} does not use these values of the state: {', '.join(more)}.", stacklevel=2)
+            name = type(self).__name__
+            warnings.warn(f"{name} does not use these values of the state: {', '.join(more)}.", stacklevel=2)
 
     def set_dict(self, state_dict: dict) -> None:
         """`set_state_dict`."""
@@ -126,10 +131,22 @@ class _BuiltinScheduler(LRScheduler):
                 return values[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
+    def __getstate__(self) -> dict:
+        # What the core holds is made anew in a copy, from the same arguments, and put where it stood.
+        kept = {key: value for key, value in self.__dict__.items() if key not in ("_rust", "_settings")}
+        return {**kept, "_state": self.state_dict(), "_base_lr": self.base_lr}
+
+    def __setstate__(self, kept: dict) -> None:
+        state, base_lr = kept.pop("_state"), kept.pop("_base_lr")
+        self.__dict__.update(kept)
+        self._rust, self._settings = self._definition.make(**{**self._given, "verbose": False})
+        self.base_lr, self.verbose = base_lr, self._given.get("verbose", False)
+        self._rust.set_state_dict(state)
+
     def _is_changed(self) -> bool:
         """Does a subclass of the user's compute the rate?"""
-        cls = type(self)
-        return cls.get_lr is not _BuiltinScheduler.get_lr or cls.step not in (_BuiltinScheduler.step, ReduceOnPlateau.step)
+        cls, base = type(self), _BuiltinScheduler
+        return cls.get_lr is not base.get_lr or cls.step not in (base.step, ReduceOnPlateau.step)
 
     @property
     def _core(self):
@@ -168,11 +185,14 @@ class ReduceOnPlateau(_BuiltinScheduler):
         """Tells what was measured, a number or a tensor or array of one element, and goes to the next epoch."""
         size = getattr(metrics, "size", 1)
         if size != 1:
-            raise ValueError(f"(InvalidArgument) ReduceOnPlateau: metrics is one number, got {size}. Hint: take the mean.")
+            raise ValueError(
+                f"(InvalidArgument) ReduceOnPlateau: metrics is one number, got {size}. Hint: take the mean."
+            )
         value = metrics.item() if hasattr(metrics, "item") else metrics
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise TypeError(
-                f"(InvalidType) ReduceOnPlateau: metrics is a number, a Tensor or an array, got {type(metrics).__name__}."
+                "(InvalidType) ReduceOnPlateau: metrics is a number, a Tensor or an array, got "
+                f"{type(metrics).__name__}."
             )
         self._rust.step_with(float(value), epoch)
 

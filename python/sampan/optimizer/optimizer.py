@@ -23,7 +23,9 @@ def _as_list(parameters, name: str) -> list:
     for i, item in enumerate(items):
         if isinstance(item, dict):
             if "params" not in item:
-                raise ValueError(f"(InvalidArgument) {name}: a group of parameters is a dict with `params`, got {list(item)}.")
+                raise ValueError(
+                    f"(InvalidArgument) {name}: a group of parameters is a dict with `params`, got {list(item)}."
+                )
             params = item["params"]
             items[i] = {**item, "params": [params] if isinstance(params, Tensor) else list(params)}
     return items
@@ -52,7 +54,19 @@ class Optimizer:
         self._default_dict = {"weight_decay": self.regularization, "grad_clip": grad_clip}
         self._param_groups = parameters
         if parameters and isinstance(parameters[0], dict):
-            self._param_groups = [{**self._default_dict, **group} for group in parameters]
+            self._param_groups = [self._settle({**self._default_dict, **group}) for group in parameters]
+
+    # Is `weight_decay` a penalty, which a parameter may have of its own?
+    _decays_by_penalty = True
+
+    def _settle(self, group: dict) -> dict:
+        """Gives the parameters of a group what the group says about them: there it can be changed later."""
+        for p in group["params"]:
+            if isinstance(p, _core.Parameter):
+                p.optimize_attr = {"learning_rate": group.get("learning_rate", 1.0)}
+                if self._decays_by_penalty:
+                    p.regularizer = regularizer._of(group["weight_decay"])
+        return group
 
     def _all_parameters(self) -> list:
         return [p for item in self._param_groups for p in (item["params"] if isinstance(item, dict) else [item])]
@@ -76,7 +90,7 @@ class Optimizer:
         group = group or self._default_dict
         if group["grad_clip"] is not None:
             params_grads = group["grad_clip"](params_grads)
-        penalty = regularizer._of(group["weight_decay"])
+        penalty = regularizer._of(group["weight_decay"]) or self.regularization
         new = []
         for p, g in params_grads:
             own = getattr(p, "regularizer", None) or penalty
@@ -92,7 +106,8 @@ class Optimizer:
 
     def _append_optimize_op(self, block, param_and_grad):
         raise NotImplementedError(
-            f"{type(self).__name__} has no _append_optimize_op(block, param_and_grad); define it to say how a parameter changes."
+            f"{type(self).__name__} has no _append_optimize_op(block, param_and_grad); define it to say how a "
+            "parameter changes."
         )
 
     def _create_accumulators(self, block, parameters) -> None:
@@ -183,7 +198,8 @@ class Optimizer:
             raise TypeError(f"(InvalidType) set_lr: value is a float, got {type(value).__name__}.")
         if isinstance(self._learning_rate, LRScheduler):
             raise RuntimeError(
-                f"(PreconditionNotMet) set_lr: a schedule, {type(self._learning_rate).__name__}, sets the learning rate. "
+                f"(PreconditionNotMet) set_lr: a schedule, {type(self._learning_rate).__name__}, sets the learning "
+                "rate. "
                 "Hint: set_lr_scheduler replaces it."
             )
         self._learning_rate = float(value)
@@ -191,7 +207,9 @@ class Optimizer:
     def set_lr_scheduler(self, scheduler: LRScheduler) -> None:
         """From now on a schedule sets the learning rate."""
         if not isinstance(scheduler, LRScheduler):
-            raise TypeError(f"(InvalidType) set_lr_scheduler: an LRScheduler is needed, got {type(scheduler).__name__}.")
+            raise TypeError(
+                f"(InvalidType) set_lr_scheduler: an LRScheduler is needed, got {type(scheduler).__name__}."
+            )
         self._learning_rate = scheduler
 
     # ---- state
@@ -203,7 +221,7 @@ class Optimizer:
             raise ValueError("(InvalidArgument) _add_param_group: some parameters appear in more than one group.")
         if not isinstance(self._param_groups[0], dict):
             self._param_groups = [{**self._default_dict, "params": self._param_groups}]
-        self._param_groups.append({**self._default_dict, **group})
+        self._param_groups.append(self._settle({**self._default_dict, **group}))
 
     def state_dict(self) -> dict:
         """What must be kept to go on later: what is remembered about parameters, and the schedule."""

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from .. import _registry, nn
+from .._core import to_tensor_py as to_tensor
 from ..nn.layer.builtin import _OTHERS, BuiltinLayer
 
 globals().update(_registry.functions("vision.ops"))
 globals().update(_registry.plain_functions("vision.ops"))
-_CLASSES = _registry.define(globals(), "vision.ops", BuiltinLayer)
+
+
+class RoIAlign(BuiltinLayer):
+    __doc__ = _registry.classes("vision.ops")["RoIAlign"].doc
+    _definition = _registry.classes("vision.ops")["RoIAlign"]
+
+    def forward(self, x, boxes, boxes_num, aligned=True):
+        return self._core.forward(x, boxes, boxes_num, to_tensor(bool(aligned)))
+
+
+_CLASSES = ["RoIAlign", *_registry.define(globals(), "vision.ops", BuiltinLayer)]
 
 
 class ConvNormActivation(nn.Sequential):
@@ -43,9 +54,10 @@ class ConvNormActivation(nn.Sequential):
         super().__init__(conv, *norm, *activation)
 
 
-# Those inside a model.
-_OTHERS["ConvNormActivation"] = type("ConvNormActivation", (BuiltinLayer, ConvNormActivation), {"__module__": __name__})
-
+# Those inside a model of the core, which fills them.
+_OTHERS["ConvNormActivation"] = type(
+    "ConvNormActivation", (ConvNormActivation,), {"__module__": __name__, "__init__": lambda self: nn.Sequential.__init__(self)}
+)
 
 __all__ = sorted(
     {*_registry.functions("vision.ops"), *_registry.plain_functions("vision.ops"), *_CLASSES, "ConvNormActivation"}

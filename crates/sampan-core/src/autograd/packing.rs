@@ -56,6 +56,8 @@ impl Packed {
             ))
             .in_op("saved_tensors_hooks"));
         }
+        // What `recompute` runs again with it must be recorded as it was the first time.
+        t.set_stop_gradient(self.leaf.is_none());
         Ok(match &self.history {
             Some(history) => t.with_history(history.clone()),
             None => t,

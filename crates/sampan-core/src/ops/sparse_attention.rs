@@ -18,12 +18,12 @@ fn hidden_rows(indices: &Tensor, queries: i64, causal: bool) -> Result<Tensor> {
     let rows = Tensor::arange(0, queries, 1).reshape([1, 1, queries, 1]);
     let columns = indices.cast(DType::Int64).unbind(-1);
     let column = |i: usize| columns[i].unsqueeze(2);
-    let between = |from: usize, to: usize| rows.greater_equal(column(from)).logical_and(&rows.less_than(column(to)));
+    let between = |from: usize, to: usize| rows.greater_equal(column(from)).logical_and(rows.less_than(column(to)));
     Ok(match (causal, indices.shape()[3]) {
         (true, 1) => rows.greater_equal(column(0)),
         (true, 2) => between(0, 1),
-        (false, 2) => rows.greater_equal(column(0)).logical_or(&rows.less_than(column(1))),
-        (false, 4) => between(0, 1).logical_or(&between(2, 3)),
+        (false, 2) => rows.greater_equal(column(0)).logical_or(rows.less_than(column(1))),
+        (false, 4) => between(0, 1).logical_or(between(2, 3)),
         (_, n) => {
             let wanted = if causal { "1 or 2" } else { "2 or 4" };
             bail!("the last axis of startend_row_indices must be {wanted} with causal={causal}, got {n}")
@@ -86,7 +86,7 @@ pub fn flashmask_attention(
             let (rows, columns) = (Tensor::arange(0, queries as i64, 1), Tensor::arange(0, keys as i64, 1));
             let ahead = rows.unsqueeze(1) - columns.unsqueeze(0);
             let far = ahead.greater_than(before);
-            hidden = Some(if causal { far } else { far.logical_or(&ahead.less_than(-after)) });
+            hidden = Some(if causal { far } else { far.logical_or(ahead.less_than(-after)) });
         }
         let spread = |mask: &Tensor, name: &str| -> Result<Tensor> {
             match mask.dim(1) {
@@ -189,12 +189,12 @@ pub fn sparse_attention(
         if let Some(mask) = key_padding_mask {
             let wanted = [batch, length];
             ensure!(mask.shape() == wanted, "key_padding_mask must have shape {wanted:?}, got {:?}", mask.shape());
-            hidden = hidden.logical_or(&mask.equal(0).reshape_to([batch, 1, 1, length]));
+            hidden = hidden.logical_or(mask.equal(0).reshape_to([batch, 1, 1, length]));
         }
         if let Some(mask) = attn_mask {
             let wanted = [length, length];
             ensure!(mask.shape() == wanted, "attn_mask must have shape {wanted:?}, got {:?}", mask.shape());
-            hidden = hidden.logical_or(&mask.equal(0));
+            hidden = hidden.logical_or(mask.equal(0));
         }
         let [q, k, v] = [query, key, value].map(|t| t.try_transpose([0, 2, 1, 3]));
         let out = q?.try_scaled_dot_product_attention(&k?, &v?, Some(&additive(&hidden, query.dtype())))?;

@@ -4,6 +4,7 @@
 #![allow(clippy::cloned_ref_to_slice_refs)]
 
 mod alone;
+mod amp;
 mod arrange;
 mod autograd;
 mod broadcast;
@@ -19,6 +20,7 @@ mod indexing;
 mod matrices;
 mod memory;
 mod nn_ops;
+mod packing;
 mod random;
 mod registry;
 mod tensor;

@@ -1,87 +1,126 @@
-//! The best sequence of tags.
+//! The most likely tags of sequences.
 
-use sampan_core::{DType, Error, Result, Tensor, ensure};
+use sampan_core::{DType, Error, Result, Tensor, bail, ensure};
+use sampan_macros::{class, function};
+use sampan_nn::{Base, Layer, layer};
 
-/// The sequence of tags with the highest score, and the score: scores `[B]` and paths `[B, T]`.
-///
-/// `potentials` `[B, T, N]` holds the score of each tag at each place, `transition_params` `[N, N]` that of one tag after
-/// another, `lengths` `[B]` how many places count; a path is 0 after its end and as long as the longest of `lengths`.
-/// With `include_bos_eos_tag` the last row of the transitions is the one from the start and the row before it the one to
-/// the end.
+/// The position of the largest number, the first of several.
+fn largest(row: &[f64]) -> usize {
+    row.iter().enumerate().fold(0, |best, (i, v)| if *v > row[best] { i } else { best })
+}
+
+/// The best sequence of tags of each sequence in `potentials` `[batch, length, tags]` (how well each tag fits at each place),
+/// where `transition_params` `[tags, tags]` says how well a tag (column) follows another (row) and `lengths` `[batch]` how
+/// long each sequence is: the scores `[batch]`, and the tags `[batch, longest]`, 0 beyond the end. With
+/// `include_bos_eos_tag` the last row of the transitions is added at the beginning, the one before it at the end. No
+/// gradients.
 ///
 /// ```
 /// use sampan_core::Tensor;
 /// use sampan_data::text::viterbi_decode;
-/// let potentials = Tensor::new([[[1.0f32, 0.0], [0.0, 2.0], [9.0, 9.0]]]);
-/// let (scores, paths) = viterbi_decode(&potentials, &Tensor::new([[0.0f32, 0.5], [0.0, 0.0]]), &Tensor::new([2i64]), false)?;
-/// assert_eq!((scores.to_vec::<f32>(), paths.to_vec::<i64>()), (vec![3.5], vec![0, 1]));
+/// let fits = Tensor::new([[[1.0f32, 0.0], [0.0, 0.5], [2.0, 0.0]]]);
+/// let follows = Tensor::new([[0.0f32, -1.0], [-1.0, 0.0]]);
+/// let (scores, tags) = viterbi_decode(&fits, &follows, &Tensor::new([3i64]), false)?;
+/// assert_eq!((scores.to_vec::<f32>(), tags.to_vec::<i64>()), (vec![3.0], vec![0, 0, 0]));
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "text")]
 pub fn viterbi_decode(
     potentials: &Tensor,
     transition_params: &Tensor,
     lengths: &Tensor,
-    include_bos_eos_tag: bool,
+    #[default(true)] include_bos_eos_tag: bool,
 ) -> Result<(Tensor, Tensor)> {
-    decode(potentials, transition_params, lengths, include_bos_eos_tag).map_err(|e: Error| e.in_op("viterbi_decode"))
+    let run = || -> Result<(Tensor, Tensor)> {
+        let &[batch, length, tags] = potentials.shape() else {
+            bail!("potentials must be [batch, length, tags], got {:?}", potentials.shape());
+        };
+        let least = if include_bos_eos_tag { 2 } else { 1 };
+        ensure!(length > 0 && tags >= least, "there must be a place and {least} tags, got {:?}", potentials.shape());
+        let (moves, wanted) = (transition_params.shape(), [tags, tags]);
+        ensure!(moves == wanted, "transition_params must be {wanted:?}, got {moves:?}");
+        ensure!(potentials.dtype().is_float(), "potentials must be float, got {}", potentials.dtype());
+        ensure!(lengths.shape() == [batch], "lengths must have shape [{batch}], got {:?}", lengths.shape());
+        let counts = lengths.detach().try_cast(DType::Int64)?.try_to_vec::<i64>()?;
+        ensure!(counts.iter().all(|n| (0..=length as i64).contains(n)), "lengths must lie in 0..={length}");
+        let (fits, follows) = (potentials.to_f64_vec(), transition_params.to_f64_vec());
+        let edge = |from_end: usize| &follows[(tags - from_end) * tags..][..tags];
+        let longest = counts.iter().copied().max().unwrap_or(0) as usize;
+        let (mut scores, mut paths) = (Vec::with_capacity(batch), vec![0i64; batch * longest]);
+        for (b, &count) in counts.iter().enumerate() {
+            let place = |i: usize| &fits[(b * length + i) * tags..][..tags];
+            let mut best = place(0).to_vec();
+            let add = |to: &mut [f64], row: &[f64]| to.iter_mut().zip(row).for_each(|(a, b)| *a += b);
+            if include_bos_eos_tag {
+                add(&mut best, edge(1));
+            }
+            let mut came_from: Vec<Vec<usize>> = Vec::new();
+            for i in 1..count as usize {
+                let into = |to: usize| (0..tags).map(|from| best[from] + follows[from * tags + to]).collect::<Vec<_>>();
+                let (from, mut next): (Vec<usize>, Vec<f64>) =
+                    (0..tags).map(into).map(|row| (largest(&row), row[largest(&row)])).unzip();
+                add(&mut next, place(i));
+                came_from.push(from);
+                best = next;
+            }
+            if include_bos_eos_tag && count > 0 {
+                add(&mut best, edge(2));
+            }
+            let mut tag = largest(&best);
+            scores.push(best[tag]);
+            if count > 0 {
+                let path = &mut paths[b * longest..][..count as usize];
+                for (i, slot) in path.iter_mut().enumerate().rev() {
+                    *slot = tag as i64;
+                    if i > 0 {
+                        tag = came_from[i - 1][tag];
+                    }
+                }
+            }
+        }
+        let scores = Tensor::try_from_slice(&scores, [batch])?.try_cast(potentials.dtype())?;
+        Ok((scores, Tensor::try_from_slice(&paths, [batch, longest])?))
+    };
+    run().map_err(|e: Error| e.in_op("viterbi_decode"))
 }
 
-fn decode(potentials: &Tensor, transitions: &Tensor, lengths: &Tensor, bounds: bool) -> Result<(Tensor, Tensor)> {
-    ensure!(potentials.ndim() == 3, "potentials must have the axes [B, T, N], got {:?}", potentials.shape());
-    let &[batch, steps, tags] = potentials.shape() else { unreachable!("three axes") };
-    ensure!(
-        transitions.shape() == [tags, tags],
-        "transition_params must have shape [{tags}, {tags}], got {:?}",
-        transitions.shape()
-    );
-    ensure!(lengths.shape() == [batch], "lengths must have shape [{batch}], got {:?}", lengths.shape());
-    ensure!(!bounds || tags >= 2, "include_bos_eos_tag needs two tags of its own, there are {tags}");
-    let lengths = lengths.try_to_ints()?;
-    if let Some(bad) = lengths.iter().find(|&&n| n < 0 || n as usize > steps) {
-        return Err(Error::invalid(format!("lengths must lie in 0..={steps}, got {bad}")));
-    }
-    let (scores, moves) = (potentials.to_f64_vec(), transitions.to_f64_vec());
-    let longest = lengths.iter().copied().max().unwrap_or(0) as usize;
-    let (start, stop) = (tags.wrapping_sub(1), tags.wrapping_sub(2));
-    let (mut best, mut paths) = (Vec::with_capacity(batch), vec![0i64; batch * longest]);
-    for (b, &length) in lengths.iter().enumerate() {
-        let length = length as usize;
-        let at = |t: usize| &scores[(b * steps + t) * tags..][..tags];
-        let row = |i: usize| &moves[i * tags..][..tags];
-        let add = |a: &mut Vec<f64>, more: &[f64]| a.iter_mut().zip(more).for_each(|(a, m)| *a += m);
-        if length == 0 || tags == 0 {
-            best.push(0.0);
-            continue;
-        }
-        let mut alpha = at(0).to_vec();
-        if bounds {
-            add(&mut alpha, row(start));
-        }
-        // From which tag the best way to each tag comes.
-        let mut from: Vec<Vec<usize>> = Vec::with_capacity(length - 1);
-        for t in 1..length {
-            let ways = |j: usize| argmax((0..tags).map(|i| alpha[i] + moves[i * tags + j]));
-            let (come, mut next): (Vec<usize>, Vec<f64>) = (0..tags).map(ways).unzip();
-            add(&mut next, at(t));
-            from.push(come);
-            alpha = next;
-        }
-        if bounds {
-            add(&mut alpha, row(stop));
-        }
-        let (mut tag, score) = argmax(alpha.iter().copied());
-        best.push(score);
-        for t in (0..length).rev() {
-            paths[b * longest + t] = tag as i64;
-            tag = if t > 0 { from[t - 1][tag] } else { tag };
-        }
-    }
-    let dtype = if potentials.dtype() == DType::Float64 { DType::Float64 } else { DType::Float32 };
-    let best = Tensor::try_from_slice(&best, [batch])?.try_cast(dtype)?;
-    Ok((best, Tensor::try_from_slice(&paths, [batch, longest])?))
+/// [`viterbi_decode`] with the transitions of its own.
+#[derive(Layer)]
+pub struct ViterbiDecoder {
+    base: Base,
+    #[layer(skip)]
+    transitions: Tensor,
+    #[layer(skip)]
+    include_bos_eos_tag: bool,
 }
 
-/// Where the largest value stands, the first of equal ones, and the value.
-fn argmax(values: impl Iterator<Item = f64>) -> (usize, f64) {
-    values.enumerate().fold((0, f64::NEG_INFINITY), |best, (i, v)| if v > best.1 { (i, v) } else { best })
+#[class(module = "text", object = layer::object)]
+impl ViterbiDecoder {
+    /// [`viterbi_decode`] as a layer. Takes `potentials` and `lengths`, gives scores and tags.
+    ///
+    /// ```
+    /// use sampan_core::{DType, Tensor};
+    /// use sampan_data::text::ViterbiDecoder;
+    /// use sampan_nn::Layer;
+    /// let decoder = ViterbiDecoder::new(&Tensor::zeros([4, 4], DType::Float32));
+    /// let found = decoder.call_all(&[Tensor::ones([2, 3, 4], DType::Float32), Tensor::new([3i64, 1])])?;
+    /// assert_eq!(found[1].shape(), [2, 3]);
+    /// # Ok::<(), sampan_core::Error>(())
+    /// ```
+    fn build(transitions: &Tensor, #[opt(true)] include_bos_eos_tag: bool) -> Result<ViterbiDecoder> {
+        let base = Base::new("viterbi_decoder");
+        Ok(ViterbiDecoder { base, transitions: transitions.clone(), include_bos_eos_tag })
+    }
+}
+
+impl Layer for ViterbiDecoder {
+    fn forward(&self, _: &Tensor) -> Result<Tensor> {
+        Err(Error::invalid("takes potentials and lengths, got one input").in_op("ViterbiDecoder"))
+    }
+
+    fn forward_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        let [potentials, lengths] = inputs else { bail!("takes potentials and lengths, got {} inputs", inputs.len()) };
+        let (scores, tags) = viterbi_decode(potentials, &self.transitions, lengths, self.include_bos_eos_tag)?;
+        Ok(vec![scores, tags])
+    }
 }

@@ -14,6 +14,7 @@ mod parity;
 mod random_transforms;
 mod sampler;
 mod server;
+mod text;
 mod transforms;
 mod vision_ops;
 

@@ -104,7 +104,12 @@ impl Bound {
         named: Vec<(&str, Value)>,
     ) -> Result<(Vec<Tensor>, Vec<(&'static str, Value)>)> {
         let inputs = self.input_names();
-        let settled = |name: &str| name == "training" || self.settings.iter().any(|(n, _)| *n == name || self.op.position(n) == self.op.position(name));
+        let told = |name: &str| {
+            let slot = self.op.position(name);
+            let known = |n: &str, v: &Value| self.op.position(n) == slot && !matches!(v, Value::None);
+            self.settings.iter().any(|(n, v)| known(n, v))
+        };
+        let settled = |name: &str| name == "training" || told(name);
         let open = self.op.params[self.inputs..].iter().map(|p| p.name).filter(|n| !settled(n));
         let names: Vec<&'static str> = inputs.iter().copied().chain(open).collect();
         let mut values = invoke::bind(layer, &names, inputs.len(), positional, named)?;

@@ -94,6 +94,8 @@ struct Work {
     param: Tensor,
     grad: Tensor,
     settings: Settings,
+    /// Is the gradient in float32 and the parameter not? Then the master weight makes the step, and the parameter follows.
+    by_master: bool,
 }
 
 /// The type a parameter is computed in.
@@ -332,8 +334,6 @@ impl Optimizer {
                 param.shape()
             );
             ensure!(param.is_contiguous(), "the parameter {} is a view with gaps; replace it by a copy", name());
-            let ready = grad.dtype() == param.dtype() && grad.is_contiguous();
-            let grad = if ready { grad } else { grad.detach().try_cast(param.dtype())?.contiguous() };
             match &mut slot.memory {
                 Some(memory) => memory.follow(&param)?,
                 none => {
@@ -341,7 +341,12 @@ impl Optimizer {
                     *none = Some(Memory::new(accumulators, &param, self.multi_precision)?);
                 }
             }
-            works.push(Work { slot: i, param, grad, settings: slot.parameter.settings() });
+            let master = slot.memory.as_ref().and_then(|m| m.master.as_ref());
+            let by_master = master.is_some_and(|m| m.dtype() == grad.dtype());
+            let ready = (by_master || grad.dtype() == param.dtype()) && grad.is_contiguous();
+            let dtype = if by_master { grad.dtype() } else { param.dtype() };
+            let grad = if ready { grad } else { grad.detach().try_cast(dtype)?.contiguous() };
+            works.push(Work { slot: i, param, grad, settings: slot.parameter.settings(), by_master });
         }
         Ok(works)
     }
@@ -402,8 +407,11 @@ impl Optimizer {
             let mut jobs: Vec<Job> = Vec::with_capacity(works.len());
             for ((work, &grad), &(formula, lr, prepare, row, _)) in works.iter().zip(reads).zip(&orders) {
                 let memory = self.slots[work.slot].memory.as_ref().expect("made by collect");
-                let param = next();
-                let master = if memory.master.is_some() { next() } else { Default::default() };
+                let mut param = next();
+                let mut master = if memory.master.is_some() { next() } else { Default::default() };
+                if work.by_master {
+                    param = std::mem::take(&mut master);
+                }
                 let bytes = work.param.numel() * wide(work.param.dtype()).size();
                 let mut states: [&mut [u8]; STATES] = Default::default();
                 for (state, tensor) in states.iter_mut().zip(&memory.tensors) {
@@ -411,7 +419,8 @@ impl Optimizer {
                     let row = if tensor.numel() > work.param.numel() { row } else { 0 };
                     *state = &mut next()[row * bytes..][..bytes];
                 }
-                jobs.push(Job { dtype: work.param.dtype(), formula, lr, prepare, param, grad, master, states });
+                let dtype = work.grad.dtype();
+                jobs.push(Job { dtype, formula, lr, prepare, param, grad, master, states });
             }
             if by_norms {
                 let norms = lamb_norms(&mut jobs);
@@ -424,7 +433,11 @@ impl Optimizer {
             run(&mut jobs);
         })?;
         for (work, numbers) in works.iter().zip(next_numbers) {
-            self.slots[work.slot].memory.as_mut().expect("made by collect").numbers = numbers;
+            let memory = self.slots[work.slot].memory.as_mut().expect("made by collect");
+            memory.numbers = numbers;
+            if let Some(master) = memory.master.as_ref().filter(|_| work.by_master) {
+                work.param.try_set_value(&master.try_cast(work.param.dtype())?)?;
+            }
         }
         Ok(())
     }

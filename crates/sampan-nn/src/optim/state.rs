@@ -47,11 +47,10 @@ impl Optimizer {
         if let Some(search) = &self.lbfgs {
             return Ok([("state", search.state_dict())].into_iter().collect());
         }
-        let mut entries: Vec<(String, Value)> = self
-            .memories(|a, slot, memory, value| {
-                let master = if memory.master.is_some() { MASTER_SUFFIX } else { "" };
-                (format!("{}{master}_{}_0", slot.parameter.name(), a.name), value.into())
-            })?;
+        let mut entries: Vec<(String, Value)> = self.memories(|a, slot, memory, value| {
+            let master = if memory.master.is_some() { MASTER_SUFFIX } else { "" };
+            (format!("{}{master}_{}_0", slot.parameter.name(), a.name), value.into())
+        })?;
         let masters: Dict =
             self.slots.iter().filter_map(|s| Some((s.parameter.name(), s.memory.as_ref()?.master.clone()?))).collect();
         if !masters.is_empty() {

@@ -1,5 +1,19 @@
 """Functions of neural networks: Paddle's `nn.functional`."""
 
-from ... import _registry
+from ... import _core, _registry
 
 globals().update(_registry.functions("nn.functional"))
+
+
+def silu(x, inplace=False, name=None):
+    """`x * sigmoid(x)`; with `inplace` in the memory of `x`."""
+    return _core.op("silu_" if inplace else "silu")(x)
+
+
+def triplet_margin_with_distance_loss(
+    input, positive, negative, distance_function=None, margin=1.0, swap=False, reduction="mean", name=None
+):
+    """How much farther the negative is than the positive, up to `margin`, by a distance of one's own."""
+    from ..layer import TripletMarginWithDistanceLoss
+
+    return TripletMarginWithDistanceLoss(distance_function, margin, swap, reduction)(input, positive, negative)

@@ -7,13 +7,12 @@ is assigned here (a parameter, another layer) reaches the core.
 from __future__ import annotations
 
 import copy
-import inspect
 import weakref
 
 from ... import _core
 from .container import LayerList, Sequential
-from .layers import Layer
-from .settings import changed, setting
+from .layers import Layer, without_history
+from .settings import changed, lacks, setting
 from .signatures import arranged, signature
 
 Tensor = _core.Tensor
@@ -22,6 +21,12 @@ Tensor = _core.Tensor
 _OWN = frozenset(
     "_core _changed_core _settings _inner _made_from _root _replaced _base _full_name _parameters _buffers _sub_layers training".split()
 )
+
+
+# The Python class of each type of the core.
+_CLASSES: dict[str, type] = {}
+# Types of the core that are a chain of their layers.
+_CHAINS = ("Sequential", "ConvNormActivation")
 
 
 class _Signature:
@@ -42,6 +47,11 @@ class BuiltinLayer(Layer):
 
     _definition = None
     __signature__ = _Signature()
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if cls.__dict__.get("_definition") is not None:
+            _CLASSES.setdefault(cls._definition.name, cls)
 
     def __init__(self, *args, **kwargs):
         self._build(args, kwargs)
@@ -116,7 +126,7 @@ class BuiltinLayer(Layer):
         known = {name for name, *_ in self._definition.params} if self._definition is not None else ()
         if key not in known:
             raise AttributeError(f"(InvalidType) {type(self).__name__}: {key} cannot be changed. Hint: make a new layer.")
-        if _same(self._settings[key], value):
+        if key in self._settings and _same(self._settings[key], value):
             return
         told = {**self._settings, key: value}
         random = _core._random_state()
@@ -150,13 +160,22 @@ class BuiltinLayer(Layer):
             raise
 
     def _put(self, kind, name, value):
+        new = False
         for core in self._cores() if "_core" in self.__dict__ else ():
             if kind == "_parameters":
-                core.set_parameter(name, self._neutral(name) if value is None else value)
+                new = not core.set_parameter(name, self._neutral(name) if value is None else value)
+                if new:
+                    break
             elif kind == "_buffers" and value is not None:
                 # A buffer may take the name of a parameter: a weight that a hook computes.
                 core.set_buffer(name, value) or core.set_parameter(name, value)
         super()._put(kind, name, value)
+        if kind == "_parameters" and new and value is not None and lacks(self, name):
+            # The core's layer was built without it: another one is built that has it.
+            if self._settings.get(name) is False:
+                self._settings[name] = True
+            self._settings[f"{name}_attr"] = False
+            self._tell(f"{name}_attr", None)
 
     def _neutral(self, name: str) -> Tensor:
         """What a parameter that was taken away leaves: a bias of zeros, a scale of ones."""
@@ -183,7 +202,7 @@ class BuiltinLayer(Layer):
             inner[name] = ("inner", layer._state()) if own else ("layer", layer)
         return {
             "parameters": dict(self._parameters),
-            "buffers": dict(self._buffers),
+            "buffers": without_history(self._buffers),
             "layers": inner,
             "training": self.training,
             "settings": self._settings if "_changed_core" in self.__dict__ else None,
@@ -294,29 +313,35 @@ def _layers_in(values) -> list[BuiltinLayer]:
             found.append(value)
         elif isinstance(value, (list, tuple)):
             found += _layers_in(value)
+        elif hasattr(value, "layers"):
+            # A function that makes layers, and has kept them.
+            found += _layers_in(value.layers)
     return found
 
 
 def _wrap(kind: str, core, memo: dict, root) -> Layer:
     """The Python object of a layer inside one of the core, by the name of its type."""
-    from ... import nn
-
-    if kind == "Sequential":
-        made = Sequential()
+    if kind in _CHAINS:
+        made = (Sequential if kind == "Sequential" else _other(kind, Sequential))()
         BuiltinLayer._adopt(made, core, {}, [], memo, root)
         made._mirror()
         return made
-    cls = getattr(nn, kind, None)
-    if not (inspect.isclass(cls) and issubclass(cls, BuiltinLayer)):
-        cls = _other(kind)
-    return cls._of(core, core.settings(), memo, root)
+    if kind == "LayerList":
+        made = LayerList()
+        BuiltinLayer._adopt(made, core, {}, [], memo, root)
+        return made
+    return (_CLASSES.get(kind) or _other(kind, BuiltinLayer))._of(core, core.settings(), memo, root)
 
 
 _OTHERS: dict[str, type] = {}
 
 
-def _other(kind: str) -> type:
+def _other(kind: str, base: type) -> type:
     """A class for a type of the core that is not public on its own."""
+    from . import rnn
+
     if kind not in _OTHERS:
-        _OTHERS[kind] = type(kind, (BuiltinLayer,), {"__module__": "sampan.nn", "__doc__": "A part of a built-in layer."})
+        # Two are something else in Python, and their instances inside the core still count as such.
+        bases = (base, getattr(rnn, kind)) if kind in ("RNN", "BiRNN") else (base,)
+        _OTHERS[kind] = type(kind, bases, {"__module__": "sampan.nn", "__doc__": "A part of a built-in layer.", "_definition": None})
     return _OTHERS[kind]

@@ -267,8 +267,13 @@ class LayerList(_Ordered):
     def _changed(self) -> None:
         root = self.__dict__.get("_root")
         owner = root() if root is not None else None
-        if owner is not None and hasattr(owner, "_list_changed"):
+        if hasattr(owner, "_list_changed"):
             owner._list_changed(self)
+        elif owner is not None and self._inner and set(self._inner) != set(self._sub_layers):
+            raise RuntimeError(
+                f"(Unavailable) the number of layers in this list of {type(owner).__name__} is fixed in the core. Hint: a layer "
+                "can be replaced, for example by nn.Identity()."
+            )
 
     def __deepcopy__(self, memo):
         return _copied(self, memo)
@@ -433,7 +438,13 @@ class ParameterList(Layer):
     def __setitem__(self, idx: int, param: Tensor) -> None:
         if not isinstance(param, Tensor):
             raise TypeError(f"(InvalidType) ParameterList[{idx}]: a Parameter or Tensor is needed, got {type(param).__name__}.")
-        self[idx].set_value(param)
+        own = self[idx]
+        if own.shape == param.shape:
+            own.set_value(param)
+        else:
+            values = param.detach().clone()
+            values.stop_gradient = own.stop_gradient
+            own._replace(values)
 
     def __len__(self) -> int:
         return len(self._parameters)

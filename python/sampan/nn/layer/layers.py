@@ -234,7 +234,9 @@ class Layer(Walk, State, Hooks, _core.LayerBase):
     # ---- copies
 
     def __getstate__(self):
-        return {name: value for name, value in self.__dict__.items() if name != "_base"}
+        state = {name: value for name, value in self.__dict__.items() if name != "_base"}
+        state["_buffers"] = without_history(self._buffers)
+        return state
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state, _base=None)
@@ -281,6 +283,13 @@ def _replace_inner(owner: Layer, name: str, inner, new: Layer | None) -> None:
         new = owner.__dict__.setdefault("_removed", _Removed())
     if not inner.set_stand_in(new):
         raise RuntimeError(f"(Unavailable) {type(owner).__name__}.{name} cannot be replaced: it is fixed in the core.")
+
+
+def without_history(buffers: dict) -> OrderedDict:
+    """Buffers as a copy can hold them: what a hook computed (a weight of weight norm) is only its values."""
+    return OrderedDict(
+        (name, b if b is None or b.is_leaf else b.detach().clone()) for name, b in buffers.items()
+    )
 
 
 def _kind_of(value) -> str | None:

@@ -157,8 +157,16 @@ def changed(layer, name: str) -> str | None:
     return argument(layer, name)
 
 
+def lacks(layer, name: str) -> bool:
+    """Is it a parameter that the layer was told to do without?"""
+    definition = layer._definition
+    return definition is not None and any(name == p.removesuffix("_attr") != p for p, *_ in definition.params)
+
+
 def setting(layer, name: str) -> tuple[bool, object]:
     """Was the layer built from, or does it know, something of that name? And what?"""
+    if lacks(layer, name):
+        return True, None
     derived = _derived(layer, name)
     if derived is not None:
         return True, derived(layer, layer._settings)

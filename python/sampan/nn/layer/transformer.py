@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import namedtuple
 
 from ... import _core, _registry
@@ -85,9 +86,16 @@ class _Stack(BuiltinLayer):
                 )
             first = [first, *(type(first)(**config) for _ in range(n - 1))][:n]
         super()._build((list(first), n), {"norm": norm})
-        self._sub_layers.setdefault("layers", LayerList())
-        self.norm = norm
-        self.num_layers = n
+        layers = self._sub_layers.setdefault("layers", LayerList())
+        # The layers are Python's own: a change of the list makes the core's part anew.
+        layers.__dict__.update(_inner={}, _root=weakref.ref(self))
+        self._inner.pop("norm", None)
+        if norm is None:
+            self._sub_layers.pop("norm", None)
+            self.__dict__["norm"] = None
+        else:
+            self._sub_layers["norm"] = norm
+        self.__dict__["num_layers"] = n
 
     def _list_changed(self, layers: LayerList) -> None:
         """Layers were added or taken away: the core's part is made anew from those there are."""
@@ -97,16 +105,14 @@ class _Stack(BuiltinLayer):
         core, settings = self._definition.make(list(layers), len(layers), norm=self.norm)
         self.__dict__.update(_core=core, _settings=settings, _made_from=((list(layers), len(layers)), {"norm": self.norm}))
         core.set_training(modes)
-        self.num_layers = len(layers)
+        self.__dict__["num_layers"] = len(layers)
         self._note_hooks()
 
     def _put(self, kind, name, value):
         super()._put(kind, name, value)
         if name in ("layers", "norm") and "num_layers" in self.__dict__:
+            self.layers.__dict__.update(_inner={}, _root=weakref.ref(self))
             self._list_changed(self.layers)
-            import weakref
-
-            self.layers.__dict__["_root"] = weakref.ref(self)
 
 
 def _bound(definition, args: tuple, kwargs: dict) -> dict:

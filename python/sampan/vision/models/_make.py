@@ -8,16 +8,6 @@ from ... import _core, _registry
 from ...nn.layer.builtin import BuiltinLayer
 
 
-class Model(BuiltinLayer):
-    """A model of the core; what it was built from is seen as attributes too."""
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        for name, value in self._settings.items():
-            if name not in self._sub_layers:
-                self.__dict__.setdefault(name, value)
-
-
 # What Paddle's functions take by position after `pretrained`.
 _SECOND = {
     "VGG": ("batch_norm", False),
@@ -79,11 +69,10 @@ def family(namespace: dict, *classes: str, arguments=_core._model_arguments) -> 
             definition = _registry.classes("vision.models")[name]
             namespace[name] = type(
                 name,
-                (Model,),
+                (BuiltinLayer,),
                 {
                     "__doc__": definition.doc,
                     "__module__": module,
-                    "__text_signature__": definition.text_signature,
                     "_definition": definition,
                 },
             )

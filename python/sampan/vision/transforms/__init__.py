@@ -1,7 +1,8 @@
 """What is done to a picture between the file and the network: Paddle's `vision.transforms`.
 
 Pictures are Pillow's, NumPy arrays `[H, W, C]` or tensors `[C, H, W]`, and stay what they are. Bytes are computed as
-Pillow does it, to the same bits; random numbers come from the package's generator, which `sampan.seed` starts anew.
+Pillow does it, to the same bits, in arrays too, for which Paddle asks OpenCV. Random numbers come from the package's
+generator, which `sampan.seed` starts anew.
 """
 
 from . import functional, transforms

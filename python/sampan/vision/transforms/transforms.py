@@ -145,6 +145,8 @@ class BuiltinTransform(BaseTransform):
     """A transform of the core. Its arguments are attributes, and setting one changes what it does."""
 
     _definition: _core.ClassDef
+    # Transforms have no names.
+    _takes_name = False
 
     def __init__(self, *args, **kwargs):
         # The core knows Paddle's four keys; a subclass may know others.

@@ -76,6 +76,10 @@ impl DeformConv2D {
 }
 
 impl Layer for DeformConv2D {
+    fn input_names(&self) -> Vec<&'static str> {
+        vec!["x", "offset", "mask"]
+    }
+
     fn forward(&self, _: &Tensor) -> Result<Tensor> {
         Err(Error::invalid("takes x, offset and perhaps mask, got one input").in_op("DeformConv2D"))
     }
@@ -104,7 +108,7 @@ impl Layer for DeformConv2D {
 }
 
 macro_rules! region_layer {
-    ($(#[$doc:meta])* $name:ident, $prefix:literal, |$layer:ident, $inputs:ident| $run:expr; $(#[$built:meta])*) => {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal, $most:literal inputs, |$layer:ident, $inputs:ident| $run:expr; $(#[$built:meta])*) => {
         $(#[$doc])*
         #[derive(Layer)]
         pub struct $name {
@@ -124,6 +128,10 @@ macro_rules! region_layer {
         }
 
         impl Layer for $name {
+            fn input_names(&self) -> Vec<&'static str> {
+                ["x", "boxes", "boxes_num", "aligned"][..$most].to_vec()
+            }
+
             fn forward(&self, _: &Tensor) -> Result<Tensor> {
                 Err(Error::invalid("takes x, boxes and boxes_num, got one input").in_op(stringify!($name)))
             }
@@ -152,7 +160,7 @@ fn three(inputs: &[Tensor]) -> Result<[&Tensor; 3]> {
 
 region_layer! {
     /// The largest values in parts of maps.
-    RoIPool, "ro_i_pool", |layer, inputs| {
+    RoIPool, "ro_i_pool", 3 inputs, |layer, inputs| {
         let [x, boxes, boxes_num] = three(inputs)?;
         roi_pool(x, boxes, boxes_num, layer.output_size.clone(), layer.spatial_scale)
     };
@@ -171,7 +179,7 @@ region_layer! {
 
 region_layer! {
     /// Means of parts of maps, each part from channels of its own.
-    PSRoIPool, "ps_ro_i_pool", |layer, inputs| {
+    PSRoIPool, "ps_ro_i_pool", 3 inputs, |layer, inputs| {
         let [x, boxes, boxes_num] = three(inputs)?;
         psroi_pool(x, boxes, boxes_num, layer.output_size.clone(), layer.spatial_scale)
     };
@@ -190,7 +198,7 @@ region_layer! {
 
 region_layer! {
     /// Parts of maps at one size, read between pixels.
-    RoIAlign, "ro_i_align", |layer, inputs| {
+    RoIAlign, "ro_i_align", 4 inputs, |layer, inputs| {
         let (inputs, aligned) = inputs.split_at(inputs.len().min(3));
         let [x, boxes, boxes_num] = three(inputs)?;
         let aligned = match aligned {
