@@ -145,7 +145,11 @@ fn example(def: &'static OpDef) -> Option<String> {
         "rrelu",
         "class_center",
     ];
-    if def.returns != Returns::One || def.module == "_C_ops" || def.name.ends_with('_') || random.iter().any(|r| def.name.contains(r)) {
+    if def.returns != Returns::One
+        || def.module == "_C_ops"
+        || def.name.ends_with('_')
+        || random.iter().any(|r| def.name.contains(r))
+    {
         return None;
     }
     (def.samples?)().into_iter().take(4).find_map(|mut sample| {

@@ -181,7 +181,8 @@ class DataLoader:
         """A pass by threads of the core, where the data set is one of the core's and nothing of it is Python's."""
         batches, sampler = self.batch_sampler, getattr(self.batch_sampler, "sampler", None)
         # A sampler of the user's may go on for ever, or follow what happens between two batches.
-        finite = type(batches) is DistributedBatchSampler or (type(batches) is BatchSampler and type(sampler) in _FINITE)
+        plain = type(batches) is BatchSampler and type(sampler) in _FINITE
+        finite = plain or type(batches) is DistributedBatchSampler
         if self.collate_fn is not None or self.worker_init_fn is not None or not finite:
             return None
         source = rust_source(self.dataset)
