@@ -2,13 +2,12 @@
 
 use crate::errors::{self, raise};
 use crate::tensor::PyTensor;
+use crate::value;
 use crate::vision::PyPipeline;
-use crate::{dtype, value};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use sampan_core::{DType, Result, Tensor, Value, random};
 use sampan_data::download::{self, Download};
-use sampan_data::text::viterbi_decode;
 use sampan_data::vision::datasets::ImageSet;
 use sampan_data::{
     Batch, Cifar10, Cifar100, DataLoader, Dataset, FashionMnist, Flowers, IndexBatches, LoaderIter, LoaderState, Mnist,
@@ -233,18 +232,6 @@ pub fn _derive_seed(seed: u64, a: u64, b: u64) -> u64 {
     random::derive(seed, a, b)
 }
 
-/// A tensor of raw values.
-#[pyfunction]
-pub fn _tensor_of_bytes(
-    py: Python<'_>,
-    bytes: &[u8],
-    dtype: &Bound<'_, PyAny>,
-    shape: Vec<usize>,
-) -> PyResult<Py<PyAny>> {
-    let t = Tensor::from_bytes(bytes, dtype::read(dtype)?, shape).map_err(raise)?;
-    PyTensor::wrap(py, t)
-}
-
 /// Tensors stacked along a new first axis; they are not recorded.
 #[pyfunction]
 pub fn _stack(py: Python<'_>, tensors: Vec<PyRef<'_, PyTensor>>) -> PyResult<Py<PyAny>> {
@@ -274,18 +261,4 @@ pub fn _download(py: Python<'_>, url: String, folder: PathBuf, md5: Option<Strin
         download = download.md5(md5);
     }
     errors::run(py, move || download.fetch())
-}
-
-/// The best sequences of tags and their scores.
-#[pyfunction]
-pub fn _viterbi_decode(
-    py: Python<'_>,
-    potentials: PyRef<'_, PyTensor>,
-    transitions: PyRef<'_, PyTensor>,
-    lengths: PyRef<'_, PyTensor>,
-    include_bos_eos_tag: bool,
-) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
-    let (p, t, n) = (potentials.tensor(), transitions.tensor(), lengths.tensor());
-    let (scores, paths) = errors::run(py, move || viterbi_decode(&p, &t, &n, include_bos_eos_tag))?;
-    Ok((PyTensor::wrap(py, scores)?, PyTensor::wrap(py, paths)?))
 }

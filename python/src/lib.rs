@@ -86,8 +86,7 @@ mod _core {
     #[pymodule_export]
     use crate::data::{
         _after_fork, _cifar, _data_home, _derive_seed, _download, _fashion_mnist, _flowers, _mnist, _next_sample,
-        _pass_place, _read_sample, _stack, _tensor_of_bytes, _uci_housing, _viterbi_decode, PyDataset, PyImageSet,
-        PyPass,
+        _pass_place, _read_sample, _stack, _uci_housing, PyDataset, PyImageSet, PyPass,
     };
     #[pymodule_export]
     use crate::dlpack::{from_dlpack, to_dlpack};

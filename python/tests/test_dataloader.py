@@ -1,5 +1,6 @@
 """The loader: batches, orders, worker processes and what befalls them."""
 
+import contextlib
 import gc
 import multiprocessing
 import os
@@ -56,15 +57,20 @@ class Each(Dataset):
         return self.n
 
 
+def shared_memory():
+    """What this process holds of it, and what anybody could find of it by name."""
+    held = []
+    for file in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            held.append(os.readlink(f"/proc/self/fd/{file}"))
+    return [name for name in (*held, *os.listdir("/dev/shm")) if "sampan" in name]
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_left():
-    before = set(os.listdir("/dev/shm"))
     yield
     gc.collect()
-    deadline = time.monotonic() + 2
-    while multiprocessing.active_children() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert multiprocessing.active_children() == [] and set(os.listdir("/dev/shm")) <= before
+    assert multiprocessing.active_children() == [] and shared_memory() == []
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -270,10 +276,12 @@ def test_leaving_early():
     loader = DataLoader(Each(lambda i: i, 10_000), batch_size=2, num_workers=2)
     for batch in loader:
         break
+    assert shared_memory() == []
     with pytest.raises(ZeroDivisionError):
         for batch in loader:
             batch.tolist()[0] // 0
     passes = [iter(loader), iter(loader)]
+    assert len(shared_memory()) == 8
     assert [next(p).tolist() for p in passes * 2] == [[0, 1], [0, 1], [2, 3], [2, 3]]
 
 

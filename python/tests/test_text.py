@@ -102,11 +102,12 @@ def test_roles(tmp_path):
     base = "conll05st-release/test.wsj/"
     names = (base + "words/test.wsj.words.gz", base + "props/test.wsj.props.gz")
     path = archive(tmp_path / "c.tgz", {n: gzip.compress(t.encode()) for n, t in zip(names, (words, props))})
-    lists = {"w": "<unk>\nthe\ncat\nsaw\na\ndog\nrun\nbos\neos\n", "v": "see\nrun\nstop\n", "t": "B-A0\nI-A0\nB-A1\nB-V\nO\n"}
-    for name, lines in {**lists, "e": ""}.items():
-        (tmp_path / name).write_text(lines)
+    lists = {"w": "<unk> the cat saw a dog run bos eos", "v": "see run stop", "t": "B-A0 I-A0 B-A1 B-V O", "e": ""}
+    for name, words in lists.items():
+        (tmp_path / name).write_text("\n".join(words.split()))
     data = text.Conll05st(path, *(str(tmp_path / name) for name in "wvte"))
-    assert data.labels[0] == ["B-A0", "I-A0", "B-V", "B-A1", "I-A1", "I-A1"] and data.predicates == ["see", "run", "stop"]
+    assert data.labels[0] == ["B-A0", "I-A0", "B-V", "B-A1", "I-A1", "I-A1"]
+    assert data.predicates == ["see", "run", "stop"]
     assert samples(data)[2] == [[0, 0], [7, 7], [7, 7], [0, 0], [0, 0], [8, 8], [2, 2], [1, 1], [4, 6]]
     assert samples(data)[1][7] == [0, 0, 0, 1, 1, 1] and data.get_dict()[2]["O"] == 6
 
@@ -120,7 +121,7 @@ def test_viterbi():
     assert paths.tolist() == [[0, 2, 0, 0, 0], [2, 0, 1, 2, 0], [0, 0, 0, 0, 0]]
     decoder = text.ViterbiDecoder(transitions, include_bos_eos_tag=False)
     assert decoder(potentials, sampan.to_tensor([2, 1, 1]))[1].shape == [3, 2]
-    with pytest.raises(ValueError, match=r"lengths must lie in 0..=5, got 6"):
+    with pytest.raises(ValueError, match=r"lengths must lie in 0..=5"):
         text.viterbi_decode(potentials, transitions, sampan.to_tensor([6, 1, 1]))
-    with pytest.raises(ValueError, match=r"transition_params must have shape \[4, 4\]"):
+    with pytest.raises(ValueError, match=r"transition_params must be \[4, 4\]"):
         text.viterbi_decode(potentials, transitions[:3], lengths)

@@ -158,5 +158,8 @@ mod tests {
         assert_eq!(map(40_000, 1, |i| i * 2)[39_999], 79_998);
         assert_eq!(install(|| 7), 7);
         for_each_chunk_mut(&mut [] as &mut [u8], 4, 1, |_, _| panic!("there is nothing to cut"));
+        after_fork();
+        let here = std::thread::current().id();
+        assert!(num_threads() == 1 && map(40_000, 1, |_| std::thread::current().id()).iter().all(|&id| id == here));
     }
 }

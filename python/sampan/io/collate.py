@@ -16,8 +16,8 @@ def _is_ndarray(value) -> bool:
 
 
 def default_collate_fn(batch: Sequence):
-    """Stacks each field of the samples: numbers and arrays become arrays, tensors a tensor, dicts a dict and sequences a
-    list of what their fields become; strings stay a list.
+    """Stacks each field of the samples: numbers and arrays become arrays, tensors a tensor, dicts a dict and sequences
+    a list of what their fields become; strings stay a list.
 
     >>> from sampan.io.collate import default_collate_fn
     >>> default_collate_fn([{"x": 1, "name": "a"}, {"x": 2, "name": "b"}])
@@ -60,8 +60,8 @@ def default_convert_fn(batch):
 
 
 def replace_arrays(batch, replace: Callable):
-    """The batch with what `replace` makes of its arrays and tensors. Sequences become lists and mappings dicts; what they
-    hold besides stays as it is."""
+    """The batch with what `replace` makes of its arrays and tensors. Sequences become lists and mappings dicts; what
+    they hold besides stays as it is."""
     if isinstance(batch, _core.Tensor) or _is_ndarray(batch):
         return replace(batch)
     if isinstance(batch, (str, bytes)):
@@ -76,3 +76,8 @@ def replace_arrays(batch, replace: Callable):
 def to_tensors(batch):
     """The batch with tensors for its arrays."""
     return replace_arrays(batch, lambda a: a if isinstance(a, _core.Tensor) else _core.to_tensor_py(a))
+
+
+def as_tensors(batch):
+    """The same for a batch that nobody else holds: a tensor may take over an array's memory."""
+    return replace_arrays(batch, lambda a: a if isinstance(a, _core.Tensor) else _core._share_array(a))

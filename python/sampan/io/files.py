@@ -63,8 +63,8 @@ def _md5(path: str) -> str:
 
 
 def obtain(what: str, argument: str, path, url: str, md5: str, name: str, download: bool, check: bool = True) -> str:
-    """The file of a data set: the one that was given, the one in a cache, or a download. With `check` a cached file must
-    have the md5 sum."""
+    """The file of a data set: the one that was given, the one in a cache, or a download. With `check` a cached
+    file must have the md5 sum."""
     if path is not None:
         return existing(what, argument, path)
     found = cached(url, name)

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 
 from .. import _core
-from .collate import default_collate_fn, default_convert_fn, to_tensors
+from .collate import as_tensors, default_collate_fn, default_convert_fn, to_tensors
 from .dataset import IterableDataset, NoLength, rust_source
 from .fetch import End, Task, make_fetcher
 from .sampler import (
@@ -137,7 +137,9 @@ class DataLoader:
         collate = self.collate_fn or (default_collate_fn if self.auto_collate_batch else default_convert_fn)
         if self.num_workers == 0:
             fetch = make_fetcher(self.dataset, collate, self.auto_collate_batch, seed, self.drop_last)
-            return Pass(self, (to_tensors(batch) for batch in _made(fetch, tasks)))
+            # What was stacked is new; what a function of the user's gives may be his own.
+            convert = as_tensors if collate is default_collate_fn else to_tensors
+            return Pass(self, map(convert, _made(fetch, tasks)))
         return self._process_pass(collate, tasks, seed)
 
     def __call__(self):
@@ -179,7 +181,8 @@ class DataLoader:
         """A pass by threads of the core, where the data set is one of the core's and nothing of it is Python's."""
         batches, sampler = self.batch_sampler, getattr(self.batch_sampler, "sampler", None)
         # A sampler of the user's may go on for ever, or follow what happens between two batches.
-        finite = type(batches) is DistributedBatchSampler or (type(batches) is BatchSampler and type(sampler) in _FINITE)
+        plain = type(batches) is BatchSampler and type(sampler) in _FINITE
+        finite = plain or type(batches) is DistributedBatchSampler
         if self.collate_fn is not None or self.worker_init_fn is not None or not finite:
             return None
         source = rust_source(self.dataset)

@@ -32,12 +32,16 @@ class Block:
             os.posix_fallocate(self._file, 0, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
         return self._open(os.fstat(self._file).st_size)
 
-    def read(self, offset: int, size: int) -> bytes:
+    def tensor(self, offset: int, size: int, dtype: str, shape: list):
         """A copy of what the other process wrote."""
         memory = self._map
         if memory is None or len(memory) < offset + size:
             memory = self._open(os.fstat(self._file).st_size)
-        return memory[offset : offset + size]
+        if dtype not in _PLAIN:
+            return _core._from_bytes(memory[offset : offset + size], dtype, shape)
+        import numpy as np
+
+        return _core.to_tensor_py(np.ndarray(shape, dtype, buffer=memory, offset=offset))
 
     def close(self) -> None:
         """Gives the memory back."""
@@ -96,4 +100,4 @@ class Writer:
 def take(block: Block | None, place: tuple):
     """The tensor of an array that was stored."""
     data, offset, size, dtype, shape = place
-    return _core._tensor_of_bytes(block.read(offset, size) if data is None else data, dtype, shape)
+    return block.tensor(offset, size, dtype, shape) if data is None else _core._from_bytes(data, dtype, shape)

@@ -42,7 +42,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 class Crew:
-    """The worker processes of a loader. Every worker has a pipe of its own: one that is killed leaves no lock behind."""
+    """The worker processes of a loader. Every one has a pipe of its own: if it is killed, it leaves no lock behind."""
 
     def __init__(self, loader, collate):
         context = multiprocessing.get_context("fork")

@@ -202,8 +202,8 @@ def _groups(indices: Iterable[int], size: int, drop_last: bool):
 
 
 class DistributedBatchSampler(BatchSampler):
-    """Batches for one of several processes, with the same number of samples for each: the first samples come again until
-    the total can be divided. The order is Paddle's: `shuffle` draws it from the number of the epoch, which counts up by
+    """Batches for one of several processes, with the same number of samples for each: the first samples come again
+    until the total can be divided. The order is Paddle's: `shuffle` draws it from the number of the epoch, which counts up by
     itself, so that it is the same in every process.
 
     >>> from sampan.io import DistributedBatchSampler

@@ -36,8 +36,8 @@ _info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """The worker that runs this code: its `id`, `num_workers`, its copy of the `dataset` and its `seed`. None outside of
-    workers. An iterable data set splits its samples by it.
+    """The worker that runs this code: its `id`, `num_workers`, its copy of the `dataset` and its `seed`; None outside
+    of workers. An iterable data set splits its samples by it.
 
     >>> import sampan
     >>> sampan.io.get_worker_info() is None

@@ -114,6 +114,10 @@ impl ViterbiDecoder {
 }
 
 impl Layer for ViterbiDecoder {
+    fn input_names(&self) -> Vec<&'static str> {
+        vec!["potentials", "lengths"]
+    }
+
     fn forward(&self, _: &Tensor) -> Result<Tensor> {
         Err(Error::invalid("takes potentials and lengths, got one input").in_op("ViterbiDecoder"))
     }

@@ -12,8 +12,8 @@ feature_names = ["CRIM", "ZN", "INDUS", "CHAS", "NOX", "RM", "AGE", "DIS", "RAD"
 
 
 class UCIHousing(Dataset):
-    """Houses in Boston: 13 features, each less its mean and divided by its range, and the price `[1]`. The first 80 % of
-    the rows are the training part.
+    """Houses in Boston: 13 features, each less its mean and divided by its range, and the price `[1]`. The first 80 %
+    of the rows are the training part.
 
     Args:
         data_file: a file of numbers between blanks, 14 to a row.

@@ -115,8 +115,8 @@ class MNIST(InMemoryImages):
 
 
 class FashionMNIST(MNIST):
-    """Pieces of clothing in the format of MNIST: images of 28 by 28 with labels from 0 to 9, int64 of shape `[1]`. It is
-    downloaded unless it lies in `~/.cache/paddle/dataset/fashion-mnist`."""
+    """Pieces of clothing in the format of MNIST: images of 28 by 28 with labels from 0 to 9, int64 of shape `[1]`. It
+    is downloaded unless it lies in `~/.cache/paddle/dataset/fashion-mnist`."""
 
     NAME = "fashion-mnist"
     URL_PREFIX = "https://dataset.bj.bcebos.com/fashion_mnist/"
