@@ -3,7 +3,7 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 
-.PHONY: help train test lint deny rust-tests doc-tests peers golden golden-check python-dev bench clean
+.PHONY: help train test lint deny rust-tests doc-tests wheel python-tests stubs peers golden golden-check python-dev bench clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -11,7 +11,7 @@ help: ## This list
 train: ## The main job: LeNet on the bundled MNIST
 	cargo run --release -p sampan -- train
 
-test: lint deny rust-tests doc-tests ## Everything that CI checks
+test: lint deny rust-tests doc-tests python-tests ## Everything that CI checks
 
 lint: ## Format and clippy, without warnings
 	cargo fmt --all -- --check
@@ -29,6 +29,22 @@ rust-tests: ## Unit and integration tests
 doc-tests: ## The examples in the documentation
 	cargo test --doc --all-features
 
+# Built as the tests above are, so that nothing is compiled twice; `pip install ./python` builds for speed.
+wheel: ## The Python package as a wheel, in target/wheels
+	python3 -m venv target/build-env
+	target/build-env/bin/pip install --quiet 'maturin>=1.9,<2'
+	rm -rf target/wheels
+	target/build-env/bin/maturin build --quiet -m python/Cargo.toml --features sampan-core/ndarray
+
+python-tests: wheel ## The wheel in an empty environment, and its tests
+	rm -rf target/test-env
+	python3 -m venv target/test-env
+	target/test-env/bin/pip install --quiet "$$(ls target/wheels/*.whl)[test]"
+	cd python && ../target/test-env/bin/pytest -q -p no:cacheprovider --import-mode=importlib tests
+
+stubs: python-dev ## The type stubs of the Python package
+	PYTHONPATH=python python3 scripts/python_stubs.py
+
 peers: ## The real libraries, in a virtual environment
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet paddlepaddle torch numpy scipy safetensors tensorboard pillow setuptools
@@ -36,10 +52,12 @@ peers: ## The real libraries, in a virtual environment
 golden: peers ## Record the peers' answers anew
 	for script in golden layers_golden init_golden optim_golden transforms_golden vision_ops_golden models_golden parity io_fixtures; do \
 		$(PY) scripts/$$script.py || exit 1; done
+	$(PY) scripts/python_coverage.py --record
 
 golden-check: peers ## Compare the recorded answers with the live peers
 	for script in golden layers_golden optim_golden models_golden parity io_fixtures; do \
 		$(PY) scripts/$$script.py --check || exit 1; done
+	$(PY) scripts/python_coverage.py --module paddle
 
 python-dev: ## The Python package in place, quickly built: PYTHONPATH=python python
 	cargo build -p sampan-py

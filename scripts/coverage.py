@@ -1,27 +1,22 @@
 #!/usr/bin/env python3
-"""Writes docs/coverage.md: which public functions of the installed PaddlePaddle the op registry has.
+"""Writes docs/coverage.md: which public functions of PaddlePaddle the registries have.
 
 Names are counted in paddle.tensor's list of Tensor methods, paddle.nn.functional and paddle.linalg.
 """
-import pathlib
 import subprocess
-import warnings
 
-warnings.filterwarnings("ignore")
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from paddle_names import ROOT, recorded
 
 # Present in the core, but as methods or functions outside the registry: they compute nothing.
 ELSEWHERE = {
     "is_floating_point", "is_integer", "is_tensor", "is_complex", "is_empty", "numel", "shape", "rank", "set_",
-    "set_printoptions", "reshape_", "squeeze_", "unsqueeze_", "flatten_", "transpose_", "t_", "broadcast_shape",
-    "broadcast_shapes", "triplet_margin_with_distance_loss",
+    "set_printoptions", "reshape_", "squeeze_", "unsqueeze_", "flatten_", "transpose_", "t_", "resize_",
+    "where_", "triplet_margin_with_distance_loss",
 }
 
 
 def main():
-    import paddle
-    import paddle.nn.functional as F
-
+    paddle = recorded()
     out = subprocess.run(
         ["cargo", "run", "-q", "-p", "sampan-core", "--example", "list_ops"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.split()
@@ -30,14 +25,14 @@ def main():
     text = "\n".join(p.read_text() for p in sources)
     elsewhere = {n for n in ELSEWHERE if f"pub fn {n}(" in text or f"pub fn {n}<" in text}
     lists = {
-        "paddle.Tensor methods": sorted(set(paddle.tensor.tensor_method_func)),
-        "paddle.nn.functional": sorted(F.__all__),
-        "paddle.linalg": sorted(paddle.linalg.__all__),
+        "paddle.Tensor methods": paddle["tensor_methods"],
+        "paddle.nn.functional": list(paddle["namespaces"]["paddle.nn.functional"]),
+        "paddle.linalg": list(paddle["namespaces"]["paddle.linalg"]),
     }
     lines = [
         "# Coverage of PaddlePaddle's functions",
         "",
-        f"Made by `scripts/coverage.py` against PaddlePaddle {paddle.__version__}. The registry holds "
+        f"Made by `scripts/coverage.py` against PaddlePaddle {paddle['version']}. The registries hold "
         f"{len(set(out))} public names.",
         "",
         "| list | names | present | share |",

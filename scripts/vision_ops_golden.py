@@ -5,6 +5,8 @@
 Needs paddlepaddle, numpy and safetensors.
 """
 
+import inspect
+import json
 import sys
 
 import numpy as np
@@ -104,6 +106,56 @@ keep("deform_conv2d", y)
 for name, leaf in zip(["maps"] + names, leaves):
     keep("grad/deform_conv2d/" + name, leaf.grad)
 
+# Losses and their gradients: a score of 0, a box without an area, boxes that fit the prediction.
+head = keep("yolo/x", rng.normal(0, 1, (2, 14, 4, 4)).astype("float32"))
+true = rng.uniform(0.1, 0.6, (2, 5, 4)).astype("float32")
+true[1, 1, 2] = 0
+true = keep("yolo/boxes", true)
+labels = keep("yolo/labels", rng.integers(0, 2, (2, 5)).astype("int32"))
+share = rng.uniform(0.1, 1, (2, 5)).astype("float32")
+share[1, 4] = 0
+share = keep("yolo/scores", share)
+pairs = [10, 13, 16, 30, 33, 23]
+for i, (score, smooth, scale) in enumerate([(None, True, 1.0), (share, False, 1.2)]):
+    leaf = head.clone().detach()
+    leaf.stop_gradient = False
+    loss = ops.yolo_loss(leaf, true, labels, pairs, [0, 2], 2, 0.3, 16, score, smooth, scale_x_y=scale)
+    (loss * paddle.to_tensor([0.3, -1.2])).sum().backward()
+    keep(f"yolo/{i}", loss)
+    keep(f"yolo/{i}/grad", leaf.grad)
+# Boxes in one pixel: Paddle adds up their losses, but not their gradients.
+shared = keep("yolo/shared/boxes", paddle.concat([true[:, :4], true[:, 3:4] * paddle.to_tensor([1, 1, 1.1, 0.9])], 1))
+keep("yolo/shared", ops.yolo_loss(head, shared, labels, pairs, [0, 2], 2, 0.3, 16))
+
+probs = keep("rpn/scores", rng.permutation(2 * 3 * 4 * 5).reshape(2, 3, 4, 5).astype("float32") / 120)
+deltas = keep("rpn/deltas", rng.normal(0, 0.6, (2, 12, 4, 5)).astype("float32"))
+extents = keep("rpn/sizes", np.array([[30, 40], [25, 20]], "float32"))
+corner = rng.uniform(-4, 30, (4, 5, 3, 2))
+places = keep("rpn/anchors", np.concatenate([corner, corner + rng.uniform(1, 14, (4, 5, 3, 2))], 3).astype("float32"))
+spread = keep("rpn/variances", rng.uniform(0.1, 3, (4, 5, 3, 4)).astype("float32"))
+plans = [(6000, 1000, 0.5, 0.1, 1.0, False), (30, 7, 0.8, 3.0, 0.9, True), (-1, 5, 0.0, 2.0, 1.0, False), (-1, -1, 0.3, 500.0, 1.0, False)]
+for i, plan in enumerate(plans):
+    found = ops.generate_proposals(probs, deltas, extents, places, spread, *plan, return_rois_num=True)
+    for name, value in zip(["rois", "probs", "num"], found):
+        keep(f"rpn/{i}/{name}", value)
+
+corner = rng.uniform(0, 20, (2, 12, 2))
+several = keep("matrix/boxes", np.concatenate([corner, corner + rng.uniform(5, 15, (2, 12, 2))], 2).astype("float32"))
+certain = keep("matrix/scores", rng.permutation(2 * 3 * 12).reshape(2, 3, 12).astype("float32") / 72)
+for i, plan in enumerate([(0.2, 0.1, 8, 10, False, 2.0, 0, True), (0.1, 0.2, -1, -1, True, 1.5, -1, False), (2.0, 0.1, 3, 3)]):
+    found = ops.matrix_nms(several, certain, *plan, return_index=True)
+    for name, value in zip(["out", "num", "index"], found):
+        keep(f"matrix/{i}/{name}", value)
+
 path = sys.argv[1] if len(sys.argv) > 1 else "crates/sampan-data/tests/vision_ops.safetensors"
-save_file(out, path)
+# What is public and no class, with its arguments as Rust writes their defaults.
+signatures = {}
+for module in ["vision.ops", "vision.transforms"]:
+    place = getattr(paddle.vision, module.split(".")[1])
+    for name in place.__all__:
+        if not isinstance(getattr(place, name), type):
+            taken = inspect.signature(getattr(place, name)).parameters.values()
+            default = lambda p: "" if p.default is p.empty else "=" + json.dumps(p.default).replace("null", "None")
+            signatures[f"{module}.{name}"] = ", ".join(p.name + default(p) for p in taken if p.name != "name")
+save_file(out, path, metadata=signatures)
 print(len(out), "tensors,", sum(v.nbytes for v in out.values()), "bytes")

@@ -7,44 +7,128 @@
 [2, 2]
 """
 
+from math import e, inf, nan, pi
+
 from . import _core, _registry
 from ._core import (
     Parameter,
     Tensor,
+    broadcast_shapes,
     dtype,
+    from_dlpack,
     get_default_dtype,
     grad,
     is_grad_enabled,
     set_default_dtype,
+    set_printoptions,
+    to_dlpack,
 )
 from ._core import to_tensor_py as to_tensor
 
-globals().update(_registry.functions(""))
+newaxis = None
 
-from . import _tensor  # noqa: E402
+globals().update(_registry.functions(""))
+for _name in ("adaptive_avg_pool1d", "conv1d", "conv2d", "conv3d", "group_norm", "layer_norm", "softmax"):
+    globals()[_name] = _registry.functions("nn.functional")[_name]
+concatenate, ger = concat, outer  # noqa: F821
+
+from . import _tensor, _types  # noqa: E402
+from ._creation import (  # noqa: E402
+    as_tensor,
+    asarray,
+    batch,
+    broadcast_shape,
+    check_shape,
+    create_parameter,
+    from_numpy,
+    numel,
+    range,
+    shape,
+    tolist,
+    where_,
+)
+from ._settings import (  # noqa: E402
+    LazyGuard,
+    disable_compat,
+    disable_signal_handler,
+    disable_static,
+    enable_compat,
+    enable_static,
+    get_flags,
+    in_dynamic_mode,
+    set_flags,
+)
+from ._types import Size, finfo, iinfo, is_complex, is_floating_point, is_integer, is_tensor  # noqa: E402
 from .framework import (  # noqa: E402
+    Generator,
     enable_grad,
+    get_cuda_rng_state,
     get_rng_state,
     load,
     no_grad,
     save,
     seed,
+    set_cuda_rng_state,
     set_grad_enabled,
     set_rng_state,
 )
 
-bool = _core._dtype("bool")
-uint8 = _core._dtype("uint8")
-int8 = _core._dtype("int8")
-int16 = _core._dtype("int16")
-int32 = _core._dtype("int32")
-int64 = _core._dtype("int64")
-float16 = _core._dtype("float16")
-bfloat16 = _core._dtype("bfloat16")
-float32 = _core._dtype("float32")
-float64 = _core._dtype("float64")
+globals().update(_types.objects())
+globals().update(_types.TYPED)
+manual_seed = seed
 
-from . import linalg, nn, optimizer  # noqa: E402
-from .nn.attr import ParamAttr, create_parameter  # noqa: E402
+from . import amp, autograd, incubate, jit, metric, regularizer, static  # noqa: E402
+from . import device, linalg, nn, optimizer, signal, utils, version  # noqa: E402
+from .device import (  # noqa: E402
+    CPUPlace,
+    CUDAPinnedPlace,
+    CUDAPlace,
+    CustomPlace,
+    IPUPlace,
+    XPUPinnedPlace,
+    XPUPlace,
+    device_guard,
+    get_cudnn_version,
+    get_default_device,
+    get_device,
+    is_compiled_with_cinn,
+    is_compiled_with_cuda,
+    is_compiled_with_custom_device,
+    is_compiled_with_distribute,
+    is_compiled_with_ipu,
+    is_compiled_with_rocm,
+    is_compiled_with_xpu,
+    set_default_device,
+    set_device,
+)
+from . import io, text, vision  # noqa: E402
+from .nn.attr import ParamAttr  # noqa: E402
 
-__version__ = "0.1.0"
+from . import _interop  # noqa: E402, F401
+
+__version__ = version.full_version
+
+# Modules, and names in them, that are imported when they are first used: `import sampan` stays quick.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from . import callbacks, compat, distributed, distribution, hapi, hub, reader, static, sysconfig, utils, version
+    from .distributed import DataParallel
+    from .hapi import Model, flops, summary
+    from .reader import batch
+del TYPE_CHECKING
+_LATER = dict.fromkeys("callbacks compat distributed distribution hapi hub reader static sysconfig utils version".split())
+_LATER |= {"DataParallel": "distributed", "Model": "hapi", "flops": "hapi", "summary": "hapi", "batch": "reader"}
+
+
+def __getattr__(name):
+    if name not in _LATER:
+        raise AttributeError(f"module 'sampan' has no attribute {name!r}")
+    import importlib
+
+    module = importlib.import_module(f"sampan.{_LATER[name] or name}")
+    found = globals()[name] = getattr(module, name) if _LATER[name] else module
+    return found
+
+
+def __dir__():
+    return sorted({*globals(), *_LATER})

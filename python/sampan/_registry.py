@@ -23,7 +23,7 @@ def _collect() -> dict[str, dict[str, _core.Op]]:
         for public in (f"{module}.{name}" if module else name, *also):
             home, _, last = public.rpartition(".")
             modules.setdefault(home, {})[last] = _core.op(name)
-            if inplace:
+            if inplace and not last.endswith("_"):
                 modules.setdefault(home, {})[last + "_"] = _core.op(name + "_")
     return modules
 
@@ -52,19 +52,24 @@ def classes(module: str) -> dict[str, _core.ClassDef]:
     return _CLASSES.get(module, {})
 
 
+class _ClassSignature:
+    """`__signature__` of a class of the registry, made when somebody asks; a subclass has its own."""
+
+    def __get__(self, instance, owner):
+        if instance is not None or "_definition" not in owner.__dict__:
+            raise AttributeError("__signature__")
+        made = signature(owner._definition)
+        if getattr(owner, "_takes_name", True):
+            return made
+        return made.replace(parameters=[p for p in made.parameters.values() if p.name != "name"])
+
+
 def signature(definition):
     """What the constructor of a class takes, as `inspect` shows it."""
     import inspect
 
     made = eval(f"lambda {definition.text_signature[1:-1]}: None", {})
     return inspect.signature(made)
-
-
-def doc(definition) -> str:
-    """The documentation of a class without its examples, which are written in Rust."""
-    import re
-
-    return re.sub(r"\n*```.*?```", "", definition.doc, flags=re.DOTALL).strip()
 
 
 def define(namespace: dict, module: str, base: type, **more) -> list[str]:
@@ -74,10 +79,10 @@ def define(namespace: dict, module: str, base: type, **more) -> list[str]:
         if name in namespace:
             continue
         body = {
-            "__doc__": doc(definition),
+            "__doc__": definition.doc,
             "__module__": namespace["__name__"],
             "_definition": definition,
-            "__text_signature__": definition.text_signature,
+            "__signature__": _ClassSignature(),
             **more,
         }
         made = types.new_class(name, (base,), exec_body=lambda ns, body=body: ns.update(body))
@@ -89,3 +94,20 @@ def define(namespace: dict, module: str, base: type, **more) -> list[str]:
                 namespace[last] = made
                 names.append(last)
     return names
+
+
+def _collect_plain() -> dict[str, dict[str, _core.Function]]:
+    modules: dict[str, dict[str, _core.Function]] = {}
+    for module, name, function in _core._functions():
+        for public in (f"{module}.{name}", *function.also):
+            home, _, last = public.rpartition(".")
+            modules.setdefault(home, {})[last] = function
+    return modules
+
+
+_PLAIN = _collect_plain()
+
+
+def plain_functions(module: str) -> dict[str, _core.Function]:
+    """The functions of a module that are no ops, by name."""
+    return _PLAIN.get(module, {})

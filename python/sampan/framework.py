@@ -28,7 +28,6 @@ class _GradMode:
     def __call__(self, function=None):
         if function is None:
             return self
-        cls = type(self)
 
         if inspect.isgeneratorfunction(function):
 
@@ -44,7 +43,6 @@ class _GradMode:
             with self._again():
                 return function(*args, **kwargs)
 
-        del cls
         return wrapped
 
     def _again(self):
@@ -140,6 +138,21 @@ class Generator:
     def __init__(self, state=None):
         self.state = state or _core._random_state()
 
+    def manual_seed(self, seed: int) -> Generator:
+        """Starts the random numbers anew."""
+        _core.seed(seed % 2**64)
+        self.state = _core._random_state()
+        return self
+
+    def get_state(self) -> tuple[int, int]:
+        """Seed and position."""
+        return self.state
+
+    def set_state(self, state: tuple[int, int]) -> None:
+        """Goes back to a state."""
+        self.state = state
+        _core._set_random_state(*state)
+
 
 def seed(seed: int) -> Generator:
     """Starts the random numbers anew; the same seed gives the same numbers on any number of threads."""
@@ -150,6 +163,17 @@ def seed(seed: int) -> Generator:
 def get_rng_state(device=None) -> list[Generator]:
     """The state of the random numbers, to be given back to `set_rng_state`."""
     return [Generator()]
+
+
+def get_cuda_rng_state() -> list[Generator]:
+    """The states of the random numbers of the GPUs; the one generator of this package serves every device."""
+    return []
+
+
+def set_cuda_rng_state(state_list) -> None:
+    """Goes back to states that `get_cuda_rng_state` gave."""
+    for generator in state_list:
+        _core._set_random_state(*generator.state)
 
 
 def set_rng_state(state_list, device=None) -> None:

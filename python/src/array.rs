@@ -2,14 +2,15 @@
 
 use crate::dtype;
 use crate::errors::raise;
+use crate::memory::View;
 use crate::tensor::PyTensor;
+use crate::value;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyModule, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyModule, PyRange, PyTuple};
 use sampan_core::{DType, Scalar, Tensor};
-use std::ffi::CStr;
 
 static NUMPY: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
@@ -31,82 +32,10 @@ pub fn number(py: Python<'_>, s: Scalar) -> PyResult<Py<PyAny>> {
 pub fn is_array(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     // SAFETY: a live object; the call only looks at its type.
     let buffer = unsafe { ffi::PyObject_CheckBuffer(value.as_ptr()) } == 1;
-    Ok(buffer && !value.is_instance_of::<pyo3::types::PyBytes>() || value.hasattr("__array__")?)
-}
-
-/// A buffer that is given back when dropped.
-struct View(Box<ffi::Py_buffer>);
-
-impl View {
-    fn of(value: &Bound<'_, PyAny>) -> PyResult<View> {
-        let mut view = Box::new(ffi::Py_buffer::new());
-        // SAFETY: `view` is a valid place for the result; `value` is alive.
-        let failed = unsafe { ffi::PyObject_GetBuffer(value.as_ptr(), &mut *view, ffi::PyBUF_FULL_RO) } != 0;
-        if failed { Err(PyErr::fetch(value.py())) } else { Ok(View(view)) }
-    }
-
-    /// The element type, if it is one of ours in the machine's byte order.
-    fn dtype(&self) -> Option<DType> {
-        let format = if self.0.format.is_null() {
-            "B"
-        } else {
-            // SAFETY: a buffer's format is a string that lives as long as the view.
-            unsafe { CStr::from_ptr(self.0.format) }.to_str().ok()?
-        };
-        let letter = format.strip_prefix(['@', '=', '<']).unwrap_or(format);
-        let size = self.0.itemsize as usize;
-        Some(match (letter, size) {
-            ("?", 1) => DType::Bool,
-            ("B", 1) => DType::UInt8,
-            ("b", 1) => DType::Int8,
-            ("h", 2) => DType::Int16,
-            ("i" | "l" | "n", 4) => DType::Int32,
-            ("q" | "l" | "n", 8) => DType::Int64,
-            ("e", 2) => DType::Float16,
-            ("f", 4) => DType::Float32,
-            ("d", 8) => DType::Float64,
-            _ => return None,
-        })
-    }
-
-    fn list(&self, p: *const ffi::Py_ssize_t) -> Vec<isize> {
-        let n = self.0.ndim.max(0) as usize;
-        // SAFETY: shape and strides of a full buffer have `ndim` entries where they are not null.
-        if p.is_null() { Vec::new() } else { unsafe { std::slice::from_raw_parts(p, n) }.to_vec() }
-    }
-
-    /// The elements' bytes, row-major.
-    fn bytes(&self) -> Vec<u8> {
-        let shape = self.list(self.0.shape);
-        let (strides, size, start) = (self.list(self.0.strides), self.0.itemsize as usize, self.0.buf as *const u8);
-        // SAFETY: `len` bytes from `buf` belong to a buffer that lies in one piece, which `PyBuffer_IsContiguous` tells.
-        unsafe {
-            if ffi::PyBuffer_IsContiguous(&*self.0, b'C' as std::ffi::c_char) == 1 {
-                let len = self.0.len as usize;
-                return if len == 0 { Vec::new() } else { std::slice::from_raw_parts(start, len).to_vec() };
-            }
-        }
-        let mut out = Vec::with_capacity(self.0.len as usize);
-        let mut index = vec![0isize; shape.len()];
-        if shape.contains(&0) {
-            return out;
-        }
-        loop {
-            let at: isize = index.iter().zip(&strides).map(|(i, s)| i * s).sum();
-            // SAFETY: every index is inside the shape, so its element lies inside the buffer.
-            out.extend_from_slice(unsafe { std::slice::from_raw_parts(start.offset(at), size) });
-            let Some(axis) = (0..shape.len()).rev().find(|&a| index[a] + 1 < shape[a]) else { return out };
-            index[axis] += 1;
-            index[axis + 1..].fill(0);
-        }
-    }
-}
-
-impl Drop for View {
-    fn drop(&mut self) {
-        // SAFETY: taken by `PyObject_GetBuffer` and not given back before.
-        unsafe { ffi::PyBuffer_Release(&mut *self.0) };
-    }
+    let py = value.py();
+    Ok(buffer && !value.is_instance_of::<pyo3::types::PyBytes>()
+        || value.hasattr(pyo3::intern!(py, "__array__"))?
+        || value.hasattr(pyo3::intern!(py, "__array_interface__"))?)
 }
 
 /// A copy of an array's values.
@@ -114,11 +43,7 @@ pub fn from_array(value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     if let Ok(view) = View::of(value)
         && let Some(dtype) = view.dtype()
     {
-        let shape: Vec<usize> = view.list(view.0.shape).iter().map(|&n| n as usize).collect();
-        let bytes = view.bytes();
-        // A bool of another library may be any byte; ours is 0 or 1.
-        let bytes = if dtype == DType::Bool { bytes.into_iter().map(|b| (b != 0) as u8).collect() } else { bytes };
-        return Tensor::from_bytes(&bytes, dtype, shape).map_err(raise);
+        return copy(view, dtype);
     }
     let np = numpy(value.py())?;
     let array = np.call_method1("asarray", (value,))?;
@@ -139,20 +64,47 @@ pub fn from_array(value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let native = np.call_method1("ascontiguousarray", (array.call_method1("astype", (target,))?,))?;
     let view = View::of(&native)?;
     let dtype = view.dtype().ok_or_else(|| PyTypeError::new_err(format!("(InvalidType) to_tensor: dtype {name}.")))?;
-    let shape: Vec<usize> = array.getattr("shape")?.extract()?;
-    Tensor::from_bytes(&view.bytes(), dtype, shape).map_err(raise)
+    copy(view, dtype)
+}
+
+fn copy(view: View, dtype: DType) -> PyResult<Tensor> {
+    let shape = view.shape();
+    if dtype == DType::Bool {
+        // A bool of another library may be any byte; ours is 0 or 1.
+        let bytes: Vec<u8> = view.bytes().into_iter().map(|b| (b != 0) as u8).collect();
+        return Tensor::from_bytes(&bytes, dtype, shape).map_err(raise);
+    }
+    if let Some(bytes) = view.in_one_piece() {
+        return Tensor::from_bytes(bytes, dtype, shape).map_err(raise);
+    }
+    match view.share() {
+        Ok(shared) => shared?.try_clone_data().map_err(raise),
+        Err(view) => Tensor::from_bytes(&view.bytes(), dtype, shape).map_err(raise),
+    }
+}
+
+/// A tensor on the memory of a writable array; a copy where the memory cannot be shared.
+#[pyfunction]
+pub fn _share_array(array: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    let t = match View::of(array) {
+        Ok(view) if view.is_writable() && view.dtype().is_some() => match view.share() {
+            Ok(shared) => shared?,
+            Err(_) => from_array(array)?,
+        },
+        _ => from_array(array)?,
+    };
+    PyTensor::wrap(array.py(), t)
 }
 
 /// A tensor's values as a new NumPy array. NumPy has no bfloat16; its bits come as uint16, as in Paddle.
 pub fn to_numpy(py: Python<'_>, t: &Tensor) -> PyResult<Py<PyAny>> {
-    let np = numpy(py)?;
-    let name = if t.dtype() == DType::BFloat16 { "uint16" } else { t.dtype().name() };
     if t.device() == sampan_core::Device::Meta {
         return Err(PyValueError::new_err("(InvalidArgument) numpy: a meta tensor holds no values."));
     }
-    let bytes = pyo3::types::PyByteArray::new(py, &py.detach(|| t.to_bytes()));
-    let flat = np.call_method1("frombuffer", (bytes, name))?;
-    Ok(flat.call_method1("reshape", (PyTuple::new(py, t.shape())?,))?.unbind())
+    let options = PyDict::new(py);
+    options.set_item(pyo3::intern!(py, "order"), "C")?;
+    let array = pyo3::intern!(py, "array");
+    Ok(numpy(py)?.call_method(array, (PyTensor::wrap(py, t.clone())?,), Some(&options))?.unbind())
 }
 
 /// Values as nested lists.
@@ -190,6 +142,9 @@ struct Nested {
     shape: Vec<usize>,
 }
 
+/// The deepest nesting that is read; a list that contains itself has no end.
+const MAX_DEPTH: usize = 64;
+
 enum Read {
     Done,
     /// There is something else than numbers in it.
@@ -215,8 +170,11 @@ impl Nested {
         }
         if value.is_instance_of::<PyInt>() {
             self.all_bool = false;
-            let i: i64 = value.extract()?;
+            let i = value::int(value)?.unwrap_or_default();
             return number(self, i as f64, i);
+        }
+        if depth > MAX_DEPTH {
+            return Err(PyValueError::new_err(format!("(InvalidArgument) to_tensor: more than {MAX_DEPTH} axes.")));
         }
         let items: Vec<Bound<'_, PyAny>> = if let Ok(list) = value.cast::<PyList>() {
             list.iter().collect()
@@ -272,11 +230,8 @@ pub fn to_tensor(value: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Ten
             None => Ok(t),
         };
     }
-    if let Ok(items) = value.try_iter()
-        && !value.is_instance_of::<pyo3::types::PyString>()
-    {
-        let list = PyList::new(value.py(), items.collect::<PyResult<Vec<_>>>()?)?;
-        return to_tensor(list.as_any(), dtype);
+    if value.is_instance_of::<PyRange>() {
+        return to_tensor(value.try_iter()?.collect::<PyResult<Vec<_>>>()?.into_pyobject(value.py())?.as_any(), dtype);
     }
     Err(PyTypeError::new_err(format!(
         "(InvalidType) to_tensor: data must be numbers, lists of numbers, arrays or tensors, got {}.",
@@ -303,16 +258,29 @@ impl Nested {
     }
 }
 
-/// Lists that hold tensors, arrays or NumPy's numbers.
+/// Lists that hold tensors, arrays or NumPy's numbers. Tensors keep their dtype; of anything else floats follow the
+/// default dtype and integers are int64, as in Paddle.
 fn mixed(value: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
-    let parts: Vec<Tensor> = value.try_iter()?.map(|item| to_tensor(&item?, None)).collect::<PyResult<_>>()?;
+    let mut parts = Vec::new();
+    let mut natural: Option<DType> = None;
+    for item in value.try_iter()? {
+        let item = item?;
+        let part = to_tensor(&item, None)?;
+        let kept =
+            item.is_instance_of::<PyTensor>() || item.is_instance_of::<PyList>() || item.is_instance_of::<PyTuple>();
+        let wants = match part.dtype() {
+            d if kept || d == DType::Bool => d,
+            d if d.is_float() => crate::tensor::default_dtype(),
+            d if d.is_int() => DType::Int64,
+            d => d,
+        };
+        natural = Some(natural.map_or(wants, |n| sampan_core::promote::promote(n, wants)));
+        parts.push(part);
+    }
     if parts.windows(2).any(|w| w[0].shape() != w[1].shape()) {
         return Err(ragged());
     }
-    let natural = parts.iter().map(Tensor::dtype).reduce(sampan_core::promote::promote).unwrap_or(DType::Float32);
-    // Numbers in a list follow the default dtype, as in Paddle.
-    let natural = if natural == DType::Float64 { crate::tensor::default_dtype() } else { natural };
-    let target = dtype.unwrap_or(natural);
+    let target = dtype.or(natural).unwrap_or_else(crate::tensor::default_dtype);
     let parts = parts.iter().map(|t| t.try_cast(target)).collect::<sampan_core::Result<Vec<_>>>().map_err(raise)?;
     sampan_core::ops::joining::try_stack(&parts, 0).map_err(raise)
 }
@@ -326,9 +294,17 @@ pub fn to_tensor_py(
     place: Option<&Bound<'_, PyAny>>,
     stop_gradient: bool,
 ) -> PyResult<Py<PyAny>> {
-    let _ = place;
+    if let Some(place) = place.filter(|p| !p.is_none()) {
+        crate::runtime::check_place(place)?;
+    }
     let dtype = dtype.filter(|d| !d.is_none()).map(dtype::read).transpose()?;
     let t = to_tensor(data, dtype)?;
     t.set_stop_gradient(stop_gradient);
     PyTensor::wrap(data.py(), t)
+}
+
+/// A tensor of bytes in row-major order: what `Tensor._bytes` gave.
+#[pyfunction]
+pub fn _from_bytes(bytes: &[u8], dtype: &Bound<'_, PyAny>, shape: Vec<usize>) -> PyResult<Py<PyAny>> {
+    PyTensor::wrap(dtype.py(), Tensor::from_bytes(bytes, dtype::read(dtype)?, shape).map_err(raise)?)
 }

@@ -1,12 +1,13 @@
-//! Gradients: modes, hooks, `grad`, functions of the user's own.
+//! Gradients: modes, hooks, `grad`, derivatives of whole functions.
 
 use crate::errors::{self, passing};
 use crate::tensor::PyTensor;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
-use sampan_core::autograd::{self, Function, FunctionContext, GradOptions};
+use pyo3::types::PyList;
+use sampan_core::autograd::{self, GradOptions};
 use sampan_core::tensor::HookHandle;
 use sampan_core::{Result, Tensor};
+use std::sync::Arc;
 
 /// A hook that can be taken off again.
 #[pyclass(name = "TensorHookRemoveHelper", module = "sampan", frozen)]
@@ -68,13 +69,15 @@ fn all(value: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
 
 /// Adds the gradients of several tensors to `.grad` of the leaves they depend on.
 #[pyfunction]
-#[pyo3(signature = (tensors, grad_tensors = None, retain_graph = false))]
+#[pyo3(signature = (tensors, grad_tensors = None, retain_graph = false, *, dump_backward_graph_path = None))]
 pub fn backward(
     py: Python<'_>,
     tensors: &Bound<'_, PyAny>,
     grad_tensors: Option<&Bound<'_, PyAny>>,
     retain_graph: bool,
+    dump_backward_graph_path: Option<String>,
 ) -> PyResult<()> {
+    let _ = dump_backward_graph_path;
     let outputs = all(tensors)?;
     let grads = grad_tensors
         .map(self::tensors)
@@ -114,65 +117,6 @@ pub fn grad(
     Ok(PyList::new(py, found)?.into_any().unbind())
 }
 
-/// A function whose forward and backward are Python's.
-struct PythonFunction {
-    name: &'static str,
-    forward: Py<PyAny>,
-    backward: Py<PyAny>,
-}
-
-impl PythonFunction {
-    fn call(function: &Py<PyAny>, args: Vec<Py<PyAny>>) -> Result<Vec<Option<Tensor>>> {
-        Python::attach(|py| -> PyResult<Vec<Option<Tensor>>> {
-            let result = function.call1(py, (PyTuple::new(py, args)?,))?;
-            tensors(result.bind(py))
-        })
-        .map_err(passing)
-    }
-}
-
-impl Function for PythonFunction {
-    fn forward(&self, cx: &mut FunctionContext, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
-        let wrap =
-            || Python::attach(|py| inputs.iter().map(|t| PyTensor::wrap(py, t.clone())).collect::<PyResult<Vec<_>>>());
-        let outputs: Vec<Tensor> = Self::call(&self.forward, wrap().map_err(passing)?)?.into_iter().flatten().collect();
-        // The package's context keeps tensors itself and tells which outputs have no gradient.
-        let marked = Python::attach(|py| self.forward.getattr(py, "marked").and_then(|m| tensors(m.bind(py))))
-            .unwrap_or_default();
-        cx.mark_non_differentiable(&marked.into_iter().flatten().collect::<Vec<_>>());
-        let materialize =
-            Python::attach(|py| self.forward.getattr(py, "materialize").and_then(|m| m.extract::<bool>(py)))
-                .unwrap_or(true);
-        cx.set_materialize_grads(materialize);
-        Ok(outputs)
-    }
-    fn backward(&self, _: &FunctionContext, grads: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
-        let wrap = |py: Python<'_>| -> PyResult<Vec<Py<PyAny>>> {
-            grads.iter().map(|g| g.clone().map_or_else(|| Ok(py.None()), |g| PyTensor::wrap(py, g))).collect()
-        };
-        Self::call(&self.backward, Python::attach(wrap).map_err(passing)?)
-    }
-    fn name(&self) -> &'static str {
-        self.name
-    }
-}
-
-/// Runs `forward(inputs)` as one recorded step whose gradient is `backward(grads)`. Both take and give tuples of tensors.
-#[pyfunction]
-pub fn _apply_function(
-    py: Python<'_>,
-    name: &str,
-    forward: Py<PyAny>,
-    backward: Py<PyAny>,
-    inputs: Vec<PyRef<'_, PyTensor>>,
-) -> PyResult<Py<PyAny>> {
-    let inputs: Vec<Tensor> = inputs.iter().map(|t| t.tensor()).collect();
-    let function = PythonFunction { name: crate::intern(name), forward, backward };
-    let outputs = errors::run(py, move || autograd::apply(function, &inputs))?;
-    let outputs: Vec<_> = outputs.into_iter().map(|t| PyTensor::wrap(py, t)).collect::<PyResult<_>>()?;
-    Ok(PyTuple::new(py, outputs)?.into_any().unbind())
-}
-
 /// Derivatives of `y` with respect to each of `xs`.
 #[pyfunction]
 #[pyo3(signature = (y, xs, batch_axis = None))]
@@ -199,4 +143,54 @@ pub fn _hessian(
     let (y, xs) = (y.tensor(), all(xs)?);
     let found = errors::run(py, move || autograd::hessian(&y, &xs, batch_axis))?;
     found.into_iter().map(|row| row.into_iter().map(|t| PyTensor::wrap(py, t)).collect()).collect()
+}
+
+/// Every value that is saved for gradients on this thread goes through `pack`, and comes back through `unpack`.
+#[pyfunction]
+pub fn _push_saved_hooks(pack: Py<PyAny>, unpack: Py<PyAny>) {
+    let unpack = Arc::new(unpack);
+    autograd::push_saved_hook(Arc::new(move |t: &Tensor| {
+        let packed = Python::attach(|py| pack.call1(py, (PyTensor::wrap(py, t.clone())?,))).map_err(passing)?;
+        let unpack = unpack.clone();
+        Ok(Arc::new(move || {
+            Python::attach(|py| -> PyResult<Tensor> {
+                let t = unpack.call1(py, (&packed,))?;
+                Ok(t.bind(py).cast::<PyTensor>()?.borrow().tensor())
+            })
+            .map_err(passing)
+        }))
+    }));
+}
+
+/// Ends what the last `_push_saved_hooks` began.
+#[pyfunction]
+pub fn _pop_saved_hooks() {
+    autograd::pop_saved_hook();
+}
+
+/// The outputs of `func` at `xs` and a product with its Jacobian: `J v` (forward) or `v J`.
+#[pyfunction]
+#[pyo3(signature = (func, xs, v, forward))]
+#[allow(clippy::type_complexity)]
+pub fn _jacobian_product(
+    py: Python<'_>,
+    func: Py<PyAny>,
+    xs: &Bound<'_, PyAny>,
+    v: &Bound<'_, PyAny>,
+    forward: bool,
+) -> PyResult<(Vec<Py<PyAny>>, Vec<Py<PyAny>>)> {
+    let (xs, v) = (all(xs)?, if v.is_none() { None } else { Some(all(v)?) });
+    let (ys, product) = errors::run(py, move || {
+        let f = |xs: &[Tensor]| {
+            Python::attach(|py| -> PyResult<Vec<Tensor>> {
+                let xs = xs.iter().map(|x| PyTensor::wrap(py, x.clone())).collect::<PyResult<Vec<_>>>()?;
+                all(func.call1(py, pyo3::types::PyTuple::new(py, xs)?)?.bind(py))
+            })
+            .map_err(passing)
+        };
+        let v = v.as_deref();
+        if forward { autograd::jvp(f, &xs, v) } else { autograd::functional::vjp(f, &xs, v) }
+    })?;
+    let each = |ts: Vec<Tensor>| ts.into_iter().map(|t| PyTensor::wrap(py, t)).collect::<PyResult<Vec<_>>>();
+    Ok((each(ys)?, each(product)?))
 }

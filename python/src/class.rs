@@ -2,8 +2,9 @@
 
 use crate::errors::{passing, raise};
 use crate::layer::PyRustLayer;
-use crate::object::{PyInitializer, PyMetric, PyOptimizer, PySchedule};
+use crate::object::{PyInitializer, PyMetric};
 use crate::op::{bind, module_name, params_info, text_signature};
+use crate::optimizer::{PyOptimizer, PySchedule};
 use crate::tensor::{PyParameter, PyTensor, parameter_of};
 use crate::value;
 use pyo3::prelude::*;
@@ -84,8 +85,9 @@ impl PyClassDef {
         module_name(self.0.module)
     }
     #[getter]
-    fn doc(&self) -> &'static str {
-        self.0.doc
+    fn doc(&self) -> String {
+        let args = crate::doc::arguments(self.0.params, self.0.aliases);
+        format!("{}\n\nArgs:\n{args}\n", crate::doc::prose(self.0.doc))
     }
     /// Other public names of the same class, with their module.
     #[getter]
@@ -97,7 +99,7 @@ impl PyClassDef {
         text_signature(self.0.params)
     }
     #[getter]
-    fn params(&self) -> Vec<(&'static str, String, Option<String>, bool)> {
+    fn params(&self) -> Vec<(&'static str, String, Option<String>, bool, String)> {
         params_info(self.0.params)
     }
     #[getter]
@@ -135,7 +137,7 @@ impl PyClassDef {
 }
 
 /// Parameters for an optimizer: a list, or a list of dicts with `params` and settings.
-fn parameters(given: &Bound<'_, PyAny>) -> PyResult<Value> {
+pub fn parameters(given: &Bound<'_, PyAny>) -> PyResult<Value> {
     let one = |item: &Bound<'_, PyAny>| -> PyResult<Value> {
         if let Some(p) = parameter_of(item) {
             return Ok(Value::from(&p));

@@ -2,24 +2,33 @@
 //!
 //! Nothing here computes; arguments are bound, the interpreter's lock is released, and the core is called.
 
+mod amp;
 mod array;
 mod autograd;
 mod cache;
 mod class;
+mod data;
+mod dlpack;
+mod doc;
 mod dtype;
 mod errors;
+mod events;
 mod files;
+mod function;
 mod layer;
+mod memory;
 mod object;
 mod op;
+mod operators;
+mod optimizer;
 mod param;
+mod pylayer;
 mod python_layer;
 mod runtime;
 mod tensor;
 mod value;
-
-// Linked for the classes it registers.
-use sampan_data as _;
+mod vision;
+mod watch;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -48,35 +57,70 @@ pub(crate) fn intern(name: &str) -> &'static str {
 /// The native part of the package.
 #[pymodule]
 mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        sampan_core::dispatch::hide_callers();
+        sampan_nn::lr::set_printer(crate::watch::print);
+        Ok(())
+    }
+    /// The version of this build.
     #[pymodule_export]
-    use crate::array::to_tensor_py;
+    #[allow(non_upper_case_globals)]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_export]
+    use crate::amp::{_amp_policy, _count_numerics, _set_check_nan_inf, _swap_amp, _unscale, PyPolicy};
+    #[pymodule_export]
+    use crate::array::{_from_bytes, _share_array, to_tensor_py};
     #[pymodule_export]
     use crate::autograd::{
-        _apply_function, _hessian, _jacobian, _set_grad_enabled, PyHook, backward, grad, is_grad_enabled,
+        _hessian, _jacobian, _jacobian_product, _pop_saved_hooks, _push_saved_hooks, _set_grad_enabled, PyHook,
+        backward, grad, is_grad_enabled,
     };
     #[pymodule_export]
     use crate::class::{PyClassDef, PyObject, classes};
     #[pymodule_export]
+    use crate::data::{
+        _after_fork, _cifar, _data_home, _derive_seed, _download, _fashion_mnist, _flowers, _mnist, _next_sample,
+        _pass_place, _read_sample, _stack, _tensor_of_bytes, _uci_housing, _viterbi_decode, PyDataset, PyImageSet,
+        PyPass,
+    };
+    #[pymodule_export]
+    use crate::dlpack::{from_dlpack, to_dlpack};
+    #[pymodule_export]
     use crate::dtype::{_dtype, PyDType};
+    #[pymodule_export]
+    use crate::events::PyEventWriter;
     #[pymodule_export]
     use crate::files::{_load, _save};
     #[pymodule_export]
+    use crate::function::{_function, _functions, PyFunction};
+    #[pymodule_export]
     use crate::layer::{PyLayerBase, PyRustLayer};
     #[pymodule_export]
-    use crate::object::{
-        _param_attr, _regularizer, _set_settings, _settings, PyBase, PyInitializer, PyMetric, PyOptimizer, PySchedule,
-    };
+    use crate::object::{_param_attr, _regularizer, PyBase, PyInitializer, PyMetric};
     #[pymodule_export]
     use crate::op::{PyOp, op, op_info, ops};
+    #[pymodule_export]
+    use crate::optimizer::{_python_schedule, _set_setting, _settings, PyOptimizer, PySchedule};
     #[pymodule_export]
     use crate::param::{
         _apply_clip, _calculate_gain, _cast_in_place, _python_initializer, _set_global_initializer, _unique_name,
         clip_grad_norm_, clip_grad_value_, parameters_to_vector, vector_to_parameters,
     };
     #[pymodule_export]
+    use crate::pylayer::_apply_layer;
+    #[pymodule_export]
     use crate::runtime::{
-        _random_state, _set_random_state, get_default_dtype, num_threads, seed, set_default_dtype, set_num_threads,
+        _check_nan_inf, _memory, _random_state, _release_cache, _reset_peak, _set_random_state, broadcast_shapes,
+        check_place, get_default_dtype, num_threads, seed, set_default_dtype, set_num_threads, set_printoptions,
     };
     #[pymodule_export]
     use crate::tensor::{PyParameter, PyTensor};
+    #[pymodule_export]
+    use crate::vision::{_image_load, _model_arguments, _models, PyPictureFunction, PyPipeline};
+    #[pymodule_export]
+    use crate::watch::{_report_numerics, _start_op_stats, _stop_op_stats, _stop_report_numerics};
 }

@@ -1,124 +1,18 @@
-//! Optimizers, schedules, initializers and metrics of the core.
+//! Initializers and metrics of the core, and what parameters are made with.
 
 use crate::class::PyObject;
 use crate::errors::{self, raise};
-use crate::tensor::{PyParameter, PyTensor, parameter_of};
+use crate::tensor::{PyParameter, PyTensor};
 use crate::{dtype, value};
 use pyo3::prelude::*;
-use sampan_core::{Dict, Tensor, Value};
+use sampan_core::{Tensor, Value};
 use sampan_nn::init::Initializer;
-use sampan_nn::lr::Schedule;
 use sampan_nn::metric::Metric;
-use sampan_nn::optim::Optimizer;
 use sampan_nn::{Base, ParamAttr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 fn lock<T: ?Sized>(m: &Mutex<T>) -> MutexGuard<'_, T> {
     m.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A dict of Python as one of the core's.
-fn dict_of(given: &Bound<'_, PyAny>) -> PyResult<Dict> {
-    match value::any(given)? {
-        Value::Dict(d) => Ok(d),
-        other => Err(pyo3::exceptions::PyTypeError::new_err(format!(
-            "(InvalidType) a state is a dict, got {}.",
-            other.type_name()
-        ))),
-    }
-}
-
-/// An optimizer.
-#[pyclass(name = "RustOptimizer", module = "sampan._core", extends = PyObject, frozen)]
-pub struct PyOptimizer(pub Arc<Mutex<Optimizer>>);
-
-#[pymethods]
-impl PyOptimizer {
-    /// Changes the parameters by their gradients; `closure` gives the loss anew where an optimizer asks for it.
-    #[pyo3(signature = (closure = None))]
-    fn step(&self, py: Python<'_>, closure: Option<Py<PyAny>>) -> PyResult<Option<Py<PyAny>>> {
-        let optimizer = self.0.clone();
-        let Some(closure) = closure else {
-            errors::run(py, move || lock(&optimizer).step())?;
-            return Ok(None);
-        };
-        let loss = errors::run(py, move || {
-            lock(&optimizer).step_with(|| {
-                Python::attach(|py| -> PyResult<Tensor> {
-                    let loss = closure.call0(py)?;
-                    Ok(loss.bind(py).cast::<PyTensor>()?.borrow().tensor())
-                })
-                .map_err(errors::passing)
-            })
-        })?;
-        Ok(Some(PyTensor::wrap(py, loss)?))
-    }
-    #[pyo3(signature = (set_to_zero = true))]
-    fn clear_grad(&self, set_to_zero: bool) {
-        lock(&self.0).clear_grad_with(set_to_zero);
-    }
-    fn get_lr(&self) -> f64 {
-        lock(&self.0).get_lr()
-    }
-    fn set_lr(&self, value: f64) -> PyResult<()> {
-        lock(&self.0).set_lr(value).map_err(raise)
-    }
-    fn set_lr_scheduler(&self, schedule: PyRef<'_, PySchedule>) {
-        lock(&self.0).set_lr_scheduler(&schedule.0);
-    }
-    fn state_dict(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let state = lock(&self.0).state_dict().map_err(raise)?;
-        value::to_python(py, &Value::Dict(state))
-    }
-    fn set_state_dict(&self, state: &Bound<'_, PyAny>) -> PyResult<()> {
-        let state = dict_of(state)?;
-        lock(&self.0).set_state_dict(&state).map_err(raise)
-    }
-    /// How many steps were made.
-    fn steps(&self) -> u64 {
-        lock(&self.0).steps()
-    }
-}
-
-/// A learning rate that follows the epochs.
-#[pyclass(name = "RustSchedule", module = "sampan._core", extends = PyObject, frozen)]
-pub struct PySchedule(pub Schedule);
-
-#[pymethods]
-impl PySchedule {
-    #[pyo3(signature = (epoch = None))]
-    fn step(&self, epoch: Option<f64>) -> PyResult<()> {
-        self.0.try_step(epoch).map_err(raise)
-    }
-    #[pyo3(signature = (metric, epoch = None))]
-    fn step_with(&self, metric: f64, epoch: Option<i64>) -> PyResult<()> {
-        self.0.try_step_with(metric, epoch).map_err(raise)
-    }
-    #[getter]
-    fn needs_metric(&self) -> bool {
-        self.0.needs_metric()
-    }
-    #[getter]
-    fn last_lr(&self) -> f64 {
-        self.0.last_lr()
-    }
-    #[getter]
-    fn last_epoch(&self) -> i64 {
-        self.0.last_epoch()
-    }
-    #[getter]
-    fn base_lr(&self) -> f64 {
-        self.0.clock().base_lr
-    }
-    fn get_lr(&self) -> f64 {
-        self.0.get_lr()
-    }
-    fn state_dict(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        value::to_python(py, &Value::Dict(self.0.state_dict()))
-    }
-    fn set_state_dict(&self, state: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.0.set_state_dict(&dict_of(state)?).map_err(raise)
-    }
 }
 
 /// First values of a parameter.
@@ -238,20 +132,4 @@ pub fn _param_attr(
 pub fn _regularizer(kind: &str, coeff: f64) -> PyObject {
     use sampan_nn::regularizer::{L1Decay, L2Decay};
     PyObject(sampan_core::Object::new(if kind == "L1" { L1Decay(coeff) } else { L2Decay(coeff) }))
-}
-
-/// What an optimizer knows of a parameter: (learning_rate, need_clip).
-#[pyfunction]
-pub fn _settings(p: &Bound<'_, PyAny>) -> Option<(f64, bool)> {
-    parameter_of(p).map(|p| (p.settings().learning_rate, p.settings().need_clip))
-}
-
-/// Changes what an optimizer knows of a parameter.
-#[pyfunction]
-pub fn _set_settings(p: &Bound<'_, PyAny>, learning_rate: f64, need_clip: bool) {
-    if let Some(p) = parameter_of(p) {
-        let mut s = p.settings();
-        (s.learning_rate, s.need_clip) = (learning_rate, need_clip);
-        p.set_settings(s);
-    }
 }

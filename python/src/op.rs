@@ -179,7 +179,7 @@ impl PyOp {
     }
     #[getter]
     fn __doc__(&self) -> String {
-        self.def.doc.to_string()
+        crate::doc::of_op(self.def, &self.name)
     }
     #[getter]
     fn __text_signature__(&self) -> String {
@@ -283,14 +283,20 @@ pub fn op_info(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
     let info = PyDict::new(py);
     info.set_item("params", params_info(def.params))?;
     info.set_item("aliases", def.aliases.to_vec())?;
-    info.set_item("returns", format!("{:?}", def.returns))?;
+    info.set_item("returns", crate::doc::result(def.returns))?;
     info.set_item("doc", def.doc)?;
     info.set_item("module", def.module)?;
     info.set_item("family", def.family())?;
     Ok(info.into_any().unbind())
 }
 
-/// Parameters as (name, kind, default or None, may be None).
-pub fn params_info(params: &[Param]) -> Vec<(&'static str, String, Option<String>, bool)> {
-    params.iter().map(|p| (p.name, format!("{:?}", p.kind), p.default.map(|d| literal(&d())), p.optional)).collect()
+/// Parameters as (name, kind, default or None, may be None, annotation).
+pub fn params_info(params: &[Param]) -> Vec<(&'static str, String, Option<String>, bool, String)> {
+    params
+        .iter()
+        .map(|p| {
+            let default = p.default.map(|d| literal(&d()));
+            (p.name, format!("{:?}", p.kind), default, p.optional, crate::doc::annotation(p))
+        })
+        .collect()
 }

@@ -2,7 +2,9 @@
 
 use crate::dtype;
 use crate::errors::raise;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use sampan_core::tensor::{self, PrintOptions, print_options};
 
 /// Starts the random numbers anew.
 #[pyfunction]
@@ -32,6 +34,93 @@ pub fn get_default_dtype() -> &'static str {
 #[pyfunction]
 pub fn set_default_dtype(d: &Bound<'_, PyAny>) -> PyResult<()> {
     sampan_core::promote::set_default_dtype(dtype::read(d)?).map_err(raise)
+}
+
+/// The kind of device that a place or its name means; an error where there is none of it.
+#[pyfunction(name = "_check_place")]
+pub fn check_place(place: &Bound<'_, PyAny>) -> PyResult<&'static str> {
+    let text = place.str()?;
+    let text = text.to_str()?;
+    let name = text.strip_prefix("Place(").and_then(|t| t.strip_suffix(')')).unwrap_or(text);
+    let kind = name.split(':').next().unwrap_or_default();
+    let index = name.strip_prefix(kind).and_then(|rest| rest.strip_prefix(':'));
+    let known = matches!(kind, "cpu" | "gpu" | "cuda" | "gpu_pinned" | "dcu" | "xpu" | "npu" | "ipu" | "custom_cpu");
+    if !known || index.is_some_and(|i| i.parse::<u16>().is_err()) {
+        return Err(PyValueError::new_err(format!(
+            "(InvalidArgument) a device is written 'cpu', 'gpu' or 'gpu:0', got {}.",
+            place.repr()?
+        )));
+    }
+    if kind != "cpu" {
+        return Err(PyValueError::new_err(format!(
+            "(Unavailable) {name} is not here: this build computes on the processor alone. Devices here: cpu. Hint: \
+             set_device('cpu')."
+        )));
+    }
+    Ok("cpu")
+}
+
+/// Sets how tensors are printed; what is None stays as it is.
+#[pyfunction]
+#[pyo3(signature = (precision = None, threshold = None, edgeitems = None, sci_mode = None, linewidth = None))]
+pub fn set_printoptions(
+    precision: Option<usize>,
+    threshold: Option<usize>,
+    edgeitems: Option<usize>,
+    sci_mode: Option<bool>,
+    linewidth: Option<usize>,
+) {
+    let now = print_options();
+    tensor::set_printoptions(PrintOptions {
+        precision: precision.unwrap_or(now.precision).min(40),
+        threshold: threshold.unwrap_or(now.threshold),
+        edgeitems: edgeitems.unwrap_or(now.edgeitems),
+        sci_mode: sci_mode.unwrap_or(now.sci_mode),
+        linewidth: linewidth.unwrap_or(now.linewidth),
+    });
+}
+
+/// Is every op's output checked for NaN and infinity?
+#[pyfunction]
+pub fn _check_nan_inf() -> bool {
+    sampan_core::flags::check_nan_inf()
+}
+
+/// Bytes that tensors hold, and the most they held at once.
+#[pyfunction]
+pub fn _memory() -> (usize, usize) {
+    (sampan_kernels::buffer::bytes_in_use(), sampan_kernels::buffer::peak_bytes())
+}
+
+/// Starts the peak of memory anew.
+#[pyfunction]
+pub fn _reset_peak() {
+    sampan_kernels::buffer::reset_peak();
+}
+
+/// Gives recycled memory back to the system.
+#[pyfunction]
+pub fn _release_cache() {
+    sampan_kernels::buffer::release_cache();
+}
+
+/// The shape that shapes broadcast to.
+#[pyfunction]
+#[pyo3(signature = (*shapes))]
+pub fn broadcast_shapes(shapes: Vec<Vec<i64>>) -> PyResult<Vec<usize>> {
+    let mut all = sampan_core::Shape::new();
+    for shape in shapes {
+        let shape: Vec<usize> = shape
+            .iter()
+            .map(|&n| {
+                usize::try_from(n).map_err(|_| {
+                    PyValueError::new_err(format!("(InvalidArgument) broadcast_shapes: an extent cannot be {n}."))
+                })
+            })
+            .collect::<PyResult<_>>()?;
+        all = sampan_core::shape::broadcast(&all, &shape).map_err(raise)?;
+    }
+    Ok(all.to_vec())
 }
 
 /// Threads that ops use.

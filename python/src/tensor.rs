@@ -1,16 +1,14 @@
 //! `Tensor`: a handle on a tensor of the core.
 
 use crate::errors::{self, raise};
-use crate::{array, autograd, dtype, op, value};
+use crate::operators::{filled, op};
+use crate::{array, autograd, dtype, op as call};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
-use sampan_core::op::OpDef;
-use sampan_core::value::Args;
+use pyo3::types::{PyBytes, PyComplex, PyDict, PyInt, PyList, PyTuple};
 use sampan_core::{DType, Scalar, Tensor, Value};
 use sampan_nn::{Buffer, Parameter};
 use smallvec::smallvec;
-use std::sync::OnceLock;
 
 /// Where a handle finds its tensor. A parameter or buffer of a layer is a place that the layer reads as well, so that
 /// both see a replacement.
@@ -87,116 +85,42 @@ impl PyParameter {
     }
 }
 
-/// The other operand of an operator; None if it is nothing that a tensor can be combined with.
-fn operand(other: &Bound<'_, PyAny>) -> PyResult<Option<Value>> {
-    if let Ok(t) = other.cast::<PyTensor>() {
-        return Ok(Some(Value::Tensor(t.borrow().tensor())));
-    }
-    if other.is_none() || other.is_instance_of::<PyString>() || other.is_instance_of::<PyDict>() {
-        return Ok(None);
-    }
-    if other.is_instance_of::<PyList>() || other.is_instance_of::<PyTuple>() {
-        return Ok(Some(Value::Tensor(array::to_tensor(other, None)?)));
-    }
-    match value::any(other) {
-        Ok(v @ (Value::Tensor(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_))) => Ok(Some(v)),
-        _ => Ok(None),
-    }
-}
-
-/// The op that an operator means, looked up once.
-fn known(cell: &'static OnceLock<&'static OpDef>, name: &str) -> &'static OpDef {
-    cell.get_or_init(|| sampan_core::op::find(name).unwrap_or_else(|| panic!("there is no op {name}")))
-}
-
-fn binary(slf: &PyTensor, other: &Bound<'_, PyAny>, def: &'static OpDef, swapped: bool) -> PyResult<Py<PyAny>> {
-    let py = other.py();
-    let Some(rhs) = operand(other)? else { return Ok(py.NotImplemented()) };
-    let lhs = Value::Tensor(slf.tensor());
-    let args: Args = if swapped { smallvec![rhs, lhs] } else { smallvec![lhs, rhs] };
-    let args = filled(def, args);
-    PyTensor::wrap(py, op::call_one(py, def, args)?)
-}
-
-/// The arguments with the defaults of those that are missing.
-pub fn filled(def: &OpDef, mut args: Args) -> Args {
-    for p in &def.params[args.len()..] {
-        args.push(p.default.map_or(Value::None, |d| d()));
-    }
-    args
-}
-
-fn reflected(
-    slf: &PyTensor,
-    other: &Bound<'_, PyAny>,
-    def: &'static OpDef,
-    scalar_first: &'static OpDef,
-) -> PyResult<Py<PyAny>> {
-    let py = other.py();
-    let Some(lhs) = operand(other)? else { return Ok(py.NotImplemented()) };
-    let rhs = Value::Tensor(slf.tensor());
-    let (def, args): (_, Args) = match lhs {
-        Value::Tensor(_) => (def, smallvec![lhs, rhs]),
-        number => (scalar_first, smallvec![rhs, number]),
-    };
-    PyTensor::wrap(py, op::call_one(py, def, filled(def, args))?)
-}
-
-fn inplace(slf: &Bound<'_, PyTensor>, other: &Bound<'_, PyAny>, def: &'static OpDef) -> PyResult<()> {
-    let py = slf.py();
-    let Some(rhs) = operand(other)? else {
-        return Err(PyTypeError::new_err(format!(
-            "(InvalidType) {}: a Tensor or a number is needed, got {}.",
-            def.name,
-            other.get_type().name()?
-        )));
-    };
-    let args: Args = filled(def, smallvec![Value::Tensor(slf.borrow().tensor()), rhs]);
-    let new = errors::run(py, move || sampan_core::dispatch::dispatch_inplace(def, args))?;
-    slf.borrow_mut().replace(new);
-    Ok(())
-}
-
-macro_rules! op {
-    ($name:literal) => {{
-        static OP: OnceLock<&'static OpDef> = OnceLock::new();
-        known(&OP, $name)
-    }};
-}
-
-/// A number as a 0-d tensor of a dtype that suits the other operand, for operators that take tensors alone.
-fn full(py: Python<'_>, number: Value, like: &Tensor) -> PyResult<Tensor> {
-    let dtype = match number {
-        Value::Float(_) if !like.dtype().is_float() => sampan_core::promote::default_dtype(),
-        _ => like.dtype(),
-    };
-    op::call_one(
-        py,
-        op!("full"),
-        filled(op!("full"), smallvec![Value::Ints(Default::default()), number, Value::DType(dtype)]),
-    )
-}
-
-fn unary(py: Python<'_>, t: Tensor, def: &'static OpDef) -> PyResult<Py<PyAny>> {
-    PyTensor::wrap(py, op::call_one(py, def, filled(def, smallvec![Value::Tensor(t)]))?)
-}
-
 #[pymethods]
 impl PyTensor {
+    /// `Tensor()`, `Tensor(data, dtype, place, stop_gradient)`, or `Tensor(2, 3)`, whose values are unspecified.
     #[new]
-    #[pyo3(signature = (data = None, dtype = None, place = None, stop_gradient = true))]
+    #[pyo3(signature = (*args, dtype = None, place = None, stop_gradient = true, data = None, **_more))]
     fn new(
-        data: Option<&Bound<'_, PyAny>>,
+        args: &Bound<'_, PyTuple>,
         dtype: Option<&Bound<'_, PyAny>>,
         place: Option<&Bound<'_, PyAny>>,
         stop_gradient: bool,
+        data: Option<&Bound<'_, PyAny>>,
+        _more: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyTensor> {
-        let _ = place;
+        let default = sampan_core::promote::default_dtype;
+        let sizes = args.len() != 1 || args.get_item(0)?.is_exact_instance_of::<PyInt>();
         let dtype = dtype.filter(|d| !d.is_none()).map(dtype::read).transpose()?;
-        let t = match data {
-            Some(data) => array::to_tensor(data, dtype)?,
-            None => Tensor::zeros([0], dtype.unwrap_or_else(sampan_core::promote::default_dtype)),
-        };
+        if let Some(place) = place.filter(|p| !p.is_none()) {
+            crate::runtime::check_place(place)?;
+        }
+        if let Ok(shape) = args.extract::<Vec<usize>>()
+            && data.is_none()
+            && sizes
+        {
+            let shape = if shape.is_empty() { vec![0] } else { shape };
+            sampan_core::shape::checked_numel(&shape).map_err(raise)?;
+            let t = Tensor::zeros(&shape, dtype.unwrap_or_else(default));
+            t.set_stop_gradient(stop_gradient);
+            return Ok(PyTensor::own(t));
+        }
+        let given = args.get_item(0).ok();
+        let data = given.as_ref().or(data).ok_or_else(|| PyTypeError::new_err("(InvalidType) Tensor: no data."))?;
+        let named = args.get_item(1).ok().filter(|d| !d.is_none()).map(|d| dtype::read(&d)).transpose()?;
+        let t = array::to_tensor(data, dtype.or(named))?;
+        // Numbers in a list become the default dtype here, where `to_tensor` keeps integers.
+        let listed = data.is_instance_of::<PyList>() || data.is_instance_of::<PyTuple>();
+        let t = if listed && dtype.or(named).is_none() { t.try_cast(default()).map_err(raise)? } else { t };
         t.set_stop_gradient(stop_gradient);
         Ok(PyTensor::own(t))
     }
@@ -320,13 +244,14 @@ impl PyTensor {
         t.set_grad(grad.map(|g| g.tensor().detach()));
         Ok(())
     }
-    /// Forgets the gradient, or sets it to zeros.
+    /// Sets the gradient to zeros, or forgets it.
     #[pyo3(signature = (set_to_zero = true))]
     fn clear_grad(&self, set_to_zero: bool) {
-        let _ = set_to_zero;
-        self.tensor().clear_grad();
+        let t = self.tensor();
+        let zeros = t.grad().filter(|_| set_to_zero).map(|g| Tensor::zeros(g.shape(), g.dtype()));
+        t.set_grad(zeros);
     }
-    /// Forgets the gradient.
+    /// Sets the gradient to zeros, or forgets it.
     #[pyo3(signature = (set_to_zero = true))]
     fn clear_gradient(&self, set_to_zero: bool) {
         self.clear_grad(set_to_zero);
@@ -345,8 +270,14 @@ impl PyTensor {
         errors::run(py, move || t.try_backward(g.as_ref(), retain_graph))
     }
     /// Calls `hook(grad)` when the gradient reaches this tensor; what it returns replaces the gradient.
-    fn register_hook(&self, hook: Py<PyAny>) -> PyResult<autograd::PyHook> {
-        autograd::register_hook(&self.tensor(), hook)
+    fn register_hook(&self, hook: &Bound<'_, PyAny>) -> PyResult<autograd::PyHook> {
+        if !hook.is_callable() {
+            return Err(PyTypeError::new_err(format!(
+                "(InvalidType) register_hook: a function is needed, got {}.",
+                hook.get_type().name()?
+            )));
+        }
+        autograd::register_hook(&self.tensor(), hook.clone().unbind())
     }
     /// Keeps the gradient of this intermediate result in `.grad`.
     fn retain_grads(&self) {
@@ -389,13 +320,25 @@ impl PyTensor {
             0 => t.try_item(),
             1 => match args.get_item(0)?.extract::<Vec<i64>>() {
                 Ok(index) => t.item_at(index),
-                Err(_) => op::call_one(py, op!("flatten"), filled(op!("flatten"), smallvec![Value::Tensor(t)]))?
+                Err(_) => call::call_one(py, op!("flatten"), filled(op!("flatten"), smallvec![Value::Tensor(t)]))?
                     .item_at([args.get_item(0)?.extract::<i64>()?]),
             },
             _ => t.item_at(args.extract::<Vec<i64>>()?),
         }
         .map_err(raise)?;
         array::number(py, s)
+    }
+    /// The values' bytes, row-major.
+    fn _bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        if self.tensor().device() == sampan_core::Device::Meta {
+            return Err(PyValueError::new_err("(InvalidArgument) Tensor: a meta tensor holds no values."));
+        }
+        let t = self.tensor();
+        Ok(PyBytes::new(py, &py.detach(move || t.to_bytes())))
+    }
+    /// The address of the first value.
+    fn data_ptr(&self) -> usize {
+        self.tensor().data_ptr()
     }
     /// The values as nested lists of numbers.
     fn tolist(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
@@ -407,13 +350,28 @@ impl PyTensor {
         let _ = force;
         array::to_numpy(py, &self.tensor())
     }
+    /// The values as an array: on the same memory, or a copy where `copy` or another dtype asks for one.
     #[pyo3(signature = (dtype = None, copy = None))]
-    fn __array__(&self, py: Python<'_>, dtype: Option<&Bound<'_, PyAny>>, copy: Option<bool>) -> PyResult<Py<PyAny>> {
-        let _ = copy;
-        let a = array::to_numpy(py, &self.tensor())?;
+    fn __array__(slf: &Bound<'_, Self>, dtype: Option<&Bound<'_, PyAny>>, copy: Option<bool>) -> PyResult<Py<PyAny>> {
+        let py = slf.py();
+        if copy == Some(true) && dtype.is_none_or(|d| d.is_none()) {
+            return array::to_numpy(py, &slf.borrow().tensor());
+        }
+        let view = pyo3::types::PyMemoryView::from(slf.as_any())?;
+        let array = array::numpy(py)?.call_method1(pyo3::intern!(py, "asarray"), (view,))?;
         match dtype.filter(|d| !d.is_none()) {
-            Some(dtype) => Ok(a.bind(py).call_method1("astype", (dtype,))?.unbind()),
-            None => Ok(a),
+            Some(dtype) => {
+                let options = PyDict::new(py);
+                options.set_item("copy", copy == Some(true))?;
+                let cast = array.call_method("astype", (dtype,), Some(&options))?;
+                if copy == Some(false) && !cast.is(&array) {
+                    return Err(PyValueError::new_err(
+                        "(InvalidArgument) __array__: another dtype cannot be had without a copy.",
+                    ));
+                }
+                Ok(cast.unbind())
+            }
+            None => Ok(array.unbind()),
         }
     }
     #[classattr]
@@ -435,6 +393,9 @@ impl PyTensor {
     }
     fn __float__(&self) -> PyResult<f64> {
         Ok(self.tensor().try_item().map_err(|e| PyTypeError::new_err(e.to_string()))?.to_f64())
+    }
+    fn __complex__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyComplex>> {
+        Ok(PyComplex::from_doubles(py, self.__float__()?, 0.0))
     }
     fn __int__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let s = self.tensor().try_item().map_err(|e| PyTypeError::new_err(e.to_string()))?;
@@ -472,206 +433,6 @@ impl PyTensor {
     fn __hash__(slf: &Bound<'_, Self>) -> isize {
         // By identity, as `==` compares elements.
         (slf.as_ptr() as isize) >> 4
-    }
-    fn __getitem__(&self, index: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        let py = index.py();
-        let args: Args = smallvec![Value::Tensor(self.tensor()), value::index(index)?];
-        PyTensor::wrap(py, op::call_one(py, op!("getitem"), args)?)
-    }
-    fn __setitem__(slf: &Bound<'_, Self>, index: &Bound<'_, PyAny>, new: &Bound<'_, PyAny>) -> PyResult<()> {
-        let py = slf.py();
-        let index = value::index(index)?;
-        let new = operand(new)?
-            .ok_or_else(|| PyTypeError::new_err("(InvalidType) setitem: a Tensor, an array or a number is needed."))?;
-        let mut t = slf.borrow().tensor();
-        let t = errors::run(py, move || {
-            let new: sampan_core::Operand = match new {
-                Value::Tensor(v) => v.into(),
-                Value::Float(f) => f.into(),
-                Value::Int(i) => i.into(),
-                Value::Bool(b) => b.into(),
-                _ => unreachable!("an operand is a tensor or a number"),
-            };
-            t.try_setitem_(&index, new, false).map(|()| t)
-        })?;
-        slf.borrow_mut().replace(t);
-        Ok(())
-    }
-    fn __contains__(&self, item: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let equal = binary(self, item, op!("equal"), false)?;
-        let Ok(equal) = equal.bind(item.py()).cast::<PyTensor>() else { return Ok(false) };
-        let any =
-            op::call_one(item.py(), op!("any"), filled(op!("any"), smallvec![Value::Tensor(equal.borrow().tensor())]))?;
-        Ok(any.try_item().map_err(raise)?.to_f64() != 0.0)
-    }
-
-    // ---- operators
-
-    fn __add__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        binary(self, other, op!("add"), false)
-    }
-    fn __radd__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        binary(self, other, op!("add"), false)
-    }
-    fn __sub__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        binary(self, other, op!("subtract"), false)
-    }
-    fn __rsub__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        reflected(self, other, op!("subtract"), op!("rsubtract"))
-    }
-    fn __mul__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        binary(self, other, op!("multiply"), false)
-    }
-    fn __rmul__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        binary(self, other, op!("multiply"), false)
-    }
-    fn __truediv__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        binary(self, other, op!("divide"), false)
-    }
-    fn __rtruediv__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        reflected(self, other, op!("divide"), op!("rdivide"))
-    }
-    fn __floordiv__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        binary(self, other, op!("floor_divide"), false)
-    }
-    fn __rfloordiv__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        self.with_full(other, op!("floor_divide"))
-    }
-    fn __mod__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        binary(self, other, op!("remainder"), false)
-    }
-    fn __rmod__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        reflected(self, other, op!("remainder"), op!("rremainder"))
-    }
-    fn __pow__(&self, other: &Bound<'_, PyAny>, modulo: Option<&Bound<'_, PyAny>>) -> PyResult<Py<PyAny>> {
-        match modulo {
-            Some(m) if !m.is_none() => Err(PyTypeError::new_err("(InvalidType) pow() with a modulus is for integers.")),
-            _ => binary(self, other, op!("pow"), false),
-        }
-    }
-    fn __rpow__(&self, other: &Bound<'_, PyAny>, modulo: Option<&Bound<'_, PyAny>>) -> PyResult<Py<PyAny>> {
-        let _ = modulo;
-        self.with_full(other, op!("pow"))
-    }
-    fn __matmul__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        binary(self, other, op!("matmul"), false)
-    }
-    fn __rmatmul__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        binary(self, other, op!("matmul"), true)
-    }
-    fn __and__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        binary(self, other, op!("bitwise_and"), false)
-    }
-    fn __rand__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        binary(self, other, op!("bitwise_and"), false)
-    }
-    fn __or__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        binary(self, other, op!("bitwise_or"), false)
-    }
-    fn __ror__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        binary(self, other, op!("bitwise_or"), false)
-    }
-    fn __xor__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        binary(self, other, op!("bitwise_xor"), false)
-    }
-    fn __rxor__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        binary(self, other, op!("bitwise_xor"), false)
-    }
-    fn __lshift__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        binary(self, other, op!("bitwise_left_shift"), false)
-    }
-    fn __rlshift__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        self.with_full(other, op!("bitwise_left_shift"))
-    }
-    fn __rshift__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        binary(self, other, op!("bitwise_right_shift"), false)
-    }
-    fn __rrshift__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        self.with_full(other, op!("bitwise_right_shift"))
-    }
-    fn __divmod__(&self, other: &Bound<'_, PyAny>) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
-        Ok((self.__floordiv__(other)?, self.__mod__(other)?))
-    }
-    fn __neg__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        unary(py, self.tensor(), op!("neg"))
-    }
-    fn __pos__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        PyTensor::wrap(py, self.tensor())
-    }
-    fn __abs__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        unary(py, self.tensor(), op!("abs"))
-    }
-    fn __invert__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        unary(py, self.tensor(), op!("bitwise_not"))
-    }
-    #[pyo3(signature = (ndigits = None))]
-    fn __round__(&self, py: Python<'_>, ndigits: Option<i64>) -> PyResult<Py<PyAny>> {
-        let args: Args = smallvec![Value::Tensor(self.tensor()), Value::Int(ndigits.unwrap_or(0))];
-        PyTensor::wrap(py, op::call_one(py, op!("round"), filled(op!("round"), args))?)
-    }
-    fn __iadd__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        inplace(slf, other, op!("add"))
-    }
-    fn __isub__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        inplace(slf, other, op!("subtract"))
-    }
-    fn __imul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        inplace(slf, other, op!("multiply"))
-    }
-    fn __itruediv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        inplace(slf, other, op!("divide"))
-    }
-    fn __ifloordiv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        inplace(slf, other, op!("floor_divide"))
-    }
-    fn __imod__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        inplace(slf, other, op!("remainder"))
-    }
-    fn __ipow__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>, modulo: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let _ = modulo;
-        inplace(slf, other, op!("pow"))
-    }
-    fn __iand__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        inplace(slf, other, op!("bitwise_and"))
-    }
-    fn __ior__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        inplace(slf, other, op!("bitwise_or"))
-    }
-    fn __ixor__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        inplace(slf, other, op!("bitwise_xor"))
-    }
-    fn __ilshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        inplace(slf, other, op!("bitwise_left_shift"))
-    }
-    fn __irshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        inplace(slf, other, op!("bitwise_right_shift"))
-    }
-    fn __richcmp__(&self, other: &Bound<'_, PyAny>, how: pyo3::basic::CompareOp) -> PyResult<Py<PyAny>> {
-        use pyo3::basic::CompareOp::*;
-        let def = match how {
-            Lt => op!("less_than"),
-            Le => op!("less_equal"),
-            Eq => op!("equal"),
-            Ne => op!("not_equal"),
-            Gt => op!("greater_than"),
-            Ge => op!("greater_equal"),
-        };
-        binary(self, other, def, false)
-    }
-}
-
-impl PyTensor {
-    /// An operator whose left side is a number and which takes tensors alone.
-    fn with_full(&self, other: &Bound<'_, PyAny>, def: &'static OpDef) -> PyResult<Py<PyAny>> {
-        let py = other.py();
-        let t = self.tensor();
-        let lhs = match operand(other)? {
-            None => return Ok(py.NotImplemented()),
-            Some(Value::Tensor(lhs)) => lhs,
-            Some(number) => full(py, number, &t)?,
-        };
-        let args = filled(def, smallvec![Value::Tensor(lhs), Value::Tensor(t)]);
-        PyTensor::wrap(py, op::call_one(py, def, args)?)
     }
 }
 

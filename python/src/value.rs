@@ -4,7 +4,7 @@ use crate::class::PyObject;
 use crate::dtype::{self, PyDType};
 use crate::tensor::PyTensor;
 use crate::{array, cache, python_layer};
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyEllipsis, PyFloat, PyInt, PyList, PyRange, PySlice, PyString, PyTuple};
 use sampan_core::op::Kind;
@@ -13,8 +13,8 @@ use sampan_core::{Scalar, Tensor, Value};
 use smallvec::SmallVec;
 
 /// An integer, if it is one or pretends to be (a NumPy integer).
-fn int(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
-    if !value.is_instance_of::<PyInt>() && !value.hasattr("__index__")? {
+pub fn int(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
+    if !value.is_instance_of::<PyInt>() && !value.hasattr(pyo3::intern!(value.py(), "__index__"))? {
         return Ok(None);
     }
     value.extract::<i64>().map(Some).map_err(|e| {
@@ -30,8 +30,20 @@ fn scalar(s: Scalar) -> Value {
     s.into()
 }
 
+/// The deepest nesting that is read; a list that contains itself has no end.
+const MAX_DEPTH: usize = 64;
+
 /// The value of a Python object, whatever is expected.
 pub fn any(value: &Bound<'_, PyAny>) -> PyResult<Value> {
+    at_depth(value, 0)
+}
+
+fn at_depth(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
+    if depth > MAX_DEPTH {
+        return Err(PyValueError::new_err(format!(
+            "(InvalidArgument) an argument is nested more than {MAX_DEPTH} deep."
+        )));
+    }
     // The common ones first.
     if let Ok(t) = value.cast::<PyTensor>() {
         return Ok(Value::Tensor(t.borrow().tensor()));
@@ -52,7 +64,7 @@ pub fn any(value: &Bound<'_, PyAny>) -> PyResult<Value> {
         return Ok(Value::Str(s.to_str()?.into()));
     }
     if let Ok(list) = value.cast::<PyList>() {
-        return sequence(list.iter(), list.len());
+        return sequence(list.iter(), list.len(), depth);
     }
     if let Ok(tuple) = value.cast::<PyTuple>() {
         if !tuple.is_exact_instance_of::<PyTuple>()
@@ -60,7 +72,7 @@ pub fn any(value: &Bound<'_, PyAny>) -> PyResult<Value> {
         {
             return Ok(kept.into());
         }
-        return sequence(tuple.iter(), tuple.len());
+        return sequence(tuple.iter(), tuple.len(), depth);
     }
     if let Ok(d) = value.cast::<PyDType>() {
         return Ok(Value::DType(d.get().0));
@@ -69,7 +81,7 @@ pub fn any(value: &Bound<'_, PyAny>) -> PyResult<Value> {
         return Ok(Value::Object(o.get().0.clone()));
     }
     if let Ok(dict) = value.cast::<PyDict>() {
-        let pairs = dict.iter().map(|(k, v)| Ok((k.str()?.to_str()?.to_string(), any(&v)?)));
+        let pairs = dict.iter().map(|(k, v)| Ok((k.str()?.to_str()?.to_string(), at_depth(&v, depth + 1)?)));
         return Ok(Value::Dict(pairs.collect::<PyResult<Dict>>()?));
     }
     if let Ok(range) = value.cast::<PyRange>() {
@@ -80,7 +92,7 @@ pub fn any(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     }
     // An object of the package that stands for one of the core's: an initializer, a regularizer, a schedule.
     if let Ok(inner) = value.getattr(pyo3::intern!(value.py(), "_core")) {
-        return any(&inner);
+        return at_depth(&inner, depth + 1);
     }
     if array::is_array(value)? {
         let t = array::from_array(value)?;
@@ -89,13 +101,13 @@ pub fn any(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Some(i) = int(value)? {
         return Ok(Value::Int(i));
     }
-    if value.hasattr("__float__")? {
+    if value.hasattr(pyo3::intern!(value.py(), "__float__"))? {
         return Ok(Value::Float(value.extract()?));
     }
     if let Ok(items) = value.try_iter() {
         let items: Vec<_> = items.collect::<PyResult<_>>()?;
         let n = items.len();
-        return sequence(items.into_iter(), n);
+        return sequence(items.into_iter(), n, depth);
     }
     if value.is_callable() {
         return Ok(Value::Object(sampan_core::Object::new(crate::class::Callable::new(value))));
@@ -104,10 +116,10 @@ pub fn any(value: &Bound<'_, PyAny>) -> PyResult<Value> {
 }
 
 /// A list in its narrowest form: ints, floats, tensors, or values of any kind.
-fn sequence<'py>(items: impl Iterator<Item = Bound<'py, PyAny>>, len: usize) -> PyResult<Value> {
+fn sequence<'py>(items: impl Iterator<Item = Bound<'py, PyAny>>, len: usize, depth: usize) -> PyResult<Value> {
     let mut values = Vec::with_capacity(len);
     for item in items {
-        values.push(any(&item)?);
+        values.push(at_depth(&item, depth + 1)?);
     }
     Ok(narrow(values))
 }

@@ -179,8 +179,8 @@ def test_modes_gradients_and_freezing():
     assert net.fc1.weight.grad is not None
     net.clear_gradients()
     assert net.fc1.weight.grad is None or net.fc1.weight.grad.abs().max().item() == 0.0
-    net.fc1.requires_grad_(False)
     net.clear_gradients(set_to_zero=False)
+    net.fc1.requires_grad_(False)
     net(sp.ones([1, 3])).sum().backward()
     assert net.fc1.weight.grad is None and net.fc2.weight.grad is not None
 

@@ -9,6 +9,7 @@ use crate::{DType, Device, Error, Result, Tensor, Value, flags};
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What an op's body sees of its call.
 pub struct Cx<'a> {
@@ -35,6 +36,8 @@ thread_local! {
     static COMPOSITES: Cell<bool> = const { Cell::new(false) };
 }
 
+static HIDE_CALLERS: AtomicBool = AtomicBool::new(false);
+
 /// Is an op running on this thread?
 pub(crate) fn inside() -> bool {
     DEPTH.get() > 0
@@ -52,19 +55,37 @@ pub(crate) fn caller() -> Option<&'static Location<'static>> {
 
 /// Runs `f` with a listener on every call of this thread.
 pub fn listen<R>(listener: Rc<dyn Listener>, f: impl FnOnce() -> R) -> R {
-    struct Pop;
-    impl Drop for Pop {
+    struct Remove(Rc<dyn Listener>);
+    impl Drop for Remove {
         fn drop(&mut self) {
-            LISTENERS.with_borrow_mut(|l| {
-                l.pop();
-                LISTENING.set(!l.is_empty());
-            });
+            remove_listener(&self.0);
         }
     }
+    add_listener(listener.clone());
+    let _remove = Remove(listener);
+    f()
+}
+
+/// Lets a listener watch every call of this thread, until [`remove_listener`].
+pub fn add_listener(listener: Rc<dyn Listener>) {
     LISTENERS.with_borrow_mut(|l| l.push(listener));
     LISTENING.set(true);
-    let _pop = Pop;
-    f()
+}
+
+/// Ends what [`add_listener`] began; false if the listener did not watch.
+pub fn remove_listener(listener: &Rc<dyn Listener>) -> bool {
+    LISTENERS.with_borrow_mut(|l| {
+        let found = l.iter().rposition(|other| Rc::ptr_eq(other, listener));
+        found.map(|at| l.remove(at));
+        LISTENING.set(!l.is_empty());
+        found.is_some()
+    })
+}
+
+/// From now on no error names the line of Rust that made a call: for a front in another language, where all calls come
+/// from the same few lines.
+pub fn hide_callers() {
+    HIDE_CALLERS.store(true, Ordering::Relaxed);
 }
 
 /// Runs `f` with every fused kernel replaced by the composite it stands for. Tests compare the two.
@@ -95,7 +116,7 @@ pub(crate) fn outermost<R>(f: impl FnOnce() -> Result<R>) -> Result<R> {
     if depth > 0 {
         return f();
     }
-    CALLER.set(Some(Location::caller()));
+    CALLER.set(if HIDE_CALLERS.load(Ordering::Relaxed) { None } else { Some(Location::caller()) });
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
     drop(leave);
     result.unwrap_or_else(|payload| match payload.downcast::<Error>() {
@@ -110,10 +131,19 @@ pub(crate) fn outermost<R>(f: impl FnOnce() -> Result<R>) -> Result<R> {
 /// Calls an op. Every call of every front goes through here.
 #[track_caller]
 pub fn dispatch(op: &'static OpDef, mut args: Args) -> Result<Outputs> {
-    if crate::amp::enabled() {
-        crate::amp::cast_inputs(op, &mut args)?;
+    if crate::amp::enabled() && crate::amp::cast_inputs(op, &mut args)? {
+        return crate::amp::with_level(None, || dispatch(op, args));
     }
-    outermost(|| call(op, &args)).map_err(|e| e.in_op(op.name).received_args(op, &args))
+    let result = outermost(|| call(op, &args)).map_err(|e| e.in_op(op.name).received_args(op, &args));
+    if let Err(error) = &result
+        && error.kind() == crate::error::Kind::InvalidType
+        && crate::amp::enabled()
+        && let Some(wide) = crate::amp::widened(&args)
+        && let Ok(outputs) = crate::amp::with_level(None, || dispatch(op, wide))
+    {
+        return Ok(outputs);
+    }
+    result
 }
 
 /// Calls an op and writes its result into its first argument, whose new handle it returns.
@@ -122,6 +152,10 @@ pub fn dispatch_inplace(op: &'static OpDef, args: Args) -> Result<Tensor> {
     let Some(Value::Tensor(target)) = args.first() else {
         return Err(Error::dtype("the first argument of an in-place op must be a Tensor").in_op(op.name));
     };
+    if crate::amp::enabled() {
+        // The result must have the dtype of what it is written into.
+        return crate::amp::with_level(None, || dispatch_inplace(op, args));
+    }
     let mut target = target.clone();
     let mut outputs = dispatch(op, args)?;
     target.take_inplace(outputs.remove(0), op.name)?;

@@ -18,6 +18,7 @@ mod device;
 pub mod dispatch;
 pub mod error;
 pub mod flags;
+pub mod function;
 pub mod op;
 pub mod ops;
 pub mod promote;

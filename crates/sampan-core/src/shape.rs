@@ -1,7 +1,9 @@
 //! Shapes, strides and broadcasting.
 
-use crate::{Error, Result};
+use crate::value::Arg;
+use crate::{Error, Ints, Result, Value};
 use sampan_kernels::buffer;
+use sampan_macros::function;
 use smallvec::SmallVec;
 
 /// Extents of the axes of a tensor.
@@ -36,6 +38,15 @@ impl Layout {
     /// Number of elements.
     pub fn numel(&self) -> usize {
         self.shape.iter().product()
+    }
+
+    /// The lowest and the highest position of an element; of no meaning where there is none.
+    pub fn reach(&self) -> (isize, isize) {
+        let start = self.offset as isize;
+        self.shape.iter().zip(&self.strides).fold((start, start), |(low, high), (&n, &step)| {
+            let end = (n.saturating_sub(1) as isize).saturating_mul(step);
+            (low.saturating_add(end.min(0)), high.saturating_add(end.max(0)))
+        })
     }
 
     /// Row-major without gaps (from any offset)?
@@ -118,6 +129,55 @@ pub fn broadcast(a: &[usize], b: &[usize]) -> Result<Shape> {
         };
     }
     Ok(out)
+}
+
+/// The shape that tensors of two shapes broadcast to. -1 is an extent that is not known yet.
+///
+/// ```
+/// use sampan_core::shape::broadcast_shape;
+/// assert_eq!(broadcast_shape(&[2, 1, 3], &[3, 1])?, [2, 3, 3].into());
+/// assert_eq!(broadcast_shape(&[-1, 3], &[1, 3])?, [-1, 3].into());
+/// # Ok::<(), sampan_core::Error>(())
+/// ```
+#[function]
+pub fn broadcast_shape(x_shape: &[i64], y_shape: &[i64]) -> Result<Ints> {
+    if let Some(bad) = x_shape.iter().chain(y_shape).find(|&&n| n < -1) {
+        return Err(Error::invalid(format!("an extent must be at least 0, or -1 where it is not known, got {bad}")));
+    }
+    // An unknown extent meets another as 1 does, but stays unknown beside a 1.
+    let known = |shape: &[i64]| -> Shape { shape.iter().map(|&n| if n < 0 { 1 } else { n as usize }).collect() };
+    let shape = broadcast(&known(x_shape), &known(y_shape))?;
+    let unknown = |shape: &[i64], from_end: usize| shape.iter().rev().nth(from_end) == Some(&-1);
+    let rank = shape.len();
+    let extents = shape.iter().enumerate().map(|(i, &n)| {
+        let from_end = rank - 1 - i;
+        if n == 1 && (unknown(x_shape, from_end) || unknown(y_shape, from_end)) { -1 } else { n as i64 }
+    });
+    Ok(Ints(extents.collect()))
+}
+
+/// The shape that tensors of all these shapes broadcast to, see [`broadcast_shape`].
+///
+/// ```
+/// use sampan_core::{Value, shape::broadcast_shapes};
+/// let shapes = vec![Value::from([2, 1]), Value::from([3]), Value::from([1, 1, 1])];
+/// assert_eq!(broadcast_shapes(&Value::List(shapes))?, [1, 2, 3].into());
+/// # Ok::<(), sampan_core::Error>(())
+/// ```
+#[function]
+pub fn broadcast_shapes(shapes: &Value) -> Result<Ints> {
+    let all = match shapes {
+        Value::List(all) => all.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    all.iter().try_fold(Ints::from(Vec::<i64>::new()), |so_far, shape| {
+        broadcast_shape(&so_far.0, <&[i64]>::get(shape, "shapes").or_else(|e| empty_list(shape).ok_or(e))?)
+    })
+}
+
+/// A list without elements has no kind.
+fn empty_list(v: &Value) -> Option<&'static [i64]> {
+    matches!(v, Value::List(v) if v.is_empty()).then_some(&[])
 }
 
 /// An axis counted from either end, checked against a rank. A 0-d tensor accepts 0 and -1.

@@ -376,6 +376,17 @@ macro_rules! from_array {
     )*};
 }
 from_array!(i32, i64, usize);
+/// A tuple; a list of tensors alone is `Value::Tensors`.
+impl<A: Into<Value>, B: Into<Value>> From<(A, B)> for Value {
+    fn from((a, b): (A, B)) -> Value {
+        Value::List(vec![a.into(), b.into()])
+    }
+}
+impl<A: Into<Value>, B: Into<Value>, C: Into<Value>> From<(A, B, C)> for Value {
+    fn from((a, b, c): (A, B, C)) -> Value {
+        Value::List(vec![a.into(), b.into(), c.into()])
+    }
+}
 impl<const N: usize> From<[f64; N]> for Value {
     fn from(v: [f64; N]) -> Value {
         Value::Floats(v.to_vec())
@@ -416,6 +427,7 @@ arg! {
     &'a Dict, "a dict", Value::Dict(d) => d;
     DType, "a dtype", Value::DType(d) => *d;
     &'a [i64], "an int or a list of ints", Value::Ints(v) => v, Value::Int(i) => std::slice::from_ref(i);
+    Ints, "an int or a list of ints", Value::Ints(v) => Ints(v.clone()), Value::Int(i) => Ints(SmallVec::from_slice(&[*i]));
     &'a [f64], "a list of floats", Value::Floats(v) => v, Value::Float(f) => std::slice::from_ref(f);
     Axes, "an int, a list of ints or None", Value::None => Axes(None), Value::Ints(v) => Axes(Some(v.clone())),
         Value::Int(i) => Axes(Some(SmallVec::from_slice(&[*i])));
@@ -431,6 +443,35 @@ impl<'a> Arg<'a> for usize {
     #[inline]
     fn read(v: &'a Value) -> Option<Self> {
         if let Value::Int(i) = v { usize::try_from(*i).ok() } else { None }
+    }
+}
+
+/// Whole numbers are numbers too.
+impl<'a> Arg<'a> for Vec<f64> {
+    const EXPECTED: &'static str = "a number or a list of numbers";
+    fn read(v: &'a Value) -> Option<Self> {
+        match v {
+            Value::Floats(v) => Some(v.clone()),
+            Value::Ints(v) => Some(v.iter().map(|&i| i as f64).collect()),
+            Value::List(v) => v.iter().map(f64::read).collect(),
+            one => f64::read(one).map(|v| vec![v]),
+        }
+    }
+}
+
+impl<'a, const N: usize> Arg<'a> for [f64; N] {
+    const EXPECTED: &'static str = "a list of numbers of a fixed length";
+    fn read(v: &'a Value) -> Option<Self> {
+        Vec::<f64>::read(v)?.try_into().ok()
+    }
+}
+
+/// Points.
+impl<'a, const N: usize, const M: usize> Arg<'a> for [[f64; M]; N] {
+    const EXPECTED: &'static str = "a list of lists of numbers, of fixed lengths";
+    fn read(v: &'a Value) -> Option<Self> {
+        let Value::List(rows) = v else { return None };
+        rows.iter().map(<[f64; M]>::read).collect::<Option<Vec<_>>>()?.try_into().ok()
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::Element;
 use parking_lot::Mutex;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,6 +14,8 @@ const KEEP: usize = 1 << 30;
 /// Four classes to each doubling: at most a fifth of a buffer is unused.
 const CLASSES: usize = 4 * 48;
 
+/// Nobody waits for a list: one that is taken is passed over. So the child of a `fork` cannot hang on a list that a
+/// thread of its parent held.
 static FREE: [Mutex<Vec<Block>>; CLASSES] = [const { Mutex::new(Vec::new()) }; CLASSES];
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
@@ -126,9 +129,11 @@ pub struct Buffer {
     ptr: NonNull<u8>,
     len: usize,
     class: usize,
+    /// Who owns the memory where it is another library's; dropped with the buffer.
+    owner: Option<Box<dyn Any + Send + Sync>>,
 }
 
-// SAFETY: Buffer owns its memory and hands it out only through `&self` and `&mut self`.
+// SAFETY: Buffer owns its memory, or keeps its owner alive, and hands it out only through `&self` and `&mut self`.
 unsafe impl Send for Buffer {}
 // SAFETY: shared access is read-only.
 unsafe impl Sync for Buffer {}
@@ -161,7 +166,7 @@ impl Buffer {
         }
         let class = class_of(len);
         let size = class_size(class);
-        let recycled = FREE[class].lock().pop();
+        let recycled = FREE[class].try_lock().and_then(|mut list| list.pop());
         let ptr = match recycled {
             Some(block) => {
                 KEPT.fetch_sub(size, Ordering::Relaxed);
@@ -185,7 +190,16 @@ impl Buffer {
         if now > PEAK.load(Ordering::Relaxed) {
             PEAK.fetch_max(now, Ordering::Relaxed);
         }
-        Ok(Buffer { ptr, len, class })
+        Ok(Buffer { ptr, len, class, owner: None })
+    }
+
+    /// Memory of another library, without a copy: `owner` is dropped when the buffer is.
+    ///
+    /// # Safety
+    /// `len` bytes from `ptr` are initialised and stay readable and writable until `owner` is dropped; `ptr` is aligned for
+    /// every type the buffer is read as. Whoever else knows the memory does not write it while a kernel uses it.
+    pub unsafe fn foreign(ptr: NonNull<u8>, len: usize, owner: Box<dyn Any + Send + Sync>) -> Buffer {
+        Buffer { ptr, len, class: 0, owner: Some(owner) }
     }
 
     /// A copy of a slice.
@@ -230,15 +244,20 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
+        if self.owner.is_some() {
+            return;
+        }
         let size = class_size(self.class);
         IN_USE.fetch_sub(size, Ordering::Relaxed);
-        if KEPT.fetch_add(size, Ordering::Relaxed) + size <= KEEP {
-            FREE[self.class].lock().push(Block(self.ptr));
-        } else {
-            KEPT.fetch_sub(size, Ordering::Relaxed);
-            // SAFETY: allocated with this class's layout; nobody else holds it.
-            unsafe { dealloc(self.ptr.as_ptr(), layout(self.class)) };
+        if KEPT.fetch_add(size, Ordering::Relaxed) + size <= KEEP
+            && let Some(mut list) = FREE[self.class].try_lock()
+        {
+            list.push(Block(self.ptr));
+            return;
         }
+        KEPT.fetch_sub(size, Ordering::Relaxed);
+        // SAFETY: allocated with this class's layout; nobody else holds it.
+        unsafe { dealloc(self.ptr.as_ptr(), layout(self.class)) };
     }
 }
 
@@ -259,6 +278,19 @@ mod tests {
         for bytes in [usize::MAX, isize::MAX as usize, 1 << 54, 1 << 47] {
             assert_eq!(Buffer::try_uninit(bytes).map(|_| ()).unwrap_err().bytes, bytes);
         }
+    }
+
+    #[test]
+    fn foreign_memory_goes_back_to_its_owner() {
+        let owner = std::sync::Arc::new(());
+        let mut memory = vec![1u8, 2, 3];
+        let ptr = NonNull::new(memory.as_mut_ptr()).expect("a vector with elements");
+        // SAFETY: the vector outlives the buffer and is not touched meanwhile.
+        let mut b = unsafe { Buffer::foreign(ptr, 3, Box::new(owner.clone())) };
+        b.bytes_mut()[1] = 7;
+        assert_eq!((b.bytes(), std::sync::Arc::strong_count(&owner)), (&[1u8, 7, 3][..], 2));
+        drop(b);
+        assert_eq!((memory, std::sync::Arc::strong_count(&owner)), (vec![1, 7, 3], 1));
     }
 
     #[test]

@@ -54,6 +54,16 @@ pub fn set_num_threads(threads: usize) {
     *slot = None;
 }
 
+/// For the child of a `fork`, first thing: it has the calling thread alone, the pool's threads stayed with the parent.
+/// From here on kernels run on the calling thread, until [`set_num_threads`] asks for more.
+pub fn after_fork() {
+    THREADS.store(1, Ordering::Relaxed);
+    // Not dropped: a pool waits for its threads to end.
+    if let Some(mut slot) = POOL.try_write() {
+        std::mem::forget(slot.take());
+    }
+}
+
 /// Runs `f` inside the shared pool, so that rayon's own constructs use it.
 pub fn install<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     let (mut f, mut result) = (Some(f), None);

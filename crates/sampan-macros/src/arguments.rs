@@ -26,7 +26,7 @@ fn kind(ty: &Type) -> TokenStream {
         "bool" => "Bool",
         "&str" => "Str",
         "DType" => "DType",
-        "&[i64]" | "Axes" => "Ints",
+        "&[i64]" | "Axes" | "Ints" => "Ints",
         "&[f64]" => "Floats",
         "Scalar" => "Scalar",
         "&Value" => "Any",
@@ -99,6 +99,19 @@ pub fn inner_type(ty: &Type) -> TokenStream {
         return quote!(#inner);
     }
     quote!(#ty)
+}
+
+/// `T` of `impl Into<T>`, or the type itself.
+pub fn converted(ty: &Type) -> Type {
+    if let Type::ImplTrait(bounds) = ty
+        && let Some(syn::TypeParamBound::Trait(bound)) = bounds.bounds.first()
+        && let Some(last) = bound.path.segments.last().filter(|s| s.ident == "Into")
+        && let syn::PathArguments::AngleBracketed(list) = &last.arguments
+        && let Some(syn::GenericArgument::Type(inner)) = list.args.first()
+    {
+        return inner.clone();
+    }
+    ty.clone()
 }
 
 fn default_value(default: &Expr) -> TokenStream {

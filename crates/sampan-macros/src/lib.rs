@@ -20,6 +20,7 @@
 mod arguments;
 mod class;
 mod emit;
+mod function;
 mod layer;
 mod parse;
 
@@ -64,4 +65,22 @@ pub fn class(attr: TokenStream, item: TokenStream) -> TokenStream {
     let attr = syn::parse_macro_input!(attr as class::Attr);
     let item = syn::parse_macro_input!(item as syn::ItemImpl);
     class::expand(attr, item).unwrap_or_else(|e| e.to_compile_error()).into()
+}
+
+/// Makes a function callable by name. The function itself stays as it is.
+///
+/// ```ignore
+/// /// doc with a runnable example
+/// #[function(module = "vision.ops")]
+/// pub fn nms(boxes: &Tensor, #[default(0.3)] iou_threshold: f64, …) -> Result<Tensor> { … }
+/// ```
+///
+/// For what is no op: functions that read files, take or return more than tensors, or have a namesake among the ops. The
+/// result is anything that becomes a `Value`. `#[default(value)]` is used where a caller by name leaves an argument out; an
+/// argument `impl Into<T>` is read as a `T`. `alias(dim = axis)`, `also("m.f")` and `name = "g"` are understood as well.
+#[proc_macro_attribute]
+pub fn function(attr: TokenStream, item: TokenStream) -> TokenStream {
+    let attr = syn::parse_macro_input!(attr as function::Attr);
+    let item = syn::parse_macro_input!(item as syn::ItemFn);
+    function::expand(attr, item).unwrap_or_else(|e| e.to_compile_error()).into()
 }

@@ -1,7 +1,8 @@
 //! Functions as arguments: which parameters decay, how a learning rate follows the epoch.
 
+use crate::{Layer, SharedLayer};
 use sampan_core::value::Arg;
-use sampan_core::{Object, Result, Value};
+use sampan_core::{Object, Result, Tensor, Value};
 use std::sync::Arc;
 
 /// A function of another language: it takes one value and gives one.
@@ -60,4 +61,38 @@ callable! {
     EpochFactor(epoch: i64) -> f64;
     /// A factor that follows a number.
     Scale(x: f64) -> f64;
+}
+
+/// A function from a tensor to a tensor, or a layer.
+#[derive(Clone)]
+pub struct TensorMap(Arc<dyn Fn(&Tensor) -> Result<Tensor> + Send + Sync>);
+
+impl TensorMap {
+    /// Calls it.
+    pub fn call(&self, x: &Tensor) -> Result<Tensor> {
+        (self.0)(x)
+    }
+}
+
+impl<F: Fn(&Tensor) -> Result<Tensor> + Send + Sync + 'static> From<F> for TensorMap {
+    fn from(f: F) -> TensorMap {
+        TensorMap(Arc::new(f))
+    }
+}
+impl From<SharedLayer> for TensorMap {
+    fn from(layer: SharedLayer) -> TensorMap {
+        TensorMap(Arc::new(move |x| layer.0.call(x)))
+    }
+}
+impl From<TensorMap> for Value {
+    fn from(f: TensorMap) -> Value {
+        Value::Object(Object::new(f))
+    }
+}
+impl<'a> Arg<'a> for TensorMap {
+    const EXPECTED: &'static str = "a layer or a function: Tensor -> Tensor";
+    fn read(v: &'a Value) -> Option<Self> {
+        let Value::Object(o) = v else { return None };
+        o.downcast::<TensorMap>().cloned().or_else(|| SharedLayer::read(v).map(Into::into))
+    }
 }

@@ -1,8 +1,11 @@
 //! Generating sequences step by step: what a decoder is, the loop around it, and beam search.
 
+use crate::callable::TensorMap;
 use crate::{Layer, SharedLayer};
 use sampan_core::ops::joining::try_stack;
-use sampan_core::{Bool, DType, Result, Tensor, bail, ensure};
+use sampan_core::value::Arg;
+use sampan_core::{Bool, DType, Object, Result, Tensor, Value, bail, ensure};
+use sampan_macros::{class, function};
 use std::sync::Arc;
 
 /// What the first step of a decoder starts from, and what a step leaves to the next one.
@@ -16,7 +19,7 @@ pub struct DecoderState {
 }
 
 /// Makes sequences one step at a time in [`dynamic_decode`].
-pub trait Decoder {
+pub trait Decoder: Send + Sync {
     /// The start, from what the caller gives.
     fn initialize(&self, inits: &[Tensor]) -> Result<DecoderState>;
 
@@ -68,9 +71,9 @@ fn all(flags: &Tensor) -> Result<bool> {
 /// use sampan_core::{DType, Tensor};
 /// use sampan_nn::{BeamSearchDecoder, DecodeOpts, Embedding, GRUCell, Layer, Linear, dynamic_decode};
 /// let (embedding, output) = (Embedding::new(100, 8), Linear::new(16, 100));
-/// let decoder = BeamSearchDecoder::new(GRUCell::new(8, 16), 0, 1, 4)
-///     .embedding_fn(move |ids| embedding.call(ids))
-///     .output_fn(move |h| output.call(h));
+/// let decoder = BeamSearchDecoder::with(GRUCell::new(8, 16), 0, 1, 4, |o| {
+///     o.embedding_fn(move |ids: &Tensor| embedding.call(ids)).output_fn(move |h: &Tensor| output.call(h))
+/// });
 /// let states = [Tensor::zeros([2, 16], DType::Float32)];
 /// let found = dynamic_decode(&decoder, &states, DecodeOpts { max_step_num: Some(5), ..Default::default() })?;
 /// assert_eq!(found.outputs[0].shape(), [2, 6, 4]);
@@ -110,7 +113,61 @@ pub fn dynamic_decode(decoder: &dyn Decoder, inits: &[Tensor], opts: DecodeOpts)
     Ok(Decoded { outputs, states: now.states, lengths })
 }
 
-type Function = Arc<dyn Fn(&Tensor) -> Result<Tensor> + Send + Sync>;
+/// A decoder for those who build by name.
+fn object<D: Decoder + 'static>(decoder: D) -> Object {
+    Object::new(Arc::new(decoder) as Arc<dyn Decoder>)
+}
+
+/// A decoder that is shared with whoever passes it.
+struct SharedDecoder(Arc<dyn Decoder>);
+
+impl<'a> Arg<'a> for SharedDecoder {
+    const EXPECTED: &'static str = "a decoder";
+    fn read(v: &'a Value) -> Option<Self> {
+        let Value::Object(o) = v else { return None };
+        o.downcast::<Arc<dyn Decoder>>().cloned().map(SharedDecoder)
+    }
+}
+
+/// Calls a decoder step by step until every sequence has ended or `max_step_num` is reached: its results (one tensor or
+/// several), the states after the last step and, with `return_length`, the length of each sequence.
+///
+/// `inits` holds the first states, in any arrangement. Without `output_time_major` the batch comes first in the results.
+/// With `impute_finished` the states of a sequence stay as they are when it has ended. `is_test` is a hint to save memory,
+/// which nothing here needs.
+///
+/// ```
+/// use sampan_core::{DType, Tensor, Value, class, function};
+/// use sampan_nn::{GRUCell, SharedLayer};
+/// let cell = Value::from(SharedLayer::from(GRUCell::new(6, 6)));
+/// let embed = Value::from(SharedLayer::from(sampan_nn::Embedding::new(6, 6)));
+/// let decoder = class::find("nn", "BeamSearchDecoder").expect("it is registered");
+/// let decoder = decoder.make(vec![cell, 0.into(), 1.into(), 4.into(), embed], vec![])?;
+/// let states = Value::List(vec![Tensor::zeros([2, 6], DType::Float32).into()]);
+/// let decode = function::find("nn", "dynamic_decode").expect("it is registered");
+/// let found = decode.call(vec![decoder.into(), states, 5.into()], vec![("return_length", true.into())])?;
+/// assert!(matches!(found, Value::List(parts) if parts.len() == 3));
+/// # Ok::<(), sampan_core::Error>(())
+/// ```
+#[function(module = "nn", name = "dynamic_decode")]
+fn dynamic_decode_by_name(
+    decoder: SharedDecoder,
+    #[default(None)] inits: &Value,
+    #[default(None)] max_step_num: Option<usize>,
+    #[default(false)] output_time_major: bool,
+    #[default(false)] impute_finished: bool,
+    #[default(false)] is_test: bool,
+    #[default(false)] return_length: bool,
+) -> Result<Value> {
+    let _ = is_test;
+    let mut states = Vec::new();
+    inits.for_each_tensor(&mut |t| states.push(t.clone()));
+    let opts = DecodeOpts { max_step_num, output_time_major, impute_finished };
+    let mut found = dynamic_decode(&*decoder.0, &states, opts)?;
+    let outputs =
+        if found.outputs.len() == 1 { Value::Tensor(found.outputs.remove(0)) } else { Value::Tensors(found.outputs) };
+    Ok(if return_length { (outputs, found.states, found.lengths).into() } else { (outputs, found.states).into() })
+}
 
 /// Keeps the `beam_size` most probable sequences at each step. The decoder's states are those of the cell, then the
 /// log-probability, the end and the length of each sequence, all `[batch, beam, …]`; its result is the tokens
@@ -120,8 +177,8 @@ pub struct BeamSearchDecoder {
     start_token: i64,
     end_token: i64,
     beam_size: usize,
-    embedding_fn: Option<Function>,
-    output_fn: Option<Function>,
+    embedding_fn: Option<TensorMap>,
+    output_fn: Option<TensorMap>,
 }
 
 /// The log-probability of what cannot be.
@@ -129,22 +186,26 @@ const NEVER: f64 = -1e9;
 /// How many states a beam search adds to those of the cell.
 const OWN: usize = 3;
 
+#[class(module = "nn", object = object)]
 impl BeamSearchDecoder {
     /// A beam search with a recurrent cell, or any layer that takes an input and states and gives an output and states.
-    pub fn new(cell: impl Into<SharedLayer>, start_token: i64, end_token: i64, beam_size: usize) -> BeamSearchDecoder {
-        BeamSearchDecoder { cell: cell.into(), start_token, end_token, beam_size, embedding_fn: None, output_fn: None }
-    }
-
-    /// Makes the cell's input of the tokens.
-    pub fn embedding_fn(mut self, f: impl Fn(&Tensor) -> Result<Tensor> + Send + Sync + 'static) -> Self {
-        self.embedding_fn = Some(Arc::new(f));
-        self
-    }
-
-    /// Makes the scores of all tokens of the cell's output.
-    pub fn output_fn(mut self, f: impl Fn(&Tensor) -> Result<Tensor> + Send + Sync + 'static) -> Self {
-        self.output_fn = Some(Arc::new(f));
-        self
+    /// `embedding_fn` makes the cell's input of the tokens, `output_fn` the scores of all tokens of the cell's output.
+    ///
+    /// ```
+    /// use sampan_nn::{BeamSearchDecoder, Embedding, GRUCell, Linear, SharedLayer};
+    /// let (embedding, output) = (SharedLayer::from(Embedding::new(100, 8)), SharedLayer::from(Linear::new(16, 100)));
+    /// let cell = GRUCell::new(8, 16);
+    /// let decoder = BeamSearchDecoder::with(cell, 0, 1, 4, |o| o.embedding_fn(embedding).output_fn(output));
+    /// ```
+    fn build(
+        cell: SharedLayer,
+        start_token: i64,
+        end_token: i64,
+        beam_size: usize,
+        #[opt(None)] embedding_fn: Option<TensorMap>,
+        #[opt(None)] output_fn: Option<TensorMap>,
+    ) -> Result<BeamSearchDecoder> {
+        Ok(BeamSearchDecoder { cell, start_token, end_token, beam_size, embedding_fn, output_fn })
     }
 
     /// Each entry of the batch `beam_size` times in a row: for a tensor that the cell uses beside its states, such as
@@ -154,7 +215,7 @@ impl BeamSearchDecoder {
     }
 
     fn embed(&self, tokens: Tensor) -> Result<Tensor> {
-        self.embedding_fn.as_ref().map_or(Ok(tokens.clone()), |f| f(&tokens))
+        self.embedding_fn.as_ref().map_or(Ok(tokens.clone()), |f| f.call(&tokens))
     }
 }
 
@@ -209,7 +270,7 @@ impl Decoder for BeamSearchDecoder {
         let found = self.cell.0.call_all(&merged)?;
         ensure!(found.len() == merged.len(), "the cell got {} states and gave {}", merged.len() - 1, found.len() - 1);
         let output = split(&found[0], beams)?;
-        let scores = self.output_fn.as_ref().map_or(Ok(output.clone()), |f| f(&output))?;
+        let scores = self.output_fn.as_ref().map_or(Ok(output.clone()), |f| f.call(&output))?;
         let &[batch, _, vocab] = scores.shape() else {
             bail!("scores must have the axes batch, beam, token; got shape {:?}", scores.shape())
         };

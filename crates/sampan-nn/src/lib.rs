@@ -50,7 +50,9 @@ pub mod utils;
 pub use attr::{ParamAttr, ParamAttrs};
 pub use base::{Base, LayerHook, StandIn};
 pub use clip::{ClipGrad, ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue};
-pub use decode::{BeamSearchDecoder, DecodeOpts, Decoded, Decoder, DecoderState, dynamic_decode};
+pub use decode::{
+    BeamSearchDecoder, BeamSearchDecoderOpts, DecodeOpts, Decoded, Decoder, DecoderState, dynamic_decode,
+};
 pub use invoke::call_values;
 pub use layer::{Apply, Layer, Observer, observe};
 pub use layers::*;

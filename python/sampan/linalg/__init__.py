@@ -3,3 +3,5 @@
 from .. import _registry
 
 globals().update(_registry.functions("linalg"))
+
+matmul = _registry.functions("")["matmul"]

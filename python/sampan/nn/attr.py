@@ -64,16 +64,6 @@ class ParamAttr:
         return f"ParamAttr({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
 
-def create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_initializer=None):
-    """Makes a parameter that belongs to no layer: Xavier uniform, or zeros if `is_bias`, unless something else is said."""
-    from .layer.layers import Layer
-
-    attr = ParamAttr._to_attr(attr)
-    if name is not None and isinstance(attr, ParamAttr):
-        attr.name = name
-    return Layer("create_parameter").create_parameter(shape, attr, dtype, is_bias, default_initializer)
-
-
 def _check(name: str, value, kind: type, optional: bool = False) -> None:
     if not (isinstance(value, kind) or (optional and value is None)):
         raise TypeError(f"(InvalidType) ParamAttr: {name} must be of type {kind.__name__}, got {type(value).__name__}.")

@@ -81,6 +81,11 @@ impl FunctionContext {
         self.materialize = on;
     }
 
+    /// How many inputs there are.
+    pub fn inputs(&self) -> usize {
+        self.needs.len()
+    }
+
     /// Is the gradient of input `i` wanted?
     pub fn needs_input_grad(&self, i: usize) -> bool {
         self.needs.get(i).copied().unwrap_or(false)

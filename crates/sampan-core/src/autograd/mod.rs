@@ -6,6 +6,7 @@ pub mod functional;
 mod gradcheck;
 mod mode;
 mod node;
+mod packing;
 mod recompute;
 mod vjp;
 
@@ -16,5 +17,6 @@ pub use gradcheck::{GradCheck, gradcheck, gradgradcheck};
 pub use mode::{enable_grad, grad_enabled, no_grad, set_grad_enabled};
 pub(crate) use node::History;
 pub use node::{Grad, GradFn, Grads, Node};
+pub use packing::{Pack, Unpack, pop_saved_hook, push_saved_hook};
 pub use recompute::{recompute, recompute_with};
 pub use vjp::vjp;

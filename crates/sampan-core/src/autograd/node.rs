@@ -1,5 +1,6 @@
 //! The recorded graph: one node a call.
 
+use super::packing::Packed;
 use super::recompute::{self, Frame};
 use crate::op::Outputs;
 use crate::shape::{Layout, Shape};
@@ -109,6 +110,8 @@ pub(super) enum Saved {
     Now(Tensor, u64),
     /// By its number among the values that [`recompute`](super::recompute()) computes again.
     Again(Arc<Frame>, usize),
+    /// A hook took it away.
+    Packed(Box<Packed>),
 }
 
 impl Saved {
@@ -123,6 +126,7 @@ impl Saved {
                 check_version(op, what, t.shape(), *version, t.storage(), place).map(|_| t.clone())
             }
             Saved::Again(frame, index) => frame.value(*index, retain)?.get(retain, op, what, place),
+            Saved::Packed(packed) => packed.get().map_err(|e| e.in_op(op)),
         }
     }
 }
@@ -132,12 +136,14 @@ impl Saved {
 enum SavedOutput {
     Now { storage: Storage, layout: Layout, dtype: DType, version: u64 },
     Again(Arc<Frame>, usize),
+    Packed(Box<Packed>),
 }
 
 impl SavedOutput {
     fn of(t: &Tensor) -> SavedOutput {
         match recompute::save(t) {
             Saved::Again(frame, index) => SavedOutput::Again(frame, index),
+            Saved::Packed(packed) => SavedOutput::Packed(packed),
             Saved::Now(t, version) => {
                 SavedOutput::Now { storage: t.storage().clone(), layout: t.layout().clone(), dtype: t.dtype(), version }
             }
@@ -319,6 +325,7 @@ impl Grad<'_> {
                 let t = frame.value(*number, self.retain)?.get(self.retain, name, "output", place)?;
                 Tensor::from_parts(t.storage().clone(), t.layout().clone(), t.dtype(), false)
             }
+            SavedOutput::Packed(packed) => packed.get()?,
         };
         let history = History { node: NodeRef(Some(self.node.clone())), index };
         Ok(if t.dtype().is_float() { t.with_history(history) } else { t })

@@ -7,8 +7,9 @@
 
 use super::mode::{enable_grad, grad_enabled};
 use super::node::Saved;
+use super::packing;
 use crate::error::Kind;
-use crate::{DType, Error, Result, Tensor, amp, random};
+use crate::{Error, Result, Tensor, amp, random};
 use parking_lot::Mutex;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ pub(super) struct Frame {
     /// Saved as any other value, so that an outer frame may drop them too.
     inputs: Vec<Saved>,
     random: Option<(u64, u64)>,
-    amp: Option<DType>,
+    amp: Option<Arc<amp::Policy>>,
     /// How many values the forward run would have saved.
     count: Mutex<usize>,
     /// What the second run saved, by number; each is taken out once it is used for the last time.
@@ -41,6 +42,11 @@ thread_local! {
     static ACTIVE: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Notes whether anybody receives what is saved.
+pub(super) fn note_receivers() {
+    ACTIVE.set(packing::active() || RECEIVERS.with_borrow(|r| !r.is_empty()));
+}
+
 /// Runs `f` with a receiver and gives it back.
 fn receiving<R>(receiver: Receiver, f: impl FnOnce() -> Result<R>) -> Result<(R, Receiver)> {
     /// Takes the receiver off even where `f` unwinds.
@@ -49,7 +55,7 @@ fn receiving<R>(receiver: Receiver, f: impl FnOnce() -> Result<R>) -> Result<(R,
         fn pop(&self) -> Option<Receiver> {
             RECEIVERS.with_borrow_mut(|r| {
                 let top = r.pop();
-                ACTIVE.set(!r.is_empty());
+                ACTIVE.set(!r.is_empty() || packing::active());
                 top
             })
         }
@@ -73,6 +79,9 @@ fn receiving<R>(receiver: Receiver, f: impl FnOnce() -> Result<R>) -> Result<(R,
 pub(super) fn save(tensor: &Tensor) -> Saved {
     if !ACTIVE.get() {
         return Saved::of(tensor);
+    }
+    if RECEIVERS.with_borrow(Vec::is_empty) {
+        return packing::save(tensor);
     }
     RECEIVERS.with_borrow_mut(|receivers| match receivers.last_mut() {
         Some(Receiver::Forward(frame, next)) => {
@@ -108,7 +117,7 @@ impl Frame {
             self.inputs.iter().map(|s| s.get(retain, "recompute", "input", None)).collect::<Result<_>>()?;
         let receiver = Receiver::Replay { values: Vec::new(), keep_history: grad_enabled() };
         let run = || {
-            let run = || enable_grad(|| amp::with_level(self.amp, || (self.body)(&inputs)));
+            let run = || enable_grad(|| amp::with_level(self.amp.clone(), || (self.body)(&inputs)));
             match self.random {
                 Some(state) => random::fork(state, run),
                 None => run(),

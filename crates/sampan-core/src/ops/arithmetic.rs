@@ -214,7 +214,7 @@ fn floor_div<T: Real>(x: T, y: T) -> T {
 /// assert_eq!(Tensor::new([2.0f32, -3.0]).pow(3).to_vec::<f32>(), [8.0, -27.0]);
 /// assert_eq!(Tensor::new([2i64, 3]).pow(2).to_vec::<i64>(), [4, 9]);
 /// ```
-#[op(inplace, samples = powers, onnx = "Pow", amp = "black")]
+#[op(inplace, samples = powers, onnx = "Pow", amp = "black", alias(exponent = y))]
 fn pow(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     match y {
         Operand::Scalar(y) => {

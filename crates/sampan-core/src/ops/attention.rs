@@ -57,7 +57,7 @@ fn scaled_dot_product_attention(
 
 /// The extents of an attention.
 #[derive(Clone, Copy)]
-struct Form {
+pub(super) struct Form {
     batch: usize,
     q_len: usize,
     kv_len: usize,
@@ -71,7 +71,7 @@ struct Form {
 }
 
 impl Form {
-    fn new(q: &Tensor, k: &Tensor, v: &Tensor, scale: Option<f64>, causal: bool) -> Result<Form> {
+    pub(super) fn new(q: &Tensor, k: &Tensor, v: &Tensor, scale: Option<f64>, causal: bool) -> Result<Form> {
         for (name, t) in [("query", q), ("key", k), ("value", v)] {
             ensure!(t.ndim() == 4, "{name} must be [batch, length, heads, width], it has {} axes", t.ndim());
             if !t.dtype().is_float() {
@@ -101,7 +101,7 @@ impl Form {
         x.transpose([0, 2, 1, 3]).reshape_to([self.batch, self.kv_heads, self.group, n, w])
     }
 
-    fn keys(&self, x: &Tensor) -> Tensor {
+    pub(super) fn keys(&self, x: &Tensor) -> Tensor {
         x.transpose([0, 2, 1, 3]).unsqueeze(2)
     }
 
@@ -111,7 +111,7 @@ impl Form {
     }
 
     /// Back from `queries`.
-    fn unfold(&self, x: &Tensor) -> Tensor {
+    pub(super) fn unfold(&self, x: &Tensor) -> Tensor {
         let (n, w) = (x.dim(3), x.dim(4));
         x.reshape_to([self.batch, self.heads(), n, w]).transpose([0, 2, 1, 3])
     }
@@ -123,7 +123,7 @@ impl Form {
     }
 
     /// A mask with the axes of the scores, causality included.
-    fn mask_of(&self, mask: Option<&Tensor>) -> Result<Option<Tensor>> {
+    pub(super) fn mask_of(&self, mask: Option<&Tensor>) -> Result<Option<Tensor>> {
         let mask = mask.map(|m| self.spread_mask(m)).transpose()?;
         if !self.causal {
             return Ok(mask);
@@ -154,7 +154,7 @@ impl Form {
     }
 
     /// All scores.
-    fn scores(&self, q: &Tensor, k: &Tensor, mask: Option<&Tensor>) -> Tensor {
+    pub(super) fn scores(&self, q: &Tensor, k: &Tensor, mask: Option<&Tensor>) -> Tensor {
         let s = self.queries(q).matrix_product(&self.keys(k).transpose_last()) * self.scale;
         mask.map_or(s.clone(), |m| s + m)
     }

@@ -82,7 +82,7 @@ fn all_true(cx: &Cx, t: Tensor) -> Result<Tensor> {
 /// # use sampan_core::{Bool, Tensor};
 /// assert_eq!(Tensor::new([1i64, 2, 3]).isin(&Tensor::new([2i64, 5])).to_vec::<Bool>(), [false, true, false]);
 /// ```
-#[op(non_diff, samples = isin_samples)]
+#[op(non_diff, samples = isin_samples, alias(elements = x, test_elements = test_x))]
 fn isin(
     cx: &Cx,
     x: &Tensor,

@@ -389,7 +389,7 @@ fn convolve_transposed(
 /// assert_eq!(x.conv2d(&w, None).to_vec::<f32>(), [10.0]);
 /// assert_eq!(x.conv2d_with(&w, None, Conv2dOpts::new().padding("SAME")).to_vec::<f32>(), [10.0, 6.0, 7.0, 4.0]);
 /// ```
-#[op(module = "nn.functional", samples = conv2d_samples, onnx = "Conv", amp = "white")]
+#[op(module = "nn.functional", samples = conv2d_samples, onnx = "Conv", amp = "white", also("conv2d"))]
 fn conv2d(
     x: &Tensor,
     weight: &Tensor,
@@ -410,7 +410,7 @@ fn conv2d(
 /// let (x, w) = (Tensor::new([[[1.0f32, 2.0, 4.0]]]), Tensor::new([[[-1.0f32, 1.0]]]));
 /// assert_eq!(x.conv1d(&w, None).to_vec::<f32>(), [1.0, 2.0]);
 /// ```
-#[op(module = "nn.functional", samples = conv1d_samples, onnx = "Conv", amp = "white")]
+#[op(module = "nn.functional", samples = conv1d_samples, onnx = "Conv", amp = "white", also("conv1d"))]
 fn conv1d(
     x: &Tensor,
     weight: &Tensor,
@@ -431,7 +431,7 @@ fn conv1d(
 /// let (x, w) = (Tensor::new([[[[[1.0f32, 2.0, 4.0]]]]]), Tensor::new([[[[[-1.0f32, 1.0]]]]]));
 /// assert_eq!(x.conv3d(&w, None).to_vec::<f32>(), [1.0, 2.0]);
 /// ```
-#[op(module = "nn.functional", samples = conv3d_samples, onnx = "Conv", amp = "white")]
+#[op(module = "nn.functional", samples = conv3d_samples, onnx = "Conv", amp = "white", also("conv3d"))]
 fn conv3d(
     x: &Tensor,
     weight: &Tensor,

@@ -253,7 +253,7 @@ fn arange(
 /// # use sampan_core::ops::creation::linspace;
 /// assert_eq!(linspace(0, 1, 5).to_vec::<f32>(), [0.0, 0.25, 0.5, 0.75, 1.0]);
 /// ```
-#[op(non_diff, samples = linspace_samples)]
+#[op(non_diff, samples = linspace_samples, alias(end = stop, steps = num))]
 fn linspace(cx: &Cx, start: Operand, stop: Operand, num: i64, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
     spaced(cx, &start, &stop, num, dtype, |v| v)
 }
@@ -306,7 +306,7 @@ fn spaced(
 /// # use sampan_core::ops::creation::eye;
 /// assert_eq!(eye(2, None).to_vec::<f32>(), [1.0, 0.0, 0.0, 1.0]);
 /// ```
-#[op(non_diff, samples = eye_samples)]
+#[op(non_diff, samples = eye_samples, alias(n = num_rows, m = num_columns))]
 fn eye(
     cx: &Cx,
     num_rows: i64,

@@ -246,7 +246,7 @@ pub(crate) fn or_one(t: &Tensor) -> Tensor {
 /// let loss = Tensor::new([[0.0f32, 0.0]]).cross_entropy(&Tensor::new([1i64]));
 /// assert!((loss.to_f64() - 2f64.ln()).abs() < 1e-6);
 /// ```
-#[op(module = "nn.functional", samples = cross_entropy_samples, alias(x = input), amp = "black")]
+#[op(module = "nn.functional", samples = cross_entropy_samples, alias(target = label, x = input), amp = "black")]
 fn cross_entropy(
     input: &Tensor,
     label: &Tensor,

@@ -71,7 +71,7 @@ fn diagonal_layout(layout: &Layout, offset: i64, axis1: i64, axis2: i64) -> Resu
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).diagonal(0, 0, 1).to_vec::<i64>(), [1, 4]);
 /// ```
-#[op(samples = diagonal_samples, also("linalg.diagonal"))]
+#[op(samples = diagonal_samples, also("linalg.diagonal"), alias(dim1 = axis1, dim2 = axis2))]
 fn diagonal(
     cx: &Cx,
     x: &Tensor,

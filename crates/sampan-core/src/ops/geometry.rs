@@ -42,7 +42,7 @@ fn cosine_similarity(x1: &Tensor, x2: &Tensor, #[opt(1)] axis: i64, #[opt(1e-8)]
 /// let (x, y) = (Tensor::new([[3.0f32, 4.0]]), Tensor::new([[0.0f32, 0.0]]));
 /// assert!((x.pairwise_distance(&y).to_vec::<f32>()[0] - 5.0).abs() < 1e-5);
 /// ```
-#[op(module = "nn.functional", samples = pairwise_samples, amp = "black", alias(eps = epsilon))]
+#[op(module = "nn.functional", samples = pairwise_samples, amp = "black", alias(x1 = x, x2 = y, eps = epsilon))]
 fn pairwise_distance(
     x: &Tensor,
     y: &Tensor,

@@ -10,7 +10,7 @@ use sampan_kernels::{arrange, copy};
 /// let (x, y) = (Tensor::new([[1i64, 2]]), Tensor::new([[3i64, 4]]));
 /// assert_eq!(concat(&[x, y], 1).to_vec::<i64>(), [1, 2, 3, 4]);
 /// ```
-#[op(samples = concat_samples, onnx = "Concat", also("cat"), alias(tensors = x))]
+#[op(samples = concat_samples, onnx = "Concat", also("concatenate", "cat"), alias(tensors = x))]
 fn concat(cx: &Cx, x: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
     let dtype = promote_all(x)?;
     let first = &x[0];
@@ -180,7 +180,10 @@ fn chunk(x: &Tensor, chunks: i64, #[default(0)] axis: i64) -> Result<Vec<Tensor>
 /// assert_eq!(x.tensor_split(2, 0)[0].to_vec::<i64>(), [1, 2, 3]);
 /// assert_eq!(x.tensor_split([1, 3], 0)[1].to_vec::<i64>(), [2, 3]);
 /// ```
-#[op(samples = tensor_split_samples)]
+#[op(
+    samples = tensor_split_samples,
+    alias(indices = num_or_indices, sections = num_or_indices, indices_or_sections = num_or_indices)
+)]
 fn tensor_split(x: &Tensor, num_or_indices: &Value, #[default(0)] axis: i64) -> Result<Vec<Tensor>> {
     ensure!(x.ndim() > 0, "a 0-d tensor has no axis to split");
     let n = x.shape()[resolve_axis(axis, x.ndim())?] as i64;

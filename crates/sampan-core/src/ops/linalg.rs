@@ -82,7 +82,7 @@ fn inverse(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// let out = x.solve(&Tensor::new([9.0f32, 8.0])).to_vec::<f32>();
 /// assert!((out[0] - 2.0).abs() < 1e-6 && (out[1] - 3.0).abs() < 1e-6);
 /// ```
-#[op(module = "linalg", samples = systems, amp = "black")]
+#[op(module = "linalg", samples = systems, amp = "black", alias(A = x, B = y))]
 fn solve(x: &Tensor, y: &Tensor, #[opt(true)] left: bool) -> Result<Tensor> {
     check_square(x, "x")?;
     let vector = y.ndim() == 1 || (y.ndim() + 1 == x.ndim() && *y.shape() == x.shape()[..x.ndim() - 1]);

@@ -12,7 +12,7 @@ use sampan_kernels::gemm::{Batch, Gemm, Mat, MatMut, batched_matmul, matmul as m
 /// let x = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]);
 /// assert_eq!(x.matmul(&x).to_vec::<f32>(), [7.0, 10.0, 15.0, 22.0]);
 /// ```
-#[op(samples = matmul_samples, onnx = "MatMul", amp = "white")]
+#[op(samples = matmul_samples, onnx = "MatMul", amp = "white", also("linalg.matmul"))]
 fn matmul(x: &Tensor, y: &Tensor, #[opt(false)] transpose_x: bool, #[opt(false)] transpose_y: bool) -> Result<Tensor> {
     ensure!(x.ndim() > 0 && y.ndim() > 0, "a 0-d tensor is no matrix; use x * y");
     let (x_vector, y_vector) = (x.ndim() == 1, y.ndim() == 1);
@@ -167,7 +167,7 @@ fn inner(x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 2]).outer(&Tensor::new([3i64, 4])).to_vec::<i64>(), [3, 4, 6, 8]);
 /// ```
-#[op(samples = outer_samples, alias(vec2 = y))]
+#[op(samples = outer_samples, alias(vec2 = y), also("ger"))]
 fn outer(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     Ok(x.reshape_to([x.numel(), 1]) * y.reshape_to([1, y.numel()]))
 }

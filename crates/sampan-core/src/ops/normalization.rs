@@ -32,7 +32,7 @@ fn trailing(x: &Tensor, normalized_shape: &[i64]) -> Result<[usize; 2]> {
 /// let x = Tensor::new([[1.0f32, 3.0]]);
 /// assert!((x.layer_norm(2, None, None, 1e-5).to_vec::<f32>()[1] - 1.0).abs() < 1e-4);
 /// ```
-#[op(module = "nn.functional", samples = layer_norm_samples, alias(eps = epsilon), amp = "black")]
+#[op(module = "nn.functional", samples = layer_norm_samples, alias(eps = epsilon), amp = "black", also("layer_norm"))]
 fn layer_norm(
     x: &Tensor,
     normalized_shape: &[i64],
@@ -93,7 +93,7 @@ fn channels_first(x: &Tensor, data_format: &str) -> Result<(Tensor, bool)> {
 /// let y = Tensor::new([[[1.0f32, 3.0], [1.0, 3.0]]]).group_norm(2, 0.0, None, None, "NCHW");
 /// assert_eq!(y.to_vec::<f32>(), [-1.0, 1.0, -1.0, 1.0]);
 /// ```
-#[op(module = "nn.functional", samples = group_samples, alias(eps = epsilon), amp = "black")]
+#[op(module = "nn.functional", samples = group_samples, alias(eps = epsilon), amp = "black", also("group_norm"))]
 fn group_norm(
     x: &Tensor,
     num_groups: i64,

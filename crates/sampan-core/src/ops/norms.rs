@@ -47,7 +47,7 @@ where
 /// assert_eq!(x.vector_norm(2.0, ()).to_f64(), 5.0);
 /// assert_eq!(x.vector_norm(f64::INFINITY, ()).to_f64(), 4.0);
 /// ```
-#[op(module = "linalg", samples = vector_samples, amp = "black")]
+#[op(module = "linalg", samples = vector_samples, amp = "black", alias(ord = p))]
 fn vector_norm(
     cx: &Cx,
     x: &Tensor,
@@ -164,7 +164,7 @@ fn matrix_kind(p: &Value) -> Result<Kind> {
 /// let x = Tensor::new([[3.0f32, 4.0], [0.0, 0.0]]);
 /// assert_eq!(x.norm().to_f64(), 5.0);
 /// ```
-#[op(also("linalg.norm"), samples = norm_samples, amp = "black")]
+#[op(also("linalg.norm"), samples = norm_samples, amp = "black", alias(A = x, ord = p))]
 fn norm(
     x: &Tensor,
     #[opt(None)] p: &Value,

@@ -118,7 +118,7 @@ fn thresholded_relu(cx: &Cx, x: &Tensor, #[default(1.0)] threshold: f64, #[defau
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([-1.0f32, 0.2]).hardshrink(0.5).to_vec::<f32>(), [-1.0, 0.0]);
 /// ```
-#[op(module = "nn.functional", samples = shrink_samples)]
+#[op(module = "nn.functional", samples = shrink_samples, alias(lambd = threshold))]
 fn hardshrink(cx: &Cx, x: &Tensor, #[default(0.5)] threshold: f64) -> Result<Tensor> {
     ensure!(threshold >= 0.0, "threshold must not be negative, got {threshold}");
     let out = cx.unary(x, real_fn!([threshold: f64] |x| select(x.abs() <= T::of(threshold), T::ZERO, x)))?;
@@ -133,7 +133,7 @@ fn hardshrink(cx: &Cx, x: &Tensor, #[default(0.5)] threshold: f64) -> Result<Ten
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([-1.0f32, 0.2]).softshrink(0.5).to_vec::<f32>(), [-0.5, 0.0]);
 /// ```
-#[op(module = "nn.functional", samples = shrink_samples)]
+#[op(module = "nn.functional", samples = shrink_samples, alias(lambd = threshold))]
 fn softshrink(cx: &Cx, x: &Tensor, #[default(0.5)] threshold: f64) -> Result<Tensor> {
     ensure!(threshold >= 0.0, "threshold must not be negative, got {threshold}");
     let f = real_fn!([threshold: f64] |x| {

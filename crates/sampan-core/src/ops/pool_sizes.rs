@@ -51,7 +51,7 @@ fn adaptive_avg_pool2d(x: &Tensor, output_size: &Value, #[opt("NCHW")] data_form
 /// let x = Tensor::new([[[1.0f32, 2.0, 4.0, 3.0]]]);
 /// assert_eq!(x.adaptive_avg_pool1d(1).to_vec::<f32>(), [2.5]);
 /// ```
-#[op(module = "nn.functional", samples = adaptive1d_samples)]
+#[op(module = "nn.functional", samples = adaptive1d_samples, also("adaptive_avg_pool1d"))]
 fn adaptive_avg_pool1d(x: &Tensor, output_size: &Value) -> Result<Tensor> {
     adaptive(x, 1, output_size, "NCL")?.avg(true, None)
 }
@@ -76,7 +76,7 @@ fn adaptive_avg_pool3d(x: &Tensor, output_size: &Value, #[opt("NCDHW")] data_for
 /// let x = Tensor::new([[[1.0f32, 2.0, 4.0, 3.0]]]);
 /// assert_eq!(x.adaptive_max_pool1d(1).to_vec::<f32>(), [4.0]);
 /// ```
-#[op(module = "nn.functional", samples = adaptive_max1d_samples)]
+#[op(module = "nn.functional", samples = adaptive_max1d_samples, alias(return_indices = return_mask))]
 fn adaptive_max_pool1d(x: &Tensor, output_size: &Value, #[opt(false)] return_mask: bool) -> Result<Varying> {
     adaptive(x, 1, output_size, "NCL")?.max(return_mask)
 }
@@ -89,7 +89,7 @@ fn adaptive_max_pool1d(x: &Tensor, output_size: &Value, #[opt(false)] return_mas
 /// let x = Tensor::new([[[[1.0f32, 2.0], [4.0, 3.0]]]]);
 /// assert_eq!(x.adaptive_max_pool2d(1).to_vec::<f32>(), [4.0]);
 /// ```
-#[op(module = "nn.functional", samples = adaptive_max2d_samples)]
+#[op(module = "nn.functional", samples = adaptive_max2d_samples, alias(return_indices = return_mask))]
 fn adaptive_max_pool2d(x: &Tensor, output_size: &Value, #[opt(false)] return_mask: bool) -> Result<Varying> {
     adaptive(x, 2, output_size, "NCHW")?.max(return_mask)
 }
@@ -102,7 +102,7 @@ fn adaptive_max_pool2d(x: &Tensor, output_size: &Value, #[opt(false)] return_mas
 /// let x = Tensor::new([[[[[1.0f32, 2.0], [4.0, 3.0]]]]]);
 /// assert_eq!(x.adaptive_max_pool3d(1).to_vec::<f32>(), [4.0]);
 /// ```
-#[op(module = "nn.functional", samples = adaptive_max3d_samples)]
+#[op(module = "nn.functional", samples = adaptive_max3d_samples, alias(return_indices = return_mask))]
 fn adaptive_max_pool3d(x: &Tensor, output_size: &Value, #[opt(false)] return_mask: bool) -> Result<Varying> {
     adaptive(x, 3, output_size, "NCDHW")?.max(return_mask)
 }

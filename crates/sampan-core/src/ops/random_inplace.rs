@@ -37,7 +37,7 @@ fn redraw_seeded(cx: &Cx, x: &Tensor, seed: i64, f: impl FnOnce(u64, u64, &Tenso
 /// # use sampan_core::Tensor;
 /// assert!(Tensor::new([9.0f32, 9.0]).uniform_(0.0, 1.0, 0).to_vec::<f32>().iter().all(|&v| v < 1.0));
 /// ```
-#[op(samples = real_line, peer = "none: random")]
+#[op(samples = real_line, peer = "none: random", alias(from = min, to = max))]
 fn uniform_(
     cx: &Cx,
     x: &Tensor,
@@ -97,7 +97,7 @@ fn log_normal_(cx: &Cx, x: &Tensor, #[default(1.0)] mean: f64, #[default(2.0)] s
 /// # use sampan_core::Tensor;
 /// assert!(Tensor::new([-9.0f32]).exponential_(1.0).to_vec::<f32>()[0] >= 0.0);
 /// ```
-#[op(samples = real_line, peer = "none: random")]
+#[op(samples = real_line, peer = "none: random", alias(lambd = lam))]
 fn exponential_(cx: &Cx, x: &Tensor, #[default(1.0)] lam: f64) -> Result<Tensor> {
     ensure!(lam > 0.0, "lam must be positive, got {lam}");
     let out = redraw(

@@ -219,7 +219,8 @@ fn select_scatter(x: &Tensor, values: &Tensor, axis: i64, index: i64) -> Result<
 #[op(
     samples = sliding_window_samples,
     peer = "lambda x, axis, size, step: paddle.unfold(x, axis, size, step)",
-    also("unfold")
+    also("unfold"),
+    alias(dimension = axis)
 )]
 fn sliding_window(cx: &Cx, x: &Tensor, axis: i64, size: i64, step: i64) -> Result<Tensor> {
     ensure!(x.ndim() > 0, "a 0-d tensor has no axis to slide along");
@@ -332,7 +333,12 @@ fn strided_layout(numel: usize, shape: &[i64], stride: &[i64], offset: i64) -> R
 /// # use sampan_core::{DType, Tensor};
 /// assert_eq!(Tensor::new([1.0f32]).reinterpret(DType::Int32).to_vec::<i32>(), [0x3f80_0000]);
 /// ```
-#[op(samples = reinterpret_samples, peer = "lambda x, to: paddle.view(x, to)", also("view"))]
+#[op(
+    samples = reinterpret_samples,
+    peer = "lambda x, to: paddle.view(x, to)",
+    also("view"),
+    alias(dtype = shape_or_dtype, size = shape_or_dtype)
+)]
 fn reinterpret(x: &Tensor, shape_or_dtype: &Value) -> Result<Tensor> {
     let dtype = match shape_or_dtype {
         Value::DType(dtype) => *dtype,

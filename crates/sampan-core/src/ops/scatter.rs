@@ -305,7 +305,7 @@ fn scatter_nd_add(x: &Tensor, index: &Tensor, updates: &Tensor) -> Result<Tensor
 /// let x = Tensor::new([1i64, 2, 3]);
 /// assert_eq!(x.index_add(&Tensor::new([2i64, 2]), 0, &Tensor::new([10i64, 20])).to_vec::<i64>(), [1, 2, 33]);
 /// ```
-#[op(inplace, samples = index_add_samples)]
+#[op(inplace, samples = index_add_samples, alias(source = value))]
 fn index_add(cx: &Cx, x: &Tensor, index: &Tensor, axis: i64, value: &Tensor, #[opt(1.0)] alpha: f64) -> Result<Tensor> {
     ensure!(x.ndim() > 0 && index.ndim() <= 1, "x must have axes and index must be 1-D, got {:?}", index.shape());
     let axis = resolve_axis(axis, x.ndim())?;

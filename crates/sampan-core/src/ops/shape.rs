@@ -263,7 +263,7 @@ fn moveaxis(x: &Tensor, source: &[i64], destination: &[i64]) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 2, 3, 4]).unflatten(0, [2, -1]).shape(), [2, 2]);
 /// ```
-#[op(samples = unflatten_samples)]
+#[op(samples = unflatten_samples, alias(sizes = shape))]
 fn unflatten(x: &Tensor, axis: i64, shape: &[i64]) -> Result<Tensor> {
     ensure!(x.ndim() > 0, "a 0-d tensor has no axis to take apart");
     let axis = resolve_axis(axis, x.ndim())?;

@@ -66,7 +66,17 @@ fn unfold(
 /// let x = Tensor::new([[[1.0f32, 2.0], [2.0, 3.0]]]);
 /// assert_eq!(x.fold([1, 3], [1, 2]).to_vec::<f32>(), [1.0, 4.0, 3.0]);
 /// ```
-#[op(module = "nn.functional", samples = fold_samples)]
+#[op(
+    module = "nn.functional",
+    samples = fold_samples,
+    alias(
+        output_size = output_sizes,
+        kernel_size = kernel_sizes,
+        stride = strides,
+        padding = paddings,
+        dilation = dilations
+    )
+)]
 fn fold(
     cx: &Cx,
     x: &Tensor,

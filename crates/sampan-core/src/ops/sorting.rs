@@ -254,7 +254,7 @@ fn argmin(
 /// let edges = Tensor::new([1.0f32, 2.0, 3.0]);
 /// assert_eq!(edges.searchsorted(&Tensor::new([0.5f32, 2.0, 9.0])).to_vec::<i64>(), [0, 1, 3]);
 /// ```
-#[op(non_diff, samples = search_samples)]
+#[op(non_diff, samples = search_samples, alias(input = values))]
 fn searchsorted(
     cx: &Cx,
     sorted_sequence: &Tensor,
@@ -306,7 +306,7 @@ fn searchsorted(
 /// let x = Tensor::new([[0.5f32, 1.0], [2.5, 9.0]]);
 /// assert_eq!(x.bucketize(&Tensor::new([1.0f32, 2.0, 3.0])).to_vec::<i64>(), [0, 0, 2, 3]);
 /// ```
-#[op(non_diff, samples = bucketize_samples)]
+#[op(non_diff, samples = bucketize_samples, alias(boundaries = sorted_sequence))]
 fn bucketize(
     x: &Tensor,
     sorted_sequence: &Tensor,

@@ -114,6 +114,30 @@ impl Tensor {
         Ok(Tensor::from_parts(Storage::from_buffer(buffer), layout, dtype, false))
     }
 
+    /// A tensor on a buffer as it is, without a copy: views of other libraries' memory.
+    pub fn from_buffer(buffer: Buffer, layout: Layout, dtype: DType) -> Result<Tensor> {
+        crate::shape::checked_numel(&layout.shape)?;
+        let (first, last) = layout.reach();
+        let len = (buffer.len() / dtype.size()) as isize;
+        if layout.numel() > 0 && (first < 0 || last >= len || !buffer.len().is_multiple_of(dtype.size())) {
+            return Err(Error::invalid(format!(
+                "{} bytes do not hold a {dtype} tensor of shape {:?} with strides {:?}",
+                buffer.len(),
+                layout.shape,
+                layout.strides
+            )));
+        }
+        Ok(Tensor::from_parts(Storage::from_buffer(buffer), layout, dtype, false))
+    }
+
+    /// The address of the first element; zero for a tensor that holds no values.
+    pub fn data_ptr(&self) -> usize {
+        match self.device() {
+            Device::Cpu => self.storage().read().bytes().as_ptr().addr() + self.layout().offset * self.dtype().size(),
+            Device::Meta => 0,
+        }
+    }
+
     /// The values as raw bytes in row-major order and native byte order.
     pub fn to_bytes(&self) -> Vec<u8> {
         match_dtype!(self.dtype(), T => bytemuck::cast_slice::<T, u8>(self.detach().contiguous().data::<T>().slice()).to_vec())

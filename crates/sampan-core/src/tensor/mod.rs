@@ -6,6 +6,7 @@ mod display;
 mod grad;
 pub mod indexing;
 mod inplace;
+mod memory;
 mod operators;
 mod update;
 
@@ -66,6 +67,17 @@ impl Tensor {
 
     pub(crate) fn as_ptr(&self) -> *const Inner {
         Arc::as_ptr(&self.0)
+    }
+
+    /// Are both handles on the very same tensor: memory, history and gradient?
+    ///
+    /// ```
+    /// # use sampan_core::Tensor;
+    /// let x = Tensor::new([1.0f32]);
+    /// assert!(x.is_same(&x.clone()) && !x.is_same(&x.detach()));
+    /// ```
+    pub fn is_same(&self, other: &Tensor) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// A new tensor whose values are unspecified.

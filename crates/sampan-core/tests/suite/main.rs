@@ -4,6 +4,7 @@
 #![allow(clippy::cloned_ref_to_slice_refs)]
 
 mod alone;
+mod amp;
 mod arrange;
 mod autograd;
 mod broadcast;
@@ -11,6 +12,7 @@ mod display;
 mod documents;
 mod elementwise;
 mod errors;
+mod functions;
 mod fuzz;
 mod golden;
 mod images;
@@ -18,6 +20,7 @@ mod indexing;
 mod matrices;
 mod memory;
 mod nn_ops;
+mod packing;
 mod random;
 mod registry;
 mod tensor;

@@ -289,6 +289,17 @@ fn fused_kernels_equal_their_composites() {
 }
 
 #[test]
+fn aliases_are_of_arguments() {
+    let ops = op::all().into_iter().map(|op| op.takes());
+    for taken in ops.chain(sampan_core::function::all().into_iter().map(|f| f.takes())) {
+        for (alias, name) in taken.aliases {
+            let has = |n: &str| taken.params.iter().any(|p| p.name == n);
+            assert!(has(name) && !has(alias), "{taken}: {alias} stands for {name}");
+        }
+    }
+}
+
+#[test]
 fn aliases_and_names_bind() {
     let op = op::find("sum").expect("sum exists");
     let x = Tensor::new([[1.0f32, 2.0]]);

@@ -17,7 +17,7 @@ fn what_is_saved_is_loaded() {
     let blue_first = image_load(&path, Some("cv2")).unwrap();
     assert_eq!(blue_first.to_vec::<u8>(), colours.flip(-1).to_vec::<u8>());
     assert_eq!(image_load(&path, Some("tensor")).unwrap().shape(), [3, 2, 4]);
-    let bytes = sampan_data::vision::ops::read_file(&path).unwrap();
+    let bytes = sampan_data::vision::ops::read_file(path.to_str().unwrap()).unwrap();
     let decoded = sampan_data::vision::ops::decode_jpeg(&bytes, "unchanged").unwrap();
     assert_eq!(decoded.to_vec::<u8>(), colours.transpose([2, 0, 1]).to_vec::<u8>());
     assert_eq!(sampan_data::vision::ops::decode_jpeg(&bytes, "gray").unwrap().shape(), [1, 2, 4]);

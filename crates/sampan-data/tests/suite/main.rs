@@ -6,6 +6,7 @@ mod datasets;
 #[cfg(feature = "download")]
 mod download;
 mod formula;
+mod functions;
 mod image;
 mod loader;
 mod models;
@@ -13,6 +14,7 @@ mod parity;
 mod random_transforms;
 mod sampler;
 mod server;
+mod text;
 mod transforms;
 mod vision_ops;
 

@@ -1,6 +1,7 @@
 //! How much a nonlinearity shrinks a signal.
 
 use sampan_core::{Error, Result};
+use sampan_macros::function;
 
 /// The factor that makes up for what a nonlinearity takes from the size of a signal; `param` is the negative slope of a
 /// leaky ReLU, 0.01 if it is not given.
@@ -11,7 +12,8 @@ use sampan_core::{Error, Result};
 /// assert_eq!(calculate_gain("leaky_relu", Some(1.0))?, 1.0);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
-pub fn calculate_gain(nonlinearity: &str, param: Option<f64>) -> Result<f64> {
+#[function(module = "nn.initializer")]
+pub fn calculate_gain(nonlinearity: &str, #[default(None)] param: Option<f64>) -> Result<f64> {
     const LINEAR: [&str; 11] = [
         "sigmoid",
         "linear",

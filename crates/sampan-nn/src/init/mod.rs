@@ -12,7 +12,8 @@ pub use random::*;
 pub use scaled::*;
 pub use structured::*;
 
-use sampan_core::{DType, Object, Result, Tensor};
+use sampan_core::{DType, Error, Object, Result, Tensor, Value};
+use sampan_macros::function;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// Makes the first values of a parameter.
@@ -39,6 +40,28 @@ static GLOBAL: RwLock<(Global, Global)> = RwLock::new((None, None));
 /// `set_global_initializer(None, None)` goes back to each layer's own default.
 pub fn set_global_initializer(weight: Global, bias: Global) {
     *GLOBAL.write().unwrap_or_else(PoisonError::into_inner) = (weight, bias);
+}
+
+/// [`set_global_initializer`] for those who call by name.
+///
+/// ```
+/// use sampan_core::{Value, class, function};
+/// let one = class::find("nn.initializer", "Constant").expect("it is registered").make(vec![1.0.into()], vec![])?;
+/// let set = function::find("nn.initializer", "set_global_initializer").expect("it is registered");
+/// set.call(vec![one.into()], vec![])?;
+/// assert_eq!(sampan_nn::Linear::new(1, 1).weight.value()?.to_f64(), 1.0);
+/// set.call(vec![Value::None], vec![])?;
+/// # Ok::<(), sampan_core::Error>(())
+/// ```
+#[function(module = "nn.initializer", name = "set_global_initializer")]
+fn set_global_initializer_by_name(weight_init: &Value, #[default(None)] bias_init: &Value) -> Result<()> {
+    let read = |v: &Value, name: &str| match v {
+        Value::None => Ok(None),
+        Value::Object(o) if o.downcast::<Arc<dyn Initializer>>().is_some() => Ok(o.downcast().cloned()),
+        other => Err(Error::dtype(format!("{name} must be an initializer or None, got {}", other.type_name()))),
+    };
+    set_global_initializer(read(weight_init, "weight_init")?, read(bias_init, "bias_init")?);
+    Ok(())
 }
 
 pub(crate) fn global(is_bias: bool) -> Global {

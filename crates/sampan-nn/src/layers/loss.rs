@@ -7,7 +7,7 @@ use sampan_core::ops::geometry::PairwiseDistanceOpts;
 use sampan_core::ops::loss_margin::triplet_margin_with_distance_loss;
 use sampan_core::value::Arg;
 use sampan_core::{Error, Object, Result, Tensor, Value, ensure};
-use sampan_macros::class;
+use sampan_macros::{class, function};
 use std::sync::Arc;
 
 /// Refuses an unknown reduction when the loss is made, not when it is first used.
@@ -240,6 +240,39 @@ impl<'a> Arg<'a> for Distance {
     }
 }
 
+/// Euclidean, unless another one is given.
+fn distance_or_euclidean(given: Option<Distance>) -> Distance {
+    let euclidean = |x: &Tensor, y: &Tensor| x.try_pairwise_distance_with(y, PairwiseDistanceOpts::new());
+    given.unwrap_or_else(|| euclidean.into())
+}
+
+/// [`TripletMarginWithDistanceLoss`] as a function, for those who call by name.
+///
+/// ```
+/// use sampan_core::{Tensor, Value, function};
+/// use sampan_nn::Distance;
+/// let city = Value::from(Distance::from(|x: &Tensor, y: &Tensor| Ok((x - y).abs().sum(-1))));
+/// let (a, n) = (Value::from(Tensor::new([[0.0f32]])), Value::from(Tensor::new([[0.25f32]])));
+/// let loss = function::find("nn.functional", "triplet_margin_with_distance_loss").expect("it is registered");
+/// let loss = loss.call(vec![a.clone(), a, n, city], vec![])?;
+/// assert!(matches!(loss, Value::Tensor(loss) if loss.to_f64() == 0.75));
+/// # Ok::<(), sampan_core::Error>(())
+/// ```
+#[function(module = "nn.functional", name = "triplet_margin_with_distance_loss")]
+fn triplet_margin_with_distance_loss_by_name(
+    input: &Tensor,
+    positive: &Tensor,
+    negative: &Tensor,
+    #[default(None)] distance_function: Option<Distance>,
+    #[default(1.0)] margin: f64,
+    #[default(false)] swap: bool,
+    #[default("mean")] reduction: &str,
+) -> Result<Tensor> {
+    let distance = distance_or_euclidean(distance_function);
+    let distance = |x: &Tensor, y: &Tensor| sampan_core::error::unwrap((distance.0)(x, y));
+    triplet_margin_with_distance_loss(input, positive, negative, distance, margin, swap, reduction)
+}
+
 /// The triplet loss with any distance.
 #[derive(Layer)]
 pub struct TripletMarginWithDistanceLoss {
@@ -272,10 +305,9 @@ impl TripletMarginWithDistanceLoss {
         #[opt("mean")] reduction: &str,
     ) -> Result<TripletMarginWithDistanceLoss> {
         check_reduction(reduction)?;
-        let euclidean = |x: &Tensor, y: &Tensor| x.try_pairwise_distance_with(y, PairwiseDistanceOpts::new());
         Ok(TripletMarginWithDistanceLoss {
             base: Base::new("triplet_margin_with_distance_loss"),
-            distance: distance_function.unwrap_or_else(|| euclidean.into()),
+            distance: distance_or_euclidean(distance_function),
             margin,
             swap,
             reduction: reduction.into(),

@@ -25,7 +25,7 @@ pub use warmup::*;
 use sampan_core::error::Kind;
 use sampan_core::value::Arg;
 use sampan_core::{Dict, Error, Object, Result, Value, ensure};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Where a schedule stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,11 +91,39 @@ pub trait LRScheduler: Send {
 
 /// A scheduler that optimizer and user share: a clone is the same schedule.
 #[derive(Clone)]
-pub struct Schedule(Arc<Mutex<State>>);
+pub struct Schedule(Source);
+
+#[derive(Clone)]
+enum Source {
+    Own(Arc<Mutex<State>>),
+    Foreign(Arc<dyn ForeignSchedule>),
+}
+
+/// A schedule that keeps its own clock, such as one written in another language.
+pub trait ForeignSchedule: Send + Sync {
+    /// Goes to the next epoch, or to a given one.
+    fn step(&self, epoch: Option<f64>) -> Result<()>;
+
+    /// Where it stands.
+    fn clock(&self) -> Clock;
+
+    /// What must be kept to go on later.
+    fn state_dict(&self) -> Result<Dict>;
+
+    /// Goes on from a kept state.
+    fn set_state_dict(&self, state: &Dict) -> Result<()>;
+}
 
 struct State {
     clock: Clock,
     scheduler: Box<dyn LRScheduler>,
+}
+
+static PRINTER: OnceLock<fn(&str)> = OnceLock::new();
+
+/// Hands the lines of verbose schedules to another printer than the standard output; the first one stays.
+pub fn set_printer(print: fn(&str)) {
+    let _ = PRINTER.set(print);
 }
 
 impl State {
@@ -131,7 +159,8 @@ impl State {
     fn report(&self) {
         if self.clock.verbose {
             let Clock { last_epoch, last_lr, .. } = self.clock;
-            println!("Epoch {last_epoch}: {} set learning rate to {last_lr}.", self.scheduler.name());
+            let line = format!("Epoch {last_epoch}: {} set learning rate to {last_lr:?}.", self.scheduler.name());
+            PRINTER.get().map_or_else(|| println!("{line}"), |print| print(&line));
         }
     }
 }
@@ -141,7 +170,12 @@ impl Schedule {
     pub fn new(scheduler: impl LRScheduler + 'static, lr: f64, last_epoch: i64, verbose: bool) -> Result<Schedule> {
         let mut state = State::new(scheduler, lr, last_epoch, verbose)?;
         state.step(None)?;
-        Ok(Schedule(Arc::new(Mutex::new(state))))
+        Ok(Schedule(Source::Own(Arc::new(Mutex::new(state)))))
+    }
+
+    /// A schedule that keeps its own clock.
+    pub fn foreign(schedule: impl ForeignSchedule + 'static) -> Schedule {
+        Schedule(Source::Foreign(Arc::new(schedule)))
     }
 
     /// A schedule that stands where it is put.
@@ -151,7 +185,7 @@ impl Schedule {
         last_epoch: i64,
         verbose: bool,
     ) -> Result<Schedule> {
-        Ok(Schedule(Arc::new(Mutex::new(State::new(scheduler, lr, last_epoch, verbose)?))))
+        Ok(Schedule(Source::Own(Arc::new(Mutex::new(State::new(scheduler, lr, last_epoch, verbose)?)))))
     }
 
     /// A schedule that is a function of the clock.
@@ -174,8 +208,12 @@ impl Schedule {
         Schedule::new(Function(f, name), lr, last_epoch, verbose)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Its own state, or the schedule elsewhere.
+    fn source(&self) -> std::result::Result<MutexGuard<'_, State>, &dyn ForeignSchedule> {
+        match &self.0 {
+            Source::Own(state) => Ok(state.lock().unwrap_or_else(PoisonError::into_inner)),
+            Source::Foreign(f) => Err(&**f),
+        }
     }
 
     /// Goes to the next epoch (or batch: whatever it is called after). Panics where [`try_step`](Self::try_step) fails.
@@ -192,7 +230,10 @@ impl Schedule {
 
     /// Goes to the next epoch, or to a given one.
     pub fn try_step(&self, epoch: Option<f64>) -> Result<()> {
-        self.lock().step(epoch)
+        match self.source() {
+            Ok(mut state) => state.step(epoch),
+            Err(foreign) => foreign.step(epoch),
+        }
     }
 
     /// Tells a schedule that follows a measured value, such as the validation loss, what it is now.
@@ -202,10 +243,11 @@ impl Schedule {
 
     /// [`step_with`](Self::step_with) at a given epoch.
     pub fn try_step_with(&self, metric: f64, epoch: Option<i64>) -> Result<()> {
-        let mut state = self.lock();
-        if !state.scheduler.needs_metric() {
-            return state.step(epoch.map(|e| e as f64));
-        }
+        let mut state = match self.source() {
+            Ok(state) if state.scheduler.needs_metric() => state,
+            Ok(mut state) => return state.step(epoch.map(|e| e as f64)),
+            Err(foreign) => return foreign.step(epoch.map(|e| e as f64)),
+        };
         let before = state.clock.last_lr;
         let State { clock, scheduler } = &mut *state;
         clock.last_epoch = epoch.unwrap_or(clock.last_epoch + 1);
@@ -218,12 +260,12 @@ impl Schedule {
 
     /// Does it follow a measured value?
     pub fn needs_metric(&self) -> bool {
-        self.lock().scheduler.needs_metric()
+        self.source().is_ok_and(|state| state.scheduler.needs_metric())
     }
 
     /// The learning rate now.
     pub fn last_lr(&self) -> f64 {
-        self.lock().clock.last_lr
+        self.clock().last_lr
     }
 
     /// The learning rate now; Paddle's name for it when the schedule is called.
@@ -233,27 +275,59 @@ impl Schedule {
 
     /// The epoch it stands at.
     pub fn last_epoch(&self) -> i64 {
-        self.lock().clock.last_epoch
+        self.clock().last_epoch
     }
 
     /// Where it stands.
     pub fn clock(&self) -> Clock {
-        self.lock().clock.clone()
+        match self.source() {
+            Ok(state) => state.clock.clone(),
+            Err(foreign) => foreign.clock(),
+        }
+    }
+
+    /// Puts it somewhere else. A schedule that lives elsewhere is moved there.
+    pub fn set_clock(&self, clock: Clock) {
+        if let Ok(mut state) = self.source() {
+            state.clock = clock;
+        }
+    }
+
+    /// The learning rate that the rule gives for where it stands, without moving; `named` if the epoch was set rather than
+    /// reached step by step.
+    pub fn compute_lr(&self, named: bool) -> Result<f64> {
+        match self.source() {
+            Ok(state) if named => state.scheduler.closed_form_lr(&state.clock),
+            Ok(state) => state.scheduler.get_lr(&state.clock),
+            Err(foreign) => Ok(foreign.clock().last_lr),
+        }
     }
 
     /// What must be kept to go on later.
-    pub fn state_dict(&self) -> Dict {
-        let state = self.lock();
+    pub fn try_state_dict(&self) -> Result<Dict> {
+        let state = match self.source() {
+            Ok(state) => state,
+            Err(foreign) => return foreign.state_dict(),
+        };
         let mut dict = Dict::new();
         state.scheduler.save(&mut dict);
         dict.insert("last_epoch", state.clock.last_epoch);
         dict.insert("last_lr", state.clock.last_lr);
-        dict
+        Ok(dict)
+    }
+
+    /// What must be kept to go on later. Panics where a schedule that lives elsewhere fails to say it.
+    #[track_caller]
+    pub fn state_dict(&self) -> Dict {
+        sampan_core::error::unwrap(self.try_state_dict())
     }
 
     /// Goes on from a kept state.
     pub fn set_state_dict(&self, dict: &Dict) -> Result<()> {
-        let mut state = self.lock();
+        let mut state = match self.source() {
+            Ok(state) => state,
+            Err(foreign) => return foreign.set_state_dict(dict),
+        };
         let number = |key: &str| {
             let value = dict.get(key).ok_or_else(|| missing(key))?;
             f64::get(value, key)
@@ -266,7 +340,11 @@ impl Schedule {
 
     /// Are both the same schedule?
     pub fn is_same(&self, other: &Schedule) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        match (&self.0, &other.0) {
+            (Source::Own(a), Source::Own(b)) => Arc::ptr_eq(a, b),
+            (Source::Foreign(a), Source::Foreign(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
     }
 }
 
@@ -286,8 +364,9 @@ impl State {
 
 impl std::fmt::Debug for Schedule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let state = self.lock();
-        write!(f, "{} at epoch {}: {}", state.scheduler.name(), state.clock.last_epoch, state.clock.last_lr)
+        let clock = self.clock();
+        let name = self.source().map_or_else(|_| "a schedule".into(), |s| s.scheduler.name().to_string());
+        write!(f, "{name} at epoch {}: {}", clock.last_epoch, clock.last_lr)
     }
 }
 

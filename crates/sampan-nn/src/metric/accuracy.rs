@@ -2,7 +2,7 @@
 
 use super::{Metric, object, take};
 use sampan_core::{DType, Error, Result, Tensor, ensure};
-use sampan_macros::class;
+use sampan_macros::{class, function};
 
 /// The share of samples whose label is among the highest scores.
 #[derive(Clone, Debug)]
@@ -114,21 +114,36 @@ fn share(part: f64, of: usize) -> f64 {
     if of == 0 { 0.0 } else { part / of as f64 }
 }
 
-/// The share of samples whose label is among the `k` highest scores, as a 0-d tensor.
+/// The share of samples whose label is among the `k` highest scores, as a 0-d tensor. Where the tensors `correct` and
+/// `total` of one element are given, the numbers of right answers and of samples are written into them.
 ///
 /// ```
 /// use sampan_core::Tensor;
 /// let scores = Tensor::new([[0.1f32, 0.7, 0.2], [0.5, 0.2, 0.3]]);
-/// let acc = sampan_nn::metric::accuracy(&scores, &Tensor::new([[1i64], [2]]), 2)?;
-/// assert_eq!(acc.to_f64(), 1.0);
+/// let total = Tensor::new([0i32]);
+/// let acc = sampan_nn::metric::accuracy(&scores, &Tensor::new([[1i64], [2]]), 2, None, Some(&total))?;
+/// assert_eq!((acc.to_f64(), total.to_vec::<i32>()), (1.0, vec![2]));
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
-pub fn accuracy(input: &Tensor, label: &Tensor, k: usize) -> Result<Tensor> {
+#[function(module = "metric")]
+pub fn accuracy(
+    input: &Tensor,
+    label: &Tensor,
+    #[default(1)] k: usize,
+    #[default(None)] correct: Option<&Tensor>,
+    #[default(None)] total: Option<&Tensor>,
+) -> Result<Tensor> {
     let run = || {
         ensure!(k > 0, "k must be positive");
         let hits = hits(input, label, k)?;
         let samples: usize = hits.shape().iter().rev().skip(1).product();
-        Ok(Tensor::new(share(hits.to_f64_vec().iter().sum(), samples) as f32))
+        let right: f64 = hits.to_f64_vec().iter().sum();
+        for (name, place, count) in [("correct", correct, right), ("total", total, samples as f64)] {
+            let Some(place) = place else { continue };
+            ensure!(place.numel() == 1, "{name} must have one element, got shape {:?}", place.shape());
+            place.try_set_value(&Tensor::full(place.shape(), count, place.dtype()))?;
+        }
+        Ok(Tensor::new(share(right, samples) as f32))
     };
     run().map_err(|e: Error| e.in_op("accuracy"))
 }

@@ -73,6 +73,14 @@ impl Parameters {
     }
 }
 
+impl IntoIterator for Parameters {
+    type Item = ParamGroup;
+    type IntoIter = std::vec::IntoIter<ParamGroup>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 impl From<Vec<Parameter>> for Parameters {
     fn from(params: Vec<Parameter>) -> Parameters {
         Parameters(vec![ParamGroup::new(params)])

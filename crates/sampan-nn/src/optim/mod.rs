@@ -29,7 +29,7 @@ use sampan_core::ops::creation::{FullOpts, try_full_with};
 use sampan_core::value::Arg;
 use sampan_core::{DType, Error, Object, Result, Tensor, ensure};
 use sampan_kernels::optim::{Formula, Job, Prepare, STATES, lamb_norms, step as run};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Changes parameters by their gradients.
 ///
@@ -46,6 +46,8 @@ use std::sync::{Arc, Mutex};
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
 pub struct Optimizer {
+    /// What a group is made from.
+    default: Group,
     groups: Vec<Group>,
     slots: Vec<Slot>,
     lr: LearningRate,
@@ -92,6 +94,8 @@ struct Work {
     param: Tensor,
     grad: Tensor,
     settings: Settings,
+    /// Is the gradient in float32 and the parameter not? Then the master weight makes the step, and the parameter follows.
+    by_master: bool,
 }
 
 /// The type a parameter is computed in.
@@ -150,30 +154,62 @@ impl Optimizer {
         common: Common,
     ) -> Result<Optimizer> {
         check_lr(lr.get())?;
-        let (mut groups, mut slots) = (Vec::new(), Vec::new());
-        for (i, given) in parameters.into_groups()?.into_iter().enumerate() {
-            let mut group = Group {
-                rule: rule.boxed(),
-                accumulators: Vec::new(),
-                factor: None,
-                weight_decay: common.weight_decay,
-                grad_clip: common.grad_clip.clone(),
-            };
-            for (name, value) in given.settings.iter() {
-                match name {
-                    _ if group.rule.set(name, value)? => {}
-                    "learning_rate" => group.factor = Some(f64::get(value, name)?),
-                    "weight_decay" => group.weight_decay = Option::get(value, name)?,
-                    "grad_clip" => group.grad_clip = Option::get(value, name)?,
-                    _ => sampan_core::bail!("{} has no setting `{name}` for a parameter group", rule.name()),
-                }
-            }
-            group.accumulators = group.rule.accumulators();
-            slots.extend(given.params.into_iter().map(|parameter| Slot { parameter, group: i, memory: None }));
-            groups.push(group);
-        }
+        let default = Group {
+            accumulators: rule.accumulators(),
+            rule: rule.boxed(),
+            factor: None,
+            weight_decay: common.weight_decay,
+            grad_clip: common.grad_clip,
+        };
         let multi_precision = common.multi_precision;
-        Ok(Optimizer { groups, slots, lr, multi_precision, steps: 0, lbfgs: None })
+        let (groups, slots) = (Vec::new(), Vec::new());
+        let mut optimizer = Optimizer { default, groups, slots, lr, multi_precision, steps: 0, lbfgs: None };
+        parameters.into_groups()?.into_iter().try_for_each(|group| optimizer.push_group(group))?;
+        Ok(optimizer)
+    }
+
+    /// Trains more parameters: those that are unfrozen later, say.
+    pub fn add_param_group(&mut self, group: ParamGroup) -> Result<()> {
+        let name = self.default.rule.name();
+        let add = || {
+            let mut groups = Parameters(vec![group]).into_groups()?;
+            let group = groups.remove(0);
+            for p in &group.params {
+                let known = self.slots.iter().any(|s| s.parameter.is_same(p));
+                ensure!(!known, "the parameter {} is trained already", p.name());
+            }
+            self.push_group(group)
+        };
+        add().map_err(|e| e.in_op(name))
+    }
+
+    fn push_group(&mut self, given: ParamGroup) -> Result<()> {
+        let mut group = Group {
+            rule: self.default.rule.boxed(),
+            accumulators: Vec::new(),
+            factor: None,
+            weight_decay: self.default.weight_decay,
+            grad_clip: self.default.grad_clip.clone(),
+        };
+        for (name, value) in given.settings.iter() {
+            match name {
+                _ if group.rule.set(name, value)? => {}
+                "learning_rate" => group.factor = Some(f64::get(value, name)?),
+                "weight_decay" => group.weight_decay = Option::get(value, name)?,
+                "grad_clip" => group.grad_clip = Option::get(value, name)?,
+                _ => sampan_core::bail!("{} has no setting `{name}` for a parameter group", group.rule.name()),
+            }
+        }
+        group.accumulators = group.rule.accumulators();
+        let at = self.groups.len();
+        self.slots.extend(given.params.into_iter().map(|parameter| Slot { parameter, group: at, memory: None }));
+        self.groups.push(group);
+        Ok(())
+    }
+
+    /// Keeps a float32 copy of half precision parameters from their next first step on, or no longer.
+    pub fn set_multi_precision(&mut self, on: bool) {
+        self.multi_precision = on;
     }
 
     /// The parameters it trains.
@@ -216,6 +252,22 @@ impl Optimizer {
                 result
             }
         }
+    }
+
+    /// [`step_with`](Self::step_with) of an optimizer that others hold too: the closure may use it.
+    pub fn step_shared(this: &Mutex<Optimizer>, mut closure: impl FnMut() -> Result<Tensor>) -> Result<Tensor> {
+        let lock = || this.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = |mut o: MutexGuard<'_, Optimizer>| o.lbfgs.take().map(|s| (s, o.parameters(), o.lr.get()));
+        let Some((mut search, parameters, lr)) = taken(lock()) else {
+            let loss = sampan_core::enable_grad(&mut closure)?;
+            lock().step()?;
+            return Ok(loss);
+        };
+        let result = search.step(&parameters, lr, &mut closure).map_err(|e| e.in_op("LBFGS"));
+        let mut optimizer = lock();
+        optimizer.lbfgs = Some(search);
+        optimizer.steps += u64::from(result.is_ok());
+        result
     }
 
     /// Paddle's `minimize`: a step with the gradients that `loss.backward()` left.
@@ -282,8 +334,6 @@ impl Optimizer {
                 param.shape()
             );
             ensure!(param.is_contiguous(), "the parameter {} is a view with gaps; replace it by a copy", name());
-            let ready = grad.dtype() == param.dtype() && grad.is_contiguous();
-            let grad = if ready { grad } else { grad.detach().try_cast(param.dtype())?.contiguous() };
             match &mut slot.memory {
                 Some(memory) => memory.follow(&param)?,
                 none => {
@@ -291,7 +341,12 @@ impl Optimizer {
                     *none = Some(Memory::new(accumulators, &param, self.multi_precision)?);
                 }
             }
-            works.push(Work { slot: i, param, grad, settings: slot.parameter.settings() });
+            let master = slot.memory.as_ref().and_then(|m| m.master.as_ref());
+            let by_master = master.is_some_and(|m| m.dtype() == grad.dtype());
+            let ready = (by_master || grad.dtype() == param.dtype()) && grad.is_contiguous();
+            let dtype = if by_master { grad.dtype() } else { param.dtype() };
+            let grad = if ready { grad } else { grad.detach().try_cast(dtype)?.contiguous() };
+            works.push(Work { slot: i, param, grad, settings: slot.parameter.settings(), by_master });
         }
         Ok(works)
     }
@@ -352,8 +407,11 @@ impl Optimizer {
             let mut jobs: Vec<Job> = Vec::with_capacity(works.len());
             for ((work, &grad), &(formula, lr, prepare, row, _)) in works.iter().zip(reads).zip(&orders) {
                 let memory = self.slots[work.slot].memory.as_ref().expect("made by collect");
-                let param = next();
-                let master = if memory.master.is_some() { next() } else { Default::default() };
+                let mut param = next();
+                let mut master = if memory.master.is_some() { next() } else { Default::default() };
+                if work.by_master {
+                    param = std::mem::take(&mut master);
+                }
                 let bytes = work.param.numel() * wide(work.param.dtype()).size();
                 let mut states: [&mut [u8]; STATES] = Default::default();
                 for (state, tensor) in states.iter_mut().zip(&memory.tensors) {
@@ -361,7 +419,8 @@ impl Optimizer {
                     let row = if tensor.numel() > work.param.numel() { row } else { 0 };
                     *state = &mut next()[row * bytes..][..bytes];
                 }
-                jobs.push(Job { dtype: work.param.dtype(), formula, lr, prepare, param, grad, master, states });
+                let dtype = work.grad.dtype();
+                jobs.push(Job { dtype, formula, lr, prepare, param, grad, master, states });
             }
             if by_norms {
                 let norms = lamb_norms(&mut jobs);
@@ -374,7 +433,11 @@ impl Optimizer {
             run(&mut jobs);
         })?;
         for (work, numbers) in works.iter().zip(next_numbers) {
-            self.slots[work.slot].memory.as_mut().expect("made by collect").numbers = numbers;
+            let memory = self.slots[work.slot].memory.as_mut().expect("made by collect");
+            memory.numbers = numbers;
+            if let Some(master) = memory.master.as_ref().filter(|_| work.by_master) {
+                work.param.try_set_value(&master.try_cast(work.param.dtype())?)?;
+            }
         }
         Ok(())
     }

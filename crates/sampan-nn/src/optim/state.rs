@@ -47,31 +47,44 @@ impl Optimizer {
         if let Some(search) = &self.lbfgs {
             return Ok([("state", search.state_dict())].into_iter().collect());
         }
-        let mut entries: Vec<(String, Value)> = Vec::new();
-        for (i, group) in self.groups.iter().enumerate() {
-            let (mut tensor, mut number) = (0, 0);
-            for a in &group.accumulators {
-                for slot in self.slots.iter().filter(|s| s.group == i) {
-                    let Some(memory) = &slot.memory else { continue };
-                    let master = if memory.master.is_some() { MASTER_SUFFIX } else { "" };
-                    let value = match a.kind.is_number() {
-                        true => save_number(a, memory.numbers[number], &slot.parameter.tensor())?,
-                        false => memory.tensors[tensor].clone(),
-                    };
-                    entries.push((format!("{}{master}_{}_0", slot.parameter.name(), a.name), value.into()));
-                }
-                *(if a.kind.is_number() { &mut number } else { &mut tensor }) += 1;
-            }
-        }
+        let mut entries: Vec<(String, Value)> = self.memories(|a, slot, memory, value| {
+            let master = if memory.master.is_some() { MASTER_SUFFIX } else { "" };
+            (format!("{}{master}_{}_0", slot.parameter.name(), a.name), value.into())
+        })?;
         let masters: Dict =
             self.slots.iter().filter_map(|s| Some((s.parameter.name(), s.memory.as_ref()?.master.clone()?))).collect();
         if !masters.is_empty() {
             entries.push((MASTERS.into(), masters.into()));
         }
         if let LearningRate::Scheduled(s) = &self.lr {
-            entries.push((SCHEDULE.into(), s.state_dict().into()));
+            entries.push((SCHEDULE.into(), s.try_state_dict()?.into()));
         }
         Ok(entries.into_iter().collect())
+    }
+
+    /// What is remembered: the name of each accumulator, that of its parameter, and its values.
+    pub fn accumulators(&self) -> Result<Vec<(&'static str, String, Tensor)>> {
+        self.memories(|a, slot, _, value| (a.name, slot.parameter.name(), value))
+    }
+
+    /// One thing for each accumulator of each parameter that has some: accumulator by accumulator in each group.
+    fn memories<T>(&self, one: impl Fn(&Accumulator, &Slot, &Memory, Tensor) -> T) -> Result<Vec<T>> {
+        let mut found = Vec::new();
+        for (i, group) in self.groups.iter().enumerate() {
+            let (mut tensor, mut number) = (0, 0);
+            for a in &group.accumulators {
+                for slot in self.slots.iter().filter(|s| s.group == i) {
+                    let Some(memory) = &slot.memory else { continue };
+                    let value = match a.kind.is_number() {
+                        true => save_number(a, memory.numbers[number], &slot.parameter.tensor())?,
+                        false => memory.tensors[tensor].clone(),
+                    };
+                    found.push(one(a, slot, memory, value));
+                }
+                *(if a.kind.is_number() { &mut number } else { &mut tensor }) += 1;
+            }
+        }
+        Ok(found)
     }
 
     /// Goes on from a kept state. Accumulators are found by the names of their parameters, or, where the names differ

@@ -1,5 +1,6 @@
 //! Weights in another form, gradients cut, parameters as one vector: Paddle's `nn.utils`.
 
+mod by_name;
 mod gradients;
 mod spectral_norm;
 mod vector;

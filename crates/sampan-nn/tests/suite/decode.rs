@@ -3,7 +3,7 @@
 use sampan_core::{DType, Result, Tensor};
 use sampan_nn::{
     BeamSearchDecoder, DecodeOpts, Decoder, DecoderState, Embedding, GRUCell, LSTMCell, Layer, Linear, Parameter,
-    dynamic_decode,
+    SharedLayer, dynamic_decode,
 };
 
 fn wave(shape: &[usize], step: f64, start: f64, size: f64) -> Tensor {
@@ -18,9 +18,9 @@ fn decoder(cell: impl Layer, weights: [&Parameter; 4]) -> BeamSearchDecoder {
     for (i, p) in [&embedding.weight].into_iter().chain(weights).chain(ends).enumerate() {
         p.set_value(&wave(p.value().unwrap().shape(), 1.7 + i as f64, i as f64, 1.5)).unwrap();
     }
-    BeamSearchDecoder::new(cell, 0, 1, 3)
-        .embedding_fn(move |ids| embedding.call(ids))
-        .output_fn(move |h| output.call(h))
+    BeamSearchDecoder::with(cell, 0, 1, 3, |o| {
+        o.embedding_fn(move |ids: &Tensor| embedding.call(ids)).output_fn(SharedLayer::from(output))
+    })
 }
 
 fn close(x: &Tensor, want: [f64; 6]) -> bool {
@@ -86,13 +86,13 @@ fn a_sequence_that_has_ended_stays_so() {
 
 #[test]
 fn wrong_tokens_and_states_are_named() {
-    let cell = || GRUCell::new(2, 2);
-    let run = |decoder: BeamSearchDecoder, inits: &[Tensor]| {
-        let decoder = decoder.embedding_fn(|ids| ids.try_cast(DType::Float32)?.try_unsqueeze(2)?.try_expand([1, 2, 2]));
+    let run = |end_token: i64, beam_size: usize, inits: &[Tensor]| {
+        let embed = |ids: &Tensor| ids.try_cast(DType::Float32)?.try_unsqueeze(2)?.try_expand([1, 2, 2]);
+        let decoder = BeamSearchDecoder::with(GRUCell::new(2, 2), 0, end_token, beam_size, |o| o.embedding_fn(embed));
         dynamic_decode(&decoder, inits, DecodeOpts::default()).err().unwrap().to_string()
     };
-    assert!(run(BeamSearchDecoder::new(cell(), 0, 1, 2), &[]).contains("starts from the states"));
+    assert!(run(1, 2, &[]).contains("starts from the states"));
     let state = [Tensor::zeros([1, 2], DType::Float32)];
-    assert!(run(BeamSearchDecoder::new(cell(), 0, 7, 2), &state).contains("end_token 7 is none of 2 tokens"));
-    assert!(run(BeamSearchDecoder::new(cell(), 0, 1, 0), &state).contains("beam_size must be positive"));
+    assert!(run(7, 2, &state).contains("end_token 7 is none of 2 tokens"));
+    assert!(run(1, 0, &state).contains("beam_size must be positive"));
 }

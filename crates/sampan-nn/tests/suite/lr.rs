@@ -1,9 +1,9 @@
 //! Schedules against the peer's numbers, and their states.
 
 use crate::peer::{cases, close, dict, floats, schedule};
-use sampan_core::Value;
-use sampan_nn::lr::{CosineAnnealingWarmRestarts, LinearWarmup, OneCycleLR, ReduceOnPlateau, StepDecay};
-use sampan_nn::{Linear, Members, SGD, Schedule};
+use sampan_core::{Dict, Tensor, Value};
+use sampan_nn::lr::{Clock, CosineAnnealingWarmRestarts, LinearWarmup, OneCycleLR, ReduceOnPlateau, StepDecay};
+use sampan_nn::{Linear, Members, Parameter, SGD, Schedule};
 use serde_json::{Value as Json, json};
 
 /// The measured value of step `i`, as the script has it.
@@ -111,4 +111,50 @@ fn a_fraction_of_an_epoch_counts_where_the_schedule_is_continuous() {
     s.step_to(2.5);
     assert!((s.last_lr() - (1.0 + (std::f64::consts::PI / 4.0).cos()) / 2.0).abs() < 1e-12);
     assert_eq!(s.last_epoch(), 2);
+}
+
+/// A schedule that keeps its own clock.
+struct Elsewhere(std::sync::Mutex<(i64, f64)>);
+
+impl sampan_nn::lr::ForeignSchedule for Elsewhere {
+    fn step(&self, epoch: Option<f64>) -> sampan_core::Result<()> {
+        let mut state = self.0.lock().unwrap();
+        state.0 = epoch.map_or(state.0 + 1, |e| e as i64);
+        state.1 = 1.0 / (1 + state.0) as f64;
+        Ok(())
+    }
+    fn clock(&self) -> Clock {
+        let (last_epoch, last_lr) = *self.0.lock().unwrap();
+        Clock { base_lr: 1.0, last_lr, last_epoch, fraction: 0.0, verbose: false }
+    }
+    fn state_dict(&self) -> sampan_core::Result<Dict> {
+        Ok([("last_epoch", self.0.lock().unwrap().0)].into_iter().collect())
+    }
+    fn set_state_dict(&self, state: &Dict) -> sampan_core::Result<()> {
+        use sampan_core::value::Arg;
+        self.step(Some(i64::get(state.get("last_epoch").unwrap(), "last_epoch")? as f64))
+    }
+}
+
+#[test]
+fn a_schedule_that_keeps_its_own_clock_is_followed_and_saved() {
+    let elsewhere = || Schedule::foreign(Elsewhere(std::sync::Mutex::new((0, 1.0))));
+    let warm = LinearWarmup::new(elsewhere(), 2, 0.0, 1.0);
+    let rates: Vec<f64> = (0..5).map(|_| (warm.last_lr(), warm.step()).0).collect();
+    assert_eq!(rates, [0.0, 0.5, 1.0, 0.5, 1.0 / 3.0]);
+    let again = LinearWarmup::new(elsewhere(), 2, 0.0, 1.0);
+    again.set_state_dict(&warm.state_dict()).unwrap();
+    again.step();
+    warm.step();
+    assert_eq!((again.last_lr(), again.last_epoch()), (warm.last_lr(), 6));
+    let opt = SGD::new(elsewhere(), vec![Parameter::new(Tensor::new([1.0f32]))]);
+    assert_eq!(opt.get_lr(), 1.0);
+}
+
+#[test]
+fn a_clock_can_be_moved_and_asked() {
+    let s = StepDecay::new(0.5, 2);
+    s.set_clock(Clock { last_epoch: 4, ..s.clock() });
+    assert!((s.compute_lr(false).unwrap() - 0.005).abs() < 1e-12);
+    assert_eq!(s.last_lr(), 0.5);
 }

@@ -24,7 +24,9 @@ fn numbers_agree_with_the_peer() {
         let shaped = [label, column.clone(), one_hot][i].clone();
         let batch = acc.compute(&[scores.clone()], &[shaped]).unwrap();
         close("batch accuracy", &acc.update(&batch).unwrap(), &floats(&golden["accuracy"][i]), 1e-6);
-        let functional = accuracy(&scores, &column, 2).unwrap();
+        let (correct, total) = (Tensor::new([0i32]), Tensor::new(0i64));
+        let functional = accuracy(&scores, &column, 2, Some(&correct), Some(&total)).unwrap();
+        assert_eq!((correct.to_f64() / n as f64, total.to_f64()), (functional.to_f64(), n as f64));
         close("functional", &[functional.to_f64()], &[golden["functional"][i].as_f64().unwrap()], 1e-6);
 
         let p: Vec<f32> = wave(n, 1.9, i as f64).map(|v| (v / 2.0 + 0.5) as f32).collect();

@@ -433,3 +433,56 @@ fn wrong_arguments_are_errors() {
     let wrong = class::find("optimizer", "SGD").unwrap().make(vec![Value::from("fast")], Vec::new());
     assert!(wrong.err().unwrap().to_string().contains("learning_rate"));
 }
+
+#[test]
+fn a_closure_may_use_the_optimizer_that_calls_it() {
+    for lbfgs in [false, true] {
+        let p = Parameter::new(Tensor::new([3.0f32]));
+        let optimizer = match lbfgs {
+            true => LBFGS::new(1.0, vec![p.clone()]),
+            false => SGD::new(0.25, vec![p.clone()]),
+        };
+        let shared = Mutex::new(optimizer);
+        let closure = || {
+            shared.lock().unwrap().clear_grad();
+            let loss = p.value()?.square().sum(());
+            loss.backward();
+            Ok(loss)
+        };
+        assert_eq!(Optimizer::step_shared(&shared, closure).unwrap().to_f64(), 9.0);
+        assert!(p.tensor().to_f64() <= 1.5);
+        assert_eq!(shared.lock().unwrap().steps(), 1);
+    }
+}
+
+#[test]
+fn parameters_join_later() {
+    let (p, q) = (Parameter::new(Tensor::new([1.0f32])), Parameter::new(Tensor::new([1.0f32])));
+    let mut opt = SGD::new(0.5, vec![p.clone()]);
+    opt.add_param_group(ParamGroup::new([q.clone()]).learning_rate(0.5)).unwrap();
+    for r in [&p, &q] {
+        r.tensor().set_grad(Some(Tensor::new([1.0f32])));
+    }
+    opt.step().unwrap();
+    assert_eq!([p.tensor().to_f64(), q.tensor().to_f64()], [0.5, 0.75]);
+    let error = opt.add_param_group(ParamGroup::new([q])).unwrap_err();
+    assert!(error.to_string().contains("trained already"), "{error}");
+}
+
+#[test]
+fn a_float32_gradient_of_a_half_parameter_keeps_its_precision() {
+    let step = |dtype: DType, grad: f64| {
+        let p = Parameter::new(Tensor::new([1.0f32]).cast(dtype));
+        let mut opt = SGD::with(1.0, vec![p.clone()], |o| o.multi_precision(true));
+        p.tensor().set_grad(Some(Tensor::new([grad as f32])));
+        opt.step().unwrap();
+        let state = opt.state_dict().unwrap();
+        let master = <&Dict as sampan_core::value::Arg>::get(state.get("master_weights").unwrap(), "masters").unwrap();
+        let Some((_, Value::Tensor(master))) = master.iter().next() else { panic!("a tensor") };
+        assert_eq!(p.tensor().to_f64(), master.cast(dtype).to_f64());
+        master.to_f64()
+    };
+    // 0.1 is not a half: the step must not be that of the half next to it.
+    assert_eq!(step(DType::Float16, 0.1), (1.0f32 - 0.1f32) as f64);
+    assert_eq!(step(DType::BFloat16, 0.75), 0.25);
+}

@@ -319,6 +319,9 @@ def _layers_in(values) -> list[BuiltinLayer]:
             found.append(value)
         elif isinstance(value, (list, tuple)):
             found += _layers_in(value)
+        elif hasattr(value, "layers"):
+            # A function that makes layers, and has kept them.
+            found += _layers_in(value.layers)
     return found
 
 
@@ -328,6 +331,10 @@ def _wrap(kind: str, core, memo: dict, root) -> Layer:
         made = (Sequential if kind == "Sequential" else _other(kind, Sequential))()
         BuiltinLayer._adopt(made, core, {}, [], memo, root)
         made._mirror()
+        return made
+    if kind == "LayerList":
+        made = LayerList()
+        BuiltinLayer._adopt(made, core, {}, [], memo, root)
         return made
     return (_CLASSES.get(kind) or _other(kind, BuiltinLayer))._of(core, core.settings(), memo, root)
 

@@ -64,6 +64,15 @@ impl Flowers {
         Ok(Flowers { folder, labels, indexes: indexes.iter().map(|&i| i as usize).collect(), transform: None })
     }
 
+    /// The files and the labels of this part, in order.
+    pub fn files(&self) -> impl Iterator<Item = (PathBuf, i64)> {
+        self.indexes.iter().map(|&number| (self.file(number), self.labels[number - 1]))
+    }
+
+    fn file(&self, number: usize) -> PathBuf {
+        self.folder.join(format!("jpg/image_{number:05}.jpg"))
+    }
+
     /// Changes every image by `f` when it is read.
     pub fn with_transform(mut self, transform: impl Transform + 'static) -> Flowers {
         self.transform = Some(Arc::new(transform));
@@ -124,7 +133,7 @@ impl Dataset for Flowers {
     fn get(&self, index: usize) -> Result<Sample> {
         check_index(self.name(), index, self.len())?;
         let number = self.indexes[index];
-        let mut image = image::load(self.folder.join(format!("jpg/image_{number:05}.jpg")))?;
+        let mut image = image::load(self.file(number))?;
         if let Some(f) = &self.transform {
             image = f.apply(&image)?;
         }

@@ -3,23 +3,34 @@
 use super::ImageFn;
 use crate::dataset::{Batch, Dataset, Sample, check_index};
 use sampan_core::{Error, Result, Tensor};
+use std::sync::Arc;
 
 /// What is done to an image when it is read.
+#[derive(Clone)]
 enum Transform {
     None,
     Custom(ImageFn),
-    /// `(x - mean) / std` for each channel and value, to float32 with channels first.
-    Normalize(Vec<[f32; 256]>),
+    Table(Table),
 }
 
-/// Images of one size with labels, in memory. Without a transform an image is uint8 with the axes height, width and
-/// channels.
-pub(super) struct ImageSet {
+/// What every byte of a channel becomes.
+#[derive(Clone)]
+struct Table {
+    channels: Arc<Vec<[f32; 256]>>,
+    /// The axes of an image that comes out.
+    shape: Vec<usize>,
+    channels_last: bool,
+}
+
+/// Images of one size with labels, in memory: what the sets of this kind are made of. Without a transform an image is
+/// uint8 with the axes height, width and channels. A clone shares the memory.
+#[derive(Clone)]
+pub struct ImageSet {
     name: &'static str,
     /// Channels, height, width.
     extents: [usize; 3],
     /// Image after image, channels first.
-    pixels: Vec<u8>,
+    pixels: Arc<Vec<u8>>,
     labels: Vec<u8>,
     /// Shape of one label: `[1]` in MNIST, none in CIFAR, as in Paddle.
     label_shape: &'static [usize],
@@ -40,27 +51,31 @@ impl ImageSet {
             let error = Error::invalid(format!("{} labels need {size} bytes each", labels.len())).in_op(name);
             return Err(error.received(format!("{} bytes of images", pixels.len())));
         }
-        Ok(ImageSet { name, extents, pixels, labels, label_shape, transform: Transform::None })
+        Ok(ImageSet { name, extents, pixels: Arc::new(pixels), labels, label_shape, transform: Transform::None })
     }
 
     pub(super) fn take(mut self, n: usize) -> ImageSet {
         let size: usize = self.extents.iter().product();
         let n = n.min(self.labels.len());
         self.labels.truncate(n);
-        self.pixels.truncate(n * size);
+        if n * size < self.pixels.len() {
+            Arc::make_mut(&mut self.pixels).truncate(n * size);
+        }
         self
     }
 
-    pub(super) fn labels(&self) -> Vec<i64> {
+    /// The classes of all images.
+    pub fn labels(&self) -> Vec<i64> {
         self.labels.iter().map(|&label| label.into()).collect()
     }
 
-    pub(super) fn with_transform(mut self, f: ImageFn) -> ImageSet {
+    /// Changes every image by `f` when it is read.
+    pub fn with_transform(mut self, f: ImageFn) -> ImageSet {
         self.transform = Transform::Custom(f);
         self
     }
 
-    pub(super) fn normalized(mut self, mean: &[f32], std: &[f32]) -> Result<ImageSet> {
+    pub(super) fn normalized(self, mean: &[f32], std: &[f32]) -> Result<ImageSet> {
         let channels = self.extents[0];
         let fits = |values: &[f32]| values.len() == 1 || values.len() == channels;
         if !fits(mean) || !fits(std) || std.contains(&0.0) {
@@ -72,8 +87,33 @@ impl ImageSet {
             let (mean, std) = (mean[c % mean.len()], std[c % std.len()]);
             std::array::from_fn(|p| (p as f32 - mean) / std)
         };
-        self.transform = Transform::Normalize((0..channels).map(table).collect());
+        let (tables, shape) = ((0..channels).map(table).collect(), self.extents.to_vec());
+        self.tabulated(tables, shape, false)
+    }
+
+    /// Gives images as float32: each byte becomes what the table of its channel says, in images of `shape`, which holds
+    /// as many values as there are bytes. Whole batches are made at once.
+    pub fn tabulated(mut self, tables: Vec<[f32; 256]>, shape: Vec<usize>, channels_last: bool) -> Result<ImageSet> {
+        let size: usize = self.extents.iter().product();
+        if tables.len() != self.extents[0] || shape.iter().product::<usize>() != size {
+            let error = Error::invalid(format!("expected {} tables and a shape of {size} values", self.extents[0]));
+            return Err(error.received(format!("{} tables, {shape:?}", tables.len())).in_op("tabulated"));
+        }
+        self.transform = Transform::Table(Table { channels: Arc::new(tables), shape, channels_last });
         Ok(self)
+    }
+
+    /// Channels, height and width of an image.
+    pub fn extents(&self) -> [usize; 3] {
+        self.extents
+    }
+
+    /// The bytes of an image, pixel after pixel.
+    pub fn bytes(&self, index: usize) -> Result<Vec<u8>> {
+        check_index(self.name, index, self.labels.len())?;
+        let mut out = Vec::new();
+        self.push_bytes(index, &mut out);
+        Ok(out)
     }
 
     fn image(&self, index: usize) -> &[u8] {
@@ -92,9 +132,14 @@ impl ImageSet {
         out.extend((0..plane).flat_map(|p| (0..channels).map(move |c| image[c * plane + p])));
     }
 
-    fn push_normalized(&self, tables: &[[f32; 256]], index: usize, out: &mut Vec<f32>) {
+    fn push_values(&self, table: &Table, index: usize, out: &mut Vec<f32>) {
         let plane = self.extents[1] * self.extents[2];
-        for (values, table) in self.image(index).chunks(plane.max(1)).zip(tables) {
+        let (image, tables) = (self.image(index), &table.channels);
+        if table.channels_last && tables.len() > 1 {
+            let pixel = |p| tables.iter().enumerate().map(move |(c, t)| t[image[c * plane + p] as usize]);
+            return out.extend((0..plane).flat_map(pixel));
+        }
+        for (values, table) in image.chunks(plane.max(1)).zip(tables.iter()) {
             out.extend(values.iter().map(|&p| table[p as usize]));
         }
     }
@@ -104,10 +149,10 @@ impl ImageSet {
         let [channels, height, width] = self.extents;
         let size = indices.len() * channels * height * width;
         let images = match &self.transform {
-            Transform::Normalize(tables) => {
+            Transform::Table(table) => {
                 let mut values = Vec::with_capacity(size);
-                indices.iter().for_each(|&i| self.push_normalized(tables, i, &mut values));
-                Tensor::try_from_slice(&values, [leading, &[channels, height, width]].concat())?
+                indices.iter().for_each(|&i| self.push_values(table, i, &mut values));
+                Tensor::try_from_slice(&values, [leading, &table.shape].concat())?
             }
             _ => {
                 let mut values = Vec::with_capacity(size);
@@ -168,6 +213,12 @@ macro_rules! image_set {
             /// for each channel. Whole batches are made at once.
             pub fn normalized(self, mean: &[f32], std: &[f32]) -> sampan_core::Result<Self> {
                 Ok($name(self.0.normalized(mean, std)?))
+            }
+        }
+
+        impl From<$name> for ImageSet {
+            fn from(set: $name) -> ImageSet {
+                set.0
             }
         }
 

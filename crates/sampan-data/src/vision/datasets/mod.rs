@@ -12,13 +12,13 @@ mod voc2012;
 pub use cifar::{Cifar10, Cifar100};
 pub use flowers::Flowers;
 pub use folder::{DatasetFolder, FolderBuilder, IMG_EXTENSIONS, ImageFolder};
+pub use image_set::ImageSet;
 pub use mnist::{FashionMnist, Mnist};
 pub use voc2012::Voc2012;
 
 pub use crate::source::Split;
 use crate::source::{Remote, no_valid_part};
 use crate::vision::transforms::Transform;
-use image_set::ImageSet;
 use std::sync::Arc;
 
 /// Changes an image when it is read.

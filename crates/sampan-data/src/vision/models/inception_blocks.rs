@@ -2,7 +2,7 @@
 
 use super::blocks::{Chain, ConvNorm, ConvNormActivation, join};
 use sampan_core::{Result, Tensor};
-use sampan_nn::{AvgPool2D, Base, Layer, MaxPool2D, Members, Path, Visitor};
+use sampan_nn::{AvgPool2D, Base, Layer, LayerRef, MaxPool2D, Members, Path, Visitor};
 
 /// Layers one after the other, whose result goes into several more side by side, where there are any.
 #[derive(Default)]
@@ -38,11 +38,21 @@ impl Members for Branches {
 }
 
 /// One block.
-#[derive(Layer)]
 pub(super) struct InceptionBlock {
     base: Base,
-    #[layer(name = "")]
+    /// Paddle's class: five differ in their branches alone.
+    class: &'static str,
     branches: Branches,
+}
+
+impl Members for InceptionBlock {
+    fn visit(&self, path: &Path, visitor: &mut dyn Visitor) {
+        visitor.layer(path, LayerRef { type_name: self.class, layer: self });
+        self.branches.visit(path, visitor);
+    }
+    fn base(&self) -> Option<&Base> {
+        Some(&self.base)
+    }
 }
 
 impl Layer for InceptionBlock {
@@ -56,14 +66,15 @@ impl Layer for InceptionBlock {
 /// Builds a block branch by branch; a convolution's input is the one before it.
 struct Builder {
     base: Base,
+    class: &'static str,
     input: usize,
     channels: usize,
     branches: Branches,
 }
 
 impl Builder {
-    fn new(class: &str, input: usize) -> Builder {
-        Builder { base: Base::of(class), input, channels: input, branches: Branches::default() }
+    fn new(class: &'static str, input: usize) -> Builder {
+        Builder { base: Base::of(class), class, input, channels: input, branches: Branches::default() }
     }
 
     fn branch(mut self) -> Builder {
@@ -115,7 +126,7 @@ impl Builder {
     }
 
     fn build(self) -> InceptionBlock {
-        InceptionBlock { base: self.base, branches: self.branches }
+        InceptionBlock { base: self.base, class: self.class, branches: self.branches }
     }
 }
 

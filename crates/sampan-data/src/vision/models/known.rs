@@ -10,12 +10,17 @@ pub struct Known {
     pub name: &'static str,
     /// A line about it.
     pub doc: &'static str,
+    /// The class that it is an object of: `ResNet`.
+    pub class: &'static str,
     /// The shape of one input as the model was made for.
     pub input: [usize; 4],
     /// Trained weights that fit the model as [`build`](Known::build) makes it.
     pub weights: Option<Weights>,
-    pub(super) make: fn(Vec<(&str, Value)>) -> Result<AnyLayer>,
+    pub(super) arguments: for<'a> fn(Named<'a>) -> Result<(Vec<Value>, Named<'a>)>,
 }
+
+/// Arguments by name.
+pub type Named<'a> = Vec<(&'a str, Value)>;
 
 /// Where trained weights lie, as Paddle names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,24 +38,27 @@ impl Known {
     }
 
     /// Builds it with arguments of its class by name: `num_classes`, `with_pool`, `scale` …
-    pub fn build_with(&self, arguments: Vec<(&str, Value)>) -> Result<AnyLayer> {
-        (self.make)(arguments)
+    pub fn build_with(&self, arguments: Named) -> Result<AnyLayer> {
+        let (positional, named) = self.arguments(arguments)?;
+        let missing = || Error::invalid(format!("{} is no class of layers", self.class));
+        let object = class::find("vision.models", self.class).ok_or_else(missing)?.make(positional, named)?;
+        object.downcast::<AnyLayer>().cloned().ok_or_else(missing)
+    }
+
+    /// What its class is to be built with, positional and by name, where these arguments are given.
+    pub fn arguments<'a>(&self, given: Named<'a>) -> Result<(Vec<Value>, Named<'a>)> {
+        (self.arguments)(given)
     }
 }
 
-/// Builds a class of this module.
-pub(super) fn make(
-    class: &str,
-    positional: Vec<Value>,
-    preset: Vec<(&'static str, Value)>,
-    mut arguments: Vec<(&str, Value)>,
-) -> Result<AnyLayer> {
-    let class = class::find("vision.models", class).ok_or_else(|| Error::invalid(format!("no model class {class}")))?;
-    let preset = preset.into_iter().filter(|(name, _)| !arguments.iter().any(|(given, _)| given == name));
-    let preset: Vec<_> = preset.collect();
-    arguments.extend(preset);
-    let object = class.make(positional, arguments)?;
-    object.downcast::<AnyLayer>().cloned().ok_or_else(|| Error::invalid(format!("{} is no layer", class.name)))
+/// The given arguments, and those of the preset that were not given.
+pub(super) fn or_preset<'a>(mut given: Named<'a>, preset: Vec<(&'static str, Value)>) -> Named<'a> {
+    for (name, value) in preset {
+        if !given.iter().any(|(known, _)| *known == name) {
+            given.push((name, value));
+        }
+    }
+    given
 }
 
 /// Functions that build a class with some arguments set, and their entries in the table:
@@ -74,9 +82,11 @@ macro_rules! variants {
             doc: $doc.trim_ascii(),
             input: $input,
             weights: $weights,
-            make: |arguments| $crate::vision::models::known::make(
-                stringify!($class), vec![$($given.into()),*], vec![$((stringify!($key), $value.into())),*], arguments,
-            ),
+            class: stringify!($class),
+            arguments: |given| {
+                let preset = vec![$((stringify!($key), $value.into())),*];
+                Ok((vec![$($given.into()),*], $crate::vision::models::known::or_preset(given, preset)))
+            },
         }),*];
     };
 }

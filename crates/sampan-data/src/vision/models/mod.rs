@@ -34,7 +34,7 @@ pub use blocks::ConvNormActivation;
 pub use densenet::*;
 pub use googlenet::*;
 pub use inception_v3::*;
-pub use known::{Known, Weights};
+pub use known::{Known, Named, Weights};
 pub use lenet::*;
 pub use mobilenet_v1::*;
 pub use mobilenet_v2::*;

@@ -3,50 +3,68 @@
 use super::blocks::{classes, finish, maybe, mean_pool};
 use super::known::{IMAGENET, hapi, variants};
 use sampan_core::value::Arg;
-use sampan_core::{Result, Tensor, Value, bail, ensure};
+use sampan_core::{Object, Result, Tensor, Value, bail, ensure};
 use sampan_macros::class;
+use sampan_nn::callable::Callable;
 use sampan_nn::{
     AdaptiveAvgPool2D, AnyLayer, Apply, Base, BatchNorm2D, Conv2D, Layer, Linear, MaxPool2D, ReLU, Sequential,
     SharedLayer, layer, sequential,
 };
 
 /// What a [`ResNet`] is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub enum Block {
     /// [`BasicBlock`]: two 3 by 3 convolutions.
     Basic,
     /// [`BottleneckBlock`]: a 3 by 3 convolution between two of 1 by 1.
     Bottleneck,
+    /// A block of your own.
+    Own {
+        /// Channels that come out for each that the block is asked for.
+        expansion: usize,
+        /// Makes one from a list: inplanes, planes, stride, downsample, groups, base_width, dilation.
+        make: Callable,
+    },
 }
 
 impl Block {
     /// Channels that come out for each that the block is asked for.
-    pub fn expansion(self) -> usize {
+    pub fn expansion(&self) -> usize {
         match self {
             Block::Basic => 1,
             Block::Bottleneck => 4,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Block::Basic => "BasicBlock",
-            Block::Bottleneck => "BottleneckBlock",
+            Block::Own { expansion, .. } => *expansion,
         }
     }
 }
 
 impl From<Block> for Value {
     fn from(block: Block) -> Value {
-        block.name().into()
+        match block {
+            Block::Basic => "BasicBlock".into(),
+            Block::Bottleneck => "BottleneckBlock".into(),
+            Block::Own { expansion, make } => {
+                Value::List(vec![Value::Int(expansion as i64), Value::Object(Object::new(make))])
+            }
+        }
     }
 }
 
 impl<'a> Arg<'a> for Block {
-    const EXPECTED: &'static str = "BasicBlock or BottleneckBlock";
+    const EXPECTED: &'static str = "BasicBlock, BottleneckBlock, or the expansion and the maker of a block of your own";
     fn read(v: &'a Value) -> Option<Self> {
-        let name = <&str>::read(v)?;
-        [Block::Basic, Block::Bottleneck].into_iter().find(|b| b.name() == name)
+        match v {
+            Value::Str(name) if &**name == "BasicBlock" => Some(Block::Basic),
+            Value::Str(name) if &**name == "BottleneckBlock" => Some(Block::Bottleneck),
+            Value::List(own) => match &own[..] {
+                [expansion, Value::Object(make)] => {
+                    let make = make.downcast::<Callable>()?.clone();
+                    Some(Block::Own { expansion: usize::read(expansion)?, make })
+                }
+                _ => None,
+            },
+            _ => None,
+        }
     }
 }
 
@@ -216,6 +234,7 @@ impl ResNet {
             152 => [3, 8, 36, 3],
             other => bail!("depth must be 18, 34, 50, 101 or 152, got {other}"),
         };
+        let features = 512 * block.expansion();
         let mut stages = Stages { block, input: 64, width, groups };
         Ok(ResNet {
             base: Base::of("ResNet"),
@@ -228,7 +247,7 @@ impl ResNet {
             layer3: stages.next(256, blocks[2], 2)?,
             layer4: stages.next(512, blocks[3], 2)?,
             avgpool: mean_pool(with_pool),
-            fc: classes(num_classes).map(|n| Linear::try_new(512 * block.expansion(), n)).transpose()?,
+            fc: classes(num_classes).map(|n| Linear::try_new(features, n)).transpose()?,
         })
     }
 }
@@ -271,9 +290,17 @@ impl Stages {
                 )?) as Box<dyn Layer>)
             };
         }
-        Ok(match self.block {
+        Ok(match &self.block {
             Block::Basic => build!(BasicBlock),
             Block::Bottleneck => build!(BottleneckBlock),
+            Block::Own { make, .. } => {
+                let number = |n: usize| Value::Int(n as i64);
+                let around = around.map_or(Value::None, |layer| SharedLayer::from(layer).into());
+                let (input, groups, width) = (number(self.input), number(self.groups), number(self.width));
+                let made =
+                    (make.0)(Value::List(vec![input, number(planes), stride.into(), around, groups, width, 1.into()]))?;
+                SharedLayer::get(&made, "the block")?.0
+            }
         })
     }
 }

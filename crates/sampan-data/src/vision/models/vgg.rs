@@ -1,7 +1,7 @@
 //! VGG.
 
 use super::blocks::{classes, finish};
-use super::known::{IMAGENET, Known, hapi, make};
+use super::known::{IMAGENET, Known, hapi};
 use sampan_core::value::Arg;
 use sampan_core::{Result, Tensor};
 use sampan_macros::class;
@@ -96,11 +96,12 @@ macro_rules! vggs {
             doc: concat!("VGG with ", $layers, " layers."),
             input: IMAGENET,
             weights: $weights,
-            make: |mut arguments| {
+            class: "VGG",
+            arguments: |mut arguments| {
                 let given = arguments.iter().position(|(name, _)| *name == "batch_norm").map(|at| arguments.remove(at));
                 let batch_norm = given.map(|(name, value)| bool::get(&value, name)).transpose()?.unwrap_or(false);
                 let features = SharedLayer::from(features($stages, batch_norm)?);
-                make("VGG", vec![features.into()], Vec::new(), arguments)
+                Ok((vec![features.into()], arguments))
             },
         }),*];
     };

@@ -1,21 +1,29 @@
 //! Boxes: which to keep, and how they are written relative to others.
 
 use super::rows;
-use sampan_core::{DType, Error, Result, Tensor, bail, ensure};
+use crate::vision::transforms::Numbers;
+use sampan_core::value::Arg;
+use sampan_core::{DType, Error, Result, Tensor, Value, bail, ensure};
+use sampan_macros::function;
 
-/// How much two boxes have in common: their overlap over their union.
-fn overlap(a: &[f64; 4], b: &[f64; 4]) -> f64 {
-    let area = |b: &[f64; 4]| (b[2] - b[0]) * (b[3] - b[1]);
-    let side = |k: usize| (a[k + 2].min(b[k + 2]) - a[k].max(b[k])).max(0.0);
+/// How much two boxes have in common: their overlap over their union. `extra` is 1 where boxes count pixels.
+pub(super) fn overlap(a: &[f64; 4], b: &[f64; 4], extra: f64) -> f64 {
+    if (0..2).any(|k| b[k] > a[k + 2] || b[k + 2] < a[k]) {
+        return 0.0;
+    }
+    let area =
+        |b: &[f64; 4]| if b[2] < b[0] || b[3] < b[1] { 0.0 } else { (b[2] - b[0] + extra) * (b[3] - b[1] + extra) };
+    let side = |k: usize| a[k + 2].min(b[k + 2]) - a[k].max(b[k]) + extra;
     let both = side(0) * side(1);
-    both / (area(a) + area(b) - both)
+    // Boxes without an area have nothing in common, not nothing over nothing.
+    if both > 0.0 { both / (area(a) + area(b) - both) } else { 0.0 }
 }
 
 /// The boxes of `order` that no earlier kept one covers by more than a share.
 fn keep(boxes: &[[f64; 4]], order: &[usize], threshold: f64) -> Vec<usize> {
     let mut kept: Vec<usize> = Vec::new();
     for &i in order {
-        if kept.iter().all(|&k| overlap(&boxes[k], &boxes[i]) <= threshold) {
+        if kept.iter().all(|&k| overlap(&boxes[k], &boxes[i], 0.0) <= threshold) {
             kept.push(i);
         }
     }
@@ -36,13 +44,14 @@ fn keep(boxes: &[[f64; 4]], order: &[usize], threshold: f64) -> Vec<usize> {
 /// assert_eq!(nms(&boxes, 0.3, Some(&scores), None, None, None)?.to_vec::<i64>(), [2, 1]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.ops")]
 pub fn nms(
     boxes: &Tensor,
-    iou_threshold: f64,
-    scores: Option<&Tensor>,
-    category_idxs: Option<&Tensor>,
-    categories: Option<&[i64]>,
-    top_k: Option<usize>,
+    #[default(0.3)] iou_threshold: f64,
+    #[default(None)] scores: Option<&Tensor>,
+    #[default(None)] category_idxs: Option<&Tensor>,
+    #[default(None)] categories: Option<&[i64]>,
+    #[default(None)] top_k: Option<usize>,
 ) -> Result<Tensor> {
     (|| {
         let all = rows(boxes, "boxes")?;
@@ -90,6 +99,54 @@ fn measure(b: &[f64; 4], extra: f64) -> [f64; 4] {
     [w, h, b[0] + w / 2.0, b[1] + h / 2.0]
 }
 
+/// What the codes of boxes are divided by: Paddle's `prior_box_var`.
+#[derive(Clone, Debug)]
+pub enum Variances {
+    /// Nothing.
+    None,
+    /// The same four numbers for every prior box.
+    Same([f64; 4]),
+    /// Four numbers for each prior box, `[M, 4]`, or four for all, `[4]`.
+    Each(Tensor),
+}
+
+impl From<Option<&Tensor>> for Variances {
+    fn from(v: Option<&Tensor>) -> Variances {
+        v.map_or(Variances::None, |t| Variances::Each(t.clone()))
+    }
+}
+
+impl From<[f64; 4]> for Variances {
+    fn from(v: [f64; 4]) -> Variances {
+        Variances::Same(v)
+    }
+}
+
+impl<'a> Arg<'a> for Variances {
+    const EXPECTED: &'static str = "a Tensor, four numbers or None";
+    fn read(v: &'a Value) -> Option<Self> {
+        Some(match v {
+            Value::None => Variances::None,
+            Value::Tensor(t) => Variances::Each(t.clone()),
+            other => Variances::Same(Numbers::read(other)?.values().try_into().ok()?),
+        })
+    }
+}
+
+impl Variances {
+    /// One row for each of `count` prior boxes.
+    fn rows(self, count: usize) -> Result<Vec<[f64; 4]>> {
+        let all = match self {
+            Variances::None => vec![[1.0; 4]; count],
+            Variances::Same(row) => vec![row; count],
+            Variances::Each(v) if v.shape() == [4] => vec![rows(&v.try_unsqueeze(0)?, "prior_box_var")?[0]; count],
+            Variances::Each(v) => rows(&v, "prior_box_var")?,
+        };
+        ensure!(all.len() == count, "{} variances for {count} prior boxes", all.len());
+        Ok(all)
+    }
+}
+
 /// Boxes written relative to prior boxes, or back. `prior_box` is `[M, 4]`, `prior_box_var` has that shape too, or is one
 /// row `[4]` for all, or is `None`.
 ///
@@ -107,23 +164,19 @@ fn measure(b: &[f64; 4], extra: f64) -> [f64; 4] {
 /// assert_eq!(box_coder(&prior, None, &code, "decode_center_size", true, 0)?.to_vec::<f32>(), [1.0, 0.0, 3.0, 2.0]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.ops")]
 pub fn box_coder(
     prior_box: &Tensor,
-    prior_box_var: Option<&Tensor>,
+    prior_box_var: impl Into<Variances>,
     target_box: &Tensor,
-    code_type: &str,
-    box_normalized: bool,
-    axis: usize,
+    #[default("encode_center_size")] code_type: &str,
+    #[default(true)] box_normalized: bool,
+    #[default(0)] axis: usize,
 ) -> Result<Tensor> {
     (|| {
         let priors = rows(prior_box, "prior_box")?;
         let extra = if box_normalized { 0.0 } else { 1.0 };
-        let var = match prior_box_var {
-            None => vec![[1.0; 4]; priors.len()],
-            Some(v) if v.shape() == [4] => vec![rows(&v.try_unsqueeze(0)?, "prior_box_var")?[0]; priors.len()],
-            Some(v) => rows(v, "prior_box_var")?,
-        };
-        ensure!(var.len() == priors.len(), "{} variances for {} prior boxes", var.len(), priors.len());
+        let var = prior_box_var.into().rows(priors.len())?;
         let code = |t: &[f64; 4], m: usize| {
             let ([pw, ph, px, py], [w, h, ..], v) = (measure(&priors[m], extra), measure(t, extra), var[m]);
             let (x, y) = ((t[0] + t[2]) / 2.0, (t[1] + t[3]) / 2.0);

@@ -3,6 +3,7 @@
 use sampan_core::ops::grid_sample::GridSampleOpts;
 use sampan_core::ops::joining::try_stack;
 use sampan_core::{Error, Ints, Result, Tensor, bail, ensure};
+use sampan_macros::function;
 
 /// One number or (vertical, horizontal).
 fn pair(v: impl Into<Ints>, name: &str, least: i64) -> Result<[usize; 2]> {
@@ -13,6 +14,7 @@ fn pair(v: impl Into<Ints>, name: &str, least: i64) -> Result<[usize; 2]> {
         _ => bail!("{name} must be one number or two, got {:?}", &v[..]),
     };
     ensure!(a >= least && b >= least, "{name} must be at least {least}, got {:?}", &v[..]);
+    ensure!(a.max(b) <= i32::MAX as i64, "{name} is too large: {:?}", &v[..]);
     Ok([a as usize, b as usize])
 }
 
@@ -30,17 +32,18 @@ fn pair(v: impl Into<Ints>, name: &str, least: i64) -> Result<[usize; 2]> {
 /// assert_eq!(y.to_vec::<f32>(), [4.0, 6.0, 3.5, 10.0, 12.0, 6.5, 6.5, 7.5, 4.0]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.ops")]
 pub fn deform_conv2d(
     x: &Tensor,
     offset: &Tensor,
     weight: &Tensor,
-    bias: Option<&Tensor>,
-    stride: impl Into<Ints>,
-    padding: impl Into<Ints>,
-    dilation: impl Into<Ints>,
-    deformable_groups: usize,
-    groups: usize,
-    mask: Option<&Tensor>,
+    #[default(None)] bias: Option<&Tensor>,
+    #[default(1)] stride: impl Into<Ints>,
+    #[default(0)] padding: impl Into<Ints>,
+    #[default(1)] dilation: impl Into<Ints>,
+    #[default(1)] deformable_groups: usize,
+    #[default(1)] groups: usize,
+    #[default(None)] mask: Option<&Tensor>,
 ) -> Result<Tensor> {
     let run = || -> Result<Tensor> {
         let &[n, c, h, w] = x.shape() else { bail!("x must have shape [N, C, H, W], got {:?}", x.shape()) };
@@ -52,7 +55,7 @@ pub fn deform_conv2d(
         let (dg, taps) = (deformable_groups, kh * kw);
         ensure!(groups > 0 && dg > 0, "groups and deformable_groups must be positive, got {groups} and {dg}");
         ensure!(
-            c == per_group * groups && m % groups == 0 && c % dg == 0,
+            Some(c) == per_group.checked_mul(groups) && m % groups == 0 && c % dg == 0,
             "{c} channels, {groups} groups and {dg} deformable groups do not fit weight {:?}",
             weight.shape()
         );

@@ -1,16 +1,26 @@
-//! Boxes, regions, deformable convolution and image bytes: part of Paddle's `vision.ops`.
+//! Paddle's `vision.ops`: boxes, regions, deformable convolution, detectors, image bytes.
 
 mod boxes;
 mod deform;
-mod detection;
 mod file;
+mod layers;
+mod matrix_nms;
+mod priors;
+mod proposals;
 mod regions;
+mod yolo;
 
-pub use boxes::{box_coder, nms};
+pub use boxes::{Variances, box_coder, nms};
 pub use deform::deform_conv2d;
-pub use detection::{Levels, distribute_fpn_proposals, prior_box, yolo_box};
 pub use file::{decode_jpeg, read_file};
+pub use layers::{
+    DeformConv2D, DeformConv2DOpts, PSRoIPool, PSRoIPoolOpts, RoIAlign, RoIAlignOpts, RoIPool, RoIPoolOpts,
+};
+pub use matrix_nms::{Detections, matrix_nms};
+pub use priors::prior_box;
+pub use proposals::{Levels, Proposals, distribute_fpn_proposals, generate_proposals};
 pub use regions::{psroi_pool, roi_align, roi_pool};
+pub use yolo::{yolo_box, yolo_loss};
 
 use sampan_core::{DType, Error, Result, Tensor};
 

@@ -2,6 +2,7 @@
 
 use super::rows;
 use sampan_core::{DType, Error, Ints, Result, Tensor, bail, ensure};
+use sampan_macros::function;
 
 /// Maps, boxes and the map that each box lies on.
 struct Regions {
@@ -59,14 +60,15 @@ fn between(at: f64, n: usize) -> Option<(usize, usize, f64)> {
 /// assert_eq!(roi_align(&x, &boxes, &count, 2, 1.0, 2, true)?.to_vec::<f32>(), [2.5, 4.5, 10.5, 12.5]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.ops")]
 pub fn roi_align(
     x: &Tensor,
     boxes: &Tensor,
     boxes_num: &Tensor,
     output_size: impl Into<Ints>,
-    spatial_scale: f64,
-    sampling_ratio: i64,
-    aligned: bool,
+    #[default(1.0)] spatial_scale: f64,
+    #[default(-1)] sampling_ratio: i64,
+    #[default(true)] aligned: bool,
 ) -> Result<Tensor> {
     (|| {
         let regions = Regions::new(x, boxes, boxes_num, &output_size.into().0, spatial_scale)?;
@@ -119,12 +121,13 @@ pub fn roi_align(
 /// assert_eq!(roi_pool(&x, &boxes, &count, 2, 1.0)?.to_vec::<f32>(), [5.0, 7.0, 13.0, 15.0]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.ops")]
 pub fn roi_pool(
     x: &Tensor,
     boxes: &Tensor,
     boxes_num: &Tensor,
     output_size: impl Into<Ints>,
-    spatial_scale: f64,
+    #[default(1.0)] spatial_scale: f64,
 ) -> Result<Tensor> {
     (|| {
         let regions = Regions::new(x, boxes, boxes_num, &output_size.into().0, spatial_scale)?;
@@ -171,12 +174,13 @@ pub fn roi_pool(
 /// assert_eq!(psroi_pool(&x, &boxes, &count, 2, 1.0)?.to_vec::<f32>(), [2.5, 20.5, 42.5, 60.5]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.ops")]
 pub fn psroi_pool(
     x: &Tensor,
     boxes: &Tensor,
     boxes_num: &Tensor,
     output_size: impl Into<Ints>,
-    spatial_scale: f64,
+    #[default(1.0)] spatial_scale: f64,
 ) -> Result<Tensor> {
     (|| {
         let regions = Regions::new(x, boxes, boxes_num, &output_size.into().0, 1.0)?;

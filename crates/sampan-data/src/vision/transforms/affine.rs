@@ -8,7 +8,7 @@ use super::warp::{self, Mapping};
 use super::{Image, Key, Keys, Numbers, Transform, draw};
 use sampan_core::{Element, Result, Tensor, bail, ensure};
 use sampan_kernels::match_dtype;
-use sampan_macros::class;
+use sampan_macros::{class, function};
 
 /// Is it one of those that Paddle calls tensors, and treats by rules of their own?
 fn as_tensor(image: &Image) -> bool {
@@ -71,15 +71,16 @@ fn back(center: [f64; 2], angle: f64, translate: [f64; 2], scale: f64, shear: [f
 /// assert_eq!(affine(&x, 0.0, [1, 0], 1.0, 0.0, "nearest", 9, None)?.to_vec::<u8>(), [9, 1, 2]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.transforms")]
 pub fn affine(
     img: impl Into<Image>,
     angle: f64,
     translate: impl Into<Numbers>,
     scale: f64,
     shear: impl Into<Numbers>,
-    interpolation: &str,
-    fill: impl Into<Numbers>,
-    center: Option<[f64; 2]>,
+    #[default("nearest")] interpolation: &str,
+    #[default(0)] fill: impl Into<Numbers>,
+    #[default(None)] center: Option<[f64; 2]>,
 ) -> Result<Tensor> {
     let (image, translate, shear, fill) = (img.into(), translate.into(), shear.into(), fill.into());
     (|| {
@@ -109,13 +110,14 @@ pub fn affine(
 /// assert_eq!(rotate(&x, 90.0, "nearest", true, None, 0)?.to_vec::<u8>(), [3, 2, 1]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.transforms")]
 pub fn rotate(
     img: impl Into<Image>,
     angle: f64,
-    interpolation: &str,
-    expand: bool,
-    center: Option<[f64; 2]>,
-    fill: impl Into<Numbers>,
+    #[default("nearest")] interpolation: &str,
+    #[default(false)] expand: bool,
+    #[default(None)] center: Option<[f64; 2]>,
+    #[default(0)] fill: impl Into<Numbers>,
 ) -> Result<Tensor> {
     let (image, fill) = (img.into(), fill.into());
     (|| {
@@ -232,8 +234,7 @@ impl RandomAffine {
 }
 
 impl Transform for RandomAffine {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        let image = Image::from(image);
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
         let [h, w, _] = image.extents().map_err(|e| e.in_op("RandomAffine"))?;
         let angle = draw::uniform(self.degrees);
         let translate = self
@@ -245,7 +246,7 @@ impl Transform for RandomAffine {
             Some(&[a, b, c, d]) => [draw::uniform([a, b]), draw::uniform([c, d])],
             _ => [0.0; 2],
         };
-        affine(&image, angle, translate, scale, shear, &self.interpolation, &self.fill, self.center)
+        affine(image, angle, translate, scale, shear, &self.interpolation, &self.fill, self.center)
     }
     fn keys(&self) -> &[Key] {
         &self.keys
@@ -296,7 +297,7 @@ impl RandomRotation {
 }
 
 impl Transform for RandomRotation {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
         rotate(image, draw::uniform(self.degrees), &self.interpolation, self.expand, self.center, &self.fill)
     }
     fn keys(&self) -> &[Key] {

@@ -72,10 +72,7 @@ impl<'a> Arg<'a> for Numbers {
         Some(match v {
             Value::Int(i) => Numbers::One(*i as f64),
             Value::Float(f) => Numbers::One(*f),
-            Value::Ints(v) => Numbers::Many(v.iter().map(|&i| i as f64).collect()),
-            Value::Floats(v) => Numbers::Many(v.clone()),
-            Value::List(v) => Numbers::Many(v.iter().map(f64::read).collect::<Option<_>>()?),
-            _ => return None,
+            list => Numbers::Many(Vec::read(list)?),
         })
     }
 }

@@ -6,7 +6,7 @@ use super::hue;
 use super::pixel::{Pixel, on_pixels};
 use super::{Image, Key, Keys, Transform};
 use sampan_core::{Error, Result, Tensor, ensure};
-use sampan_macros::class;
+use sampan_macros::{class, function};
 
 /// Colour arithmetic on one kind of pixel.
 pub(super) trait Tone: Pixel {
@@ -101,6 +101,7 @@ fn grey_of<P: Tone>(pixel: &[P], colours: usize) -> P {
 /// assert_eq!(adjust_brightness(&Tensor::new([[10u8, 200]]), 1.5)?.to_vec::<u8>(), [15, 255]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.transforms")]
 pub fn adjust_brightness(img: impl Into<Image>, brightness_factor: f64) -> Result<Tensor> {
     let factor = factor_of(brightness_factor, "brightness_factor").map_err(|e| e.in_op("adjust_brightness"))?;
     on_colours!(&img.into(), "adjust_brightness", |data, channels, colours| {
@@ -116,6 +117,7 @@ pub fn adjust_brightness(img: impl Into<Image>, brightness_factor: f64) -> Resul
 /// assert_eq!(adjust_contrast(&Tensor::new([[10u8, 30]]), 0.5)?.to_vec::<u8>(), [15, 25]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.transforms")]
 pub fn adjust_contrast(img: impl Into<Image>, contrast_factor: f64) -> Result<Tensor> {
     let factor = factor_of(contrast_factor, "contrast_factor").map_err(|e| e.in_op("adjust_contrast"))?;
     on_colours!(&img.into(), "adjust_contrast", |data, channels, colours| {
@@ -133,6 +135,7 @@ pub fn adjust_contrast(img: impl Into<Image>, contrast_factor: f64) -> Result<Te
 /// assert_eq!(adjust_saturation(&Tensor::new([[[100u8, 0, 0]]]), 0.0)?.to_vec::<u8>(), [30, 30, 30]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.transforms.functional")]
 pub fn adjust_saturation(img: impl Into<Image>, saturation_factor: f64) -> Result<Tensor> {
     let factor = factor_of(saturation_factor, "saturation_factor").map_err(|e| e.in_op("adjust_saturation"))?;
     on_colours!(&img.into(), "adjust_saturation", |data, channels, colours| {
@@ -152,6 +155,7 @@ pub fn adjust_saturation(img: impl Into<Image>, saturation_factor: f64) -> Resul
 /// assert_eq!(adjust_hue(Image::hwc(&red), 0.5)?.to_vec::<f32>(), [0.0, 1.0, 1.0]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.transforms")]
 pub fn adjust_hue(img: impl Into<Image>, hue_factor: f64) -> Result<Tensor> {
     if !(-0.5..=0.5).contains(&hue_factor) {
         return Err(
@@ -177,7 +181,8 @@ pub fn adjust_hue(img: impl Into<Image>, hue_factor: f64) -> Result<Tensor> {
 /// assert_eq!(to_grayscale(&x, 1)?.to_vec::<u8>(), [76, 150]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
-pub fn to_grayscale(img: impl Into<Image>, num_output_channels: usize) -> Result<Tensor> {
+#[function(module = "vision.transforms")]
+pub fn to_grayscale(img: impl Into<Image>, #[default(1)] num_output_channels: usize) -> Result<Tensor> {
     let image = img.into();
     (|| {
         check_outputs(num_output_channels)?;
@@ -225,7 +230,7 @@ impl Grayscale {
 }
 
 impl Transform for Grayscale {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
         to_grayscale(image, self.num_output_channels)
     }
     fn keys(&self) -> &[Key] {

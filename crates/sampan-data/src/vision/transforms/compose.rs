@@ -1,7 +1,7 @@
 //! Several transforms in a row.
 
 use super::to_tensor::Scaled;
-use super::{Key, Role, Transform};
+use super::{Image, Key, Role, Transform};
 use sampan_core::value::Arg;
 use sampan_core::{Object, Result, Tensor, Value};
 use sampan_macros::class;
@@ -85,8 +85,9 @@ impl Compose {
 }
 
 impl Transform for Compose {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        self.run(image.clone(), |t, image| t.apply(&image))
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
+        let step = |t: &dyn Transform, image: Image| t.apply_image(&image).map(|out| Image::from(&out));
+        Ok(self.run(image.clone(), step)?.tensor().clone())
     }
 
     fn keys(&self) -> &[Key] {

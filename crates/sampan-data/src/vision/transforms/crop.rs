@@ -4,7 +4,7 @@ use super::args::{reasonable, square_or_pair};
 use super::{Image, Key, Keys, Numbers, Transform, draw, pad};
 use sampan_core::{Error, Index, Ints, Result, Tensor, ensure};
 use sampan_kernels::match_dtype;
-use sampan_macros::class;
+use sampan_macros::{class, function};
 
 /// The part of `height` by `width` pixels whose first pixel is at `(top, left)`. What lies beyond the picture is 0.
 ///
@@ -16,6 +16,7 @@ use sampan_macros::class;
 /// assert_eq!(crop(&x, -1, 2, 2, 2)?.to_vec::<u8>(), [0, 0, 3, 0]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.transforms")]
 pub fn crop(img: impl Into<Image>, top: i64, left: i64, height: i64, width: i64) -> Result<Tensor> {
     let image = img.into();
     (|| {
@@ -60,6 +61,7 @@ pub fn crop(img: impl Into<Image>, top: i64, left: i64, height: i64, width: i64)
 /// assert_eq!(center_crop(&x, [2, 1])?.to_vec::<u8>(), [2, 5]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.transforms")]
 pub fn center_crop(img: impl Into<Image>, output_size: impl Into<Ints>) -> Result<Tensor> {
     let image = img.into();
     (|| {
@@ -95,7 +97,7 @@ impl CenterCrop {
 }
 
 impl Transform for CenterCrop {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
         center_crop(image, self.size)
     }
     fn keys(&self) -> &[Key] {
@@ -151,8 +153,8 @@ impl RandomCrop {
 }
 
 impl Transform for RandomCrop {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        let mut image = Image::from(image);
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
+        let mut image = image.clone();
         let widen = |image: &Image, by: &[i64]| {
             pad::pad(image, by, &self.fill, &self.padding_mode)
                 .map(|t| image.with(t))

@@ -5,7 +5,7 @@ use super::image::DataFormat;
 use super::{Image, Key, Keys, Numbers, Transform, draw};
 use sampan_core::value::Arg;
 use sampan_core::{DType, Element, Error, Index, Operand, Result, Tensor, Value, ensure};
-use sampan_macros::class;
+use sampan_macros::{class, function};
 
 /// The picture with the part of `h` by `w` pixels from row `i` and column `j` replaced by `v`: a number, or a tensor that
 /// fits the part in the picture's own arrangement. With `inplace` the picture itself is written to.
@@ -17,6 +17,7 @@ use sampan_macros::class;
 /// assert_eq!(erase(&x, 0, 1, 2, 1, 9, false)?.to_vec::<u8>(), [1, 9, 3, 9]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.transforms")]
 pub fn erase(
     img: impl Into<Image>,
     i: i64,
@@ -24,14 +25,14 @@ pub fn erase(
     h: i64,
     w: i64,
     v: impl Into<Operand>,
-    inplace: bool,
+    #[default(false)] inplace: bool,
 ) -> Result<Tensor> {
     let image = img.into();
     (|| {
         image.extents()?;
         ensure!(i >= 0 && j >= 0 && h >= 0 && w >= 0, "the part must not be negative, got {:?}", [i, j, h, w]);
         let mut out = if inplace { image.tensor().clone() } else { image.tensor().detach().try_assign()? };
-        let mut index = vec![Index::Ellipsis, Index::from(i..i + h), Index::from(j..j + w)];
+        let mut index = vec![Index::Ellipsis, Index::from(i..i.saturating_add(h)), Index::from(j..j.saturating_add(w))];
         if image.axes() == (-3, -2) {
             index.push(Index::ALL);
         }
@@ -138,8 +139,8 @@ impl RandomErasing {
 }
 
 impl Transform for RandomErasing {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        self.run(&image.into()).map_err(|e| e.in_op("RandomErasing"))
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
+        self.run(image).map_err(|e| e.in_op("RandomErasing"))
     }
     fn keys(&self) -> &[Key] {
         &self.keys

@@ -3,7 +3,7 @@
 use super::args::probability;
 use super::{Image, Key, Keys, Transform, draw};
 use sampan_core::{Result, Tensor};
-use sampan_macros::class;
+use sampan_macros::{class, function};
 
 /// Left and right exchanged.
 ///
@@ -13,6 +13,7 @@ use sampan_macros::class;
 /// assert_eq!(hflip(&Tensor::new([[1u8, 2], [3, 4]]))?.to_vec::<u8>(), [2, 1, 4, 3]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.transforms")]
 pub fn hflip(img: impl Into<Image>) -> Result<Tensor> {
     let image = img.into();
     image.extents().and_then(|_| image.tensor().try_flip([image.axes().1])).map_err(|e| e.in_op("hflip"))
@@ -26,6 +27,7 @@ pub fn hflip(img: impl Into<Image>) -> Result<Tensor> {
 /// assert_eq!(vflip(&Tensor::new([[1u8, 2], [3, 4]]))?.to_vec::<u8>(), [3, 4, 1, 2]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.transforms")]
 pub fn vflip(img: impl Into<Image>) -> Result<Tensor> {
     let image = img.into();
     image.extents().and_then(|_| image.tensor().try_flip([image.axes().0])).map_err(|e| e.in_op("vflip"))
@@ -55,8 +57,8 @@ impl RandomHorizontalFlip {
 }
 
 impl Transform for RandomHorizontalFlip {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        if draw::chance(self.prob) { hflip(image) } else { Ok(image.clone()) }
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
+        if draw::chance(self.prob) { hflip(image) } else { Ok(image.tensor().clone()) }
     }
     fn keys(&self) -> &[Key] {
         &self.keys
@@ -87,8 +89,8 @@ impl RandomVerticalFlip {
 }
 
 impl Transform for RandomVerticalFlip {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        if draw::chance(self.prob) { vflip(image) } else { Ok(image.clone()) }
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
+        if draw::chance(self.prob) { vflip(image) } else { Ok(image.tensor().clone()) }
     }
     fn keys(&self) -> &[Key] {
         &self.keys
@@ -118,7 +120,8 @@ impl Transpose {
 }
 
 impl Transform for Transpose {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
+        let image = image.tensor();
         let image = if image.ndim() == 2 { image.try_unsqueeze(-1)? } else { image.clone() };
         image.try_transpose(self.order.as_slice()).map_err(|e| e.in_op("Transpose"))
     }

@@ -1,7 +1,8 @@
 //! A picture: a tensor and the order of its axes.
 
 use sampan_core::ops::joining::try_stack;
-use sampan_core::{DType, Device, Error, Result, Tensor, bail};
+use sampan_core::value::Arg;
+use sampan_core::{DType, Device, Error, Result, Tensor, Value, bail};
 
 /// Where the channels stand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,6 +68,18 @@ impl From<&Tensor> for Image {
 impl From<&Image> for Image {
     fn from(image: &Image) -> Image {
         image.clone()
+    }
+}
+
+/// A tensor, or an [`Image`] of which the caller knows the order of the axes.
+impl<'a> Arg<'a> for Image {
+    const EXPECTED: &'static str = "a picture";
+    fn read(v: &'a Value) -> Option<Self> {
+        match v {
+            Value::Tensor(t) => Some(t.into()),
+            Value::Object(o) => o.downcast::<Image>().cloned(),
+            _ => None,
+        }
     }
 }
 

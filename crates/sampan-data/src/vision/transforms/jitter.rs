@@ -1,6 +1,6 @@
 //! Random changes of colour.
 
-use super::{Key, Keys, Numbers, Transform, adjust_brightness, adjust_contrast, adjust_hue, adjust_saturation, draw};
+use super::{Image, Key, Keys, Numbers, Transform, adjust_brightness, adjust_contrast, adjust_hue, adjust_saturation, draw};
 use sampan_core::{Result, Tensor, bail, ensure};
 use sampan_macros::class;
 
@@ -53,10 +53,10 @@ macro_rules! jitter {
         }
 
         impl Transform for $name {
-            fn apply(&self, image: &Tensor) -> Result<Tensor> {
+            fn apply_image(&self, image: &Image) -> Result<Tensor> {
                 match self.range {
                     Some(range) => $function(image, draw::uniform(range)),
-                    None => Ok(image.clone()),
+                    None => Ok(image.tensor().clone()),
                 }
             }
             fn keys(&self) -> &[Key] {
@@ -116,10 +116,11 @@ impl ColorJitter {
 }
 
 impl Transform for ColorJitter {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
         let mut steps: [&dyn Transform; 4] = [&self.brightness, &self.contrast, &self.saturation, &self.hue];
         draw::shuffle(&mut steps);
-        steps.iter().try_fold(image.clone(), |image, step| step.apply(&image))
+        let all = |image: Image, step: &&dyn Transform| step.apply_image(&image).map(|t| image.with(t));
+        Ok(steps.iter().try_fold(image.clone(), all)?.tensor().clone())
     }
     fn keys(&self) -> &[Key] {
         &self.keys

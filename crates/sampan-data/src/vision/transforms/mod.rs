@@ -69,7 +69,12 @@ use std::sync::Arc;
 /// Something that is done to a picture: Paddle's `BaseTransform`. A closure from a tensor to a tensor is one too.
 pub trait Transform: Send + Sync {
     /// The picture after it.
-    fn apply(&self, image: &Tensor) -> Result<Tensor>;
+    fn apply_image(&self, image: &Image) -> Result<Tensor>;
+
+    /// The picture in a tensor after it; [`Image`] says how a tensor is read.
+    fn apply(&self, image: &Tensor) -> Result<Tensor> {
+        self.apply_image(&image.into())
+    }
 
     /// What the fields of a sample are, from the first one on. Those beyond the list are left alone.
     fn keys(&self) -> &[Key] {
@@ -112,8 +117,8 @@ pub enum Role<'a> {
 }
 
 impl<F: Fn(&Tensor) -> Result<Tensor> + Send + Sync> Transform for F {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        self(image)
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
+        self(image.tensor())
     }
 }
 

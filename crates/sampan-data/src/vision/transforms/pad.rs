@@ -4,7 +4,7 @@ use super::args::reasonable;
 use super::{Image, Key, Keys, Numbers, Transform};
 use sampan_core::{Element, Ints, Result, Tensor, bail, ensure};
 use sampan_kernels::match_dtype;
-use sampan_macros::class;
+use sampan_macros::{class, function};
 
 /// What stands in the border.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,11 +72,12 @@ pub(super) fn sides(padding: &[i64]) -> Result<[i64; 4]> {
 /// assert_eq!(pad(&x, [1, 0, 0, 1], 9, "constant")?.to_vec::<u8>(), [9, 1, 2, 3, 4, 9, 9, 9, 9, 9]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.transforms")]
 pub fn pad(
     img: impl Into<Image>,
     padding: impl Into<Ints>,
-    fill: impl Into<Numbers>,
-    padding_mode: &str,
+    #[default(0)] fill: impl Into<Numbers>,
+    #[default("constant")] padding_mode: &str,
 ) -> Result<Tensor> {
     let (image, fill) = (img.into(), fill.into());
     (|| {
@@ -150,7 +151,7 @@ impl Pad {
 }
 
 impl Transform for Pad {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
         pad(image, &self.padding, &self.fill, &self.padding_mode)
     }
     fn keys(&self) -> &[Key] {

@@ -6,7 +6,7 @@ use super::resample::Interpolation;
 use super::warp::Mapping;
 use super::{Image, Key, Keys, Numbers, Transform, draw};
 use sampan_core::{Result, Tensor, bail, ensure};
-use sampan_macros::class;
+use sampan_macros::{class, function};
 
 /// Four corners as `[x, y]`: top left, top right, bottom right, bottom left.
 type Corners = [[f64; 2]; 4];
@@ -45,12 +45,13 @@ fn mapping(start: &Corners, end: &Corners) -> Result<[f64; 8]> {
 /// assert_eq!(perspective(&x, square, turned, "nearest", 0)?.to_vec::<u8>(), [3, 1, 4, 2]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.transforms")]
 pub fn perspective(
     img: impl Into<Image>,
     startpoints: [[f64; 2]; 4],
     endpoints: [[f64; 2]; 4],
-    interpolation: &str,
-    fill: impl Into<Numbers>,
+    #[default("nearest")] interpolation: &str,
+    #[default(0)] fill: impl Into<Numbers>,
 ) -> Result<Tensor> {
     let (image, fill) = (img.into(), fill.into());
     (|| {
@@ -117,8 +118,7 @@ impl RandomPerspective {
 }
 
 impl Transform for RandomPerspective {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        let image = Image::from(image);
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
         let [h, w, _] = image.extents().map_err(|e| e.in_op("RandomPerspective"))?;
         if !draw::chance(self.prob) {
             return Ok(image.tensor().clone());
@@ -127,7 +127,7 @@ impl Transform for RandomPerspective {
         for _ in 0..10 {
             let (start, end) = self.corners(h, w);
             if mapping(&start, &end).is_ok() {
-                return perspective(&image, start, end, &self.interpolation, &self.fill);
+                return perspective(image, start, end, &self.interpolation, &self.fill);
             }
         }
         Ok(image.tensor().clone())

@@ -1,6 +1,6 @@
 //! Arithmetic on pixels: bytes as Pillow does it, in whole numbers, and floats.
 
-use sampan_core::{Element, Error, Result, Tensor};
+use sampan_core::{DType, Element, Error, Result, Tensor};
 
 /// A picture's values, row-major, channels innermost.
 #[derive(Clone, Copy)]
@@ -119,7 +119,7 @@ impl Pixel for f32 {
 /// Runs `f` with colours multiplied by alpha where the last of 2 or 4 channels is alpha, so that transparent pixels do
 /// not bleed into their neighbours.
 pub(super) fn with_alpha<P: Pixel>(source: Pixels<'_, P>, f: impl FnOnce(Pixels<'_, P>) -> Vec<P>) -> Vec<P> {
-    if P::DTYPE != sampan_core::DType::UInt8 || !matches!(source.channels, 2 | 4) {
+    if P::DTYPE != DType::UInt8 || !matches!(source.channels, 2 | 4) {
         return f(source);
     }
     let mut data = source.data.to_vec();
@@ -131,16 +131,26 @@ pub(super) fn with_alpha<P: Pixel>(source: Pixels<'_, P>, f: impl FnOnce(Pixels<
 
 /// The error for a dtype that cannot be interpolated.
 pub(super) fn need_pixels<T>(tensor: &Tensor) -> Result<T> {
-    Err(Error::dtype("the picture must be uint8 or float32 for this")
+    Err(Error::dtype("the picture must be uint8 or float for this")
         .received(super::image::describe(tensor))
         .hint("cast it; copies and interpolation='nearest' take every dtype"))
 }
 
+/// Does `f` to a tensor; floats of other widths are float32 meanwhile.
+pub(super) fn as_pixels(t: &Tensor, f: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
+    match t.dtype() {
+        DType::Float64 | DType::Float16 | DType::BFloat16 => f(&t.try_cast(DType::Float32)?)?.try_cast(t.dtype()),
+        _ => f(t),
+    }
+}
+
 /// Calls `$f` with the pixel type of a tensor.
 macro_rules! on_pixels {
-    ($tensor:expr, $p:ident => $f:expr) => {
-        sampan_kernels::match_dtype!($tensor.dtype(), $p in [u8, f32] => $f,
-            else => $crate::vision::transforms::pixel::need_pixels($tensor))
+    ($tensor:ident, $p:ident => $f:expr) => {
+        $crate::vision::transforms::pixel::as_pixels($tensor, |$tensor| {
+            sampan_kernels::match_dtype!($tensor.dtype(), $p in [u8, f32] => $f,
+                else => $crate::vision::transforms::pixel::need_pixels($tensor))
+        })
     };
 }
 pub(super) use on_pixels;

@@ -8,7 +8,7 @@ use super::{Image, Key, Keys, Numbers, Transform, crop, draw};
 use sampan_core::ops::resample::InterpolateOpts;
 use sampan_core::{Ints, Result, Tensor, bail, ensure};
 use sampan_kernels::match_dtype;
-use sampan_macros::class;
+use sampan_macros::{class, function};
 
 /// The picture at another size: `(height, width)`, or one number for the shorter side, the other keeping its share.
 ///
@@ -24,7 +24,12 @@ use sampan_macros::class;
 /// assert_eq!(resize(&x, 2, "nearest")?.shape(), [2, 8, 1]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
-pub fn resize(img: impl Into<Image>, size: impl Into<Ints>, interpolation: &str) -> Result<Tensor> {
+#[function(module = "vision.transforms")]
+pub fn resize(
+    img: impl Into<Image>,
+    size: impl Into<Ints>,
+    #[default("bilinear")] interpolation: &str,
+) -> Result<Tensor> {
     to_size(&img.into(), &size.into().0, Interpolation::parse(interpolation)?).map_err(|e| e.in_op("resize"))
 }
 
@@ -105,8 +110,8 @@ impl Resize {
 }
 
 impl Transform for Resize {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        to_size(&image.into(), &self.size, self.interpolation).map_err(|e| e.in_op("Resize"))
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
+        to_size(image, &self.size, self.interpolation).map_err(|e| e.in_op("Resize"))
     }
     fn keys(&self) -> &[Key] {
         &self.keys
@@ -176,11 +181,10 @@ impl RandomResizedCrop {
 }
 
 impl Transform for RandomResizedCrop {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        let image = Image::from(image);
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
         let [h, w, _] = image.extents().map_err(|e| e.in_op("RandomResizedCrop"))?;
         let [top, left, height, width] = self.part(h, w).map(|n| n as i64);
-        let part = image.with(crop(&image, top, left, height, width)?);
+        let part = image.with(crop(image, top, left, height, width)?);
         to_size(&part, &self.size, self.interpolation).map_err(|e| e.in_op("RandomResizedCrop"))
     }
     fn keys(&self) -> &[Key] {

@@ -3,7 +3,7 @@
 use super::image::{DataFormat, describe};
 use super::{Image, Key, Keys, Numbers, Role, Transform};
 use sampan_core::{DType, Error, Result, Tensor, ensure};
-use sampan_macros::class;
+use sampan_macros::{class, function};
 
 /// The picture as a network takes it: bytes become float32 from 0 to 1, other dtypes stay as they are, and the axes are
 /// `data_format`: `"CHW"` or `"HWC"`. `[H, W]` gets one channel.
@@ -15,7 +15,8 @@ use sampan_macros::class;
 /// assert_eq!((x.shape(), x.to_vec::<f32>()), (&[3, 1, 1][..], vec![0.0, 0.2, 1.0]));
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
-pub fn to_tensor(pic: impl Into<Image>, data_format: &str) -> Result<Tensor> {
+#[function(module = "vision.transforms")]
+pub fn to_tensor(pic: impl Into<Image>, #[default("CHW")] data_format: &str) -> Result<Tensor> {
     DataFormat::parse(data_format).and_then(|to| convert(&pic.into(), to)).map_err(|e| e.in_op("to_tensor"))
 }
 
@@ -72,15 +73,16 @@ fn scaled(image: &Image, normalize: Option<(&[f32], &[f32])>) -> Result<Tensor> 
 /// assert_eq!(normalize(&x, [1, 5], [2, 4], "CHW", false)?.to_vec::<f32>(), [0.0, 1.0, 0.0, 0.5]);
 /// # Ok::<(), sampan_core::Error>(())
 /// ```
+#[function(module = "vision.transforms")]
 pub fn normalize(
     img: &Tensor,
     mean: impl Into<Numbers>,
     std: impl Into<Numbers>,
-    data_format: &str,
-    to_rgb: bool,
+    #[default("CHW")] data_format: &str,
+    #[default(false)] to_rgb: bool,
 ) -> Result<Tensor> {
     let (mean, std) = (mean.into(), std.into());
-    Normalize::build(mean, std, data_format, to_rgb, None).and_then(|n| n.apply(img)).map_err(|e| e.in_op("normalize"))
+    Normalize::build(mean, std, data_format, to_rgb, None).and_then(|n| n.run(img)).map_err(|e| e.in_op("normalize"))
 }
 
 /// Bytes to floats, channels first.
@@ -105,11 +107,16 @@ impl ToTensor {
     fn build(#[opt("CHW")] data_format: &str, #[opt(None)] keys: Option<Keys>) -> Result<ToTensor> {
         Ok(ToTensor { data_format: DataFormat::parse(data_format)?, keys: Keys::or_image(keys) })
     }
+
+    /// The order of the axes that it gives.
+    pub fn data_format(&self) -> DataFormat {
+        self.data_format
+    }
 }
 
 impl Transform for ToTensor {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        convert(&image.into(), self.data_format).map_err(|e| e.in_op("ToTensor"))
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
+        convert(image, self.data_format).map_err(|e| e.in_op("ToTensor"))
     }
     fn keys(&self) -> &[Key] {
         &self.keys
@@ -227,8 +234,8 @@ impl Normalize {
 }
 
 impl Transform for Normalize {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        self.run(image).map_err(|e| e.in_op("Normalize"))
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
+        self.run(image.tensor()).map_err(|e| e.in_op("Normalize"))
     }
     fn keys(&self) -> &[Key] {
         &self.keys
@@ -254,14 +261,14 @@ impl Scaled {
 }
 
 impl Transform for Scaled {
-    fn apply(&self, image: &Tensor) -> Result<Tensor> {
-        let picture = Image::from(image);
-        let [_, _, c] = picture.extents().map_err(|e| e.in_op("ToTensor"))?;
-        let bytes = image.dtype() == DType::UInt8 && image.ndim() < 4 && picture.format() == DataFormat::Hwc;
+    fn apply_image(&self, image: &Image) -> Result<Tensor> {
+        let [_, _, c] = image.extents().map_err(|e| e.in_op("ToTensor"))?;
+        let t = image.tensor();
+        let bytes = t.dtype() == DType::UInt8 && t.ndim() < 4 && image.format() == DataFormat::Hwc;
         if bytes && self.then.channels(c) == Some(c) {
-            return scaled(&picture, Some((&self.then.mean, &self.then.std)));
+            return scaled(image, Some((&self.then.mean, &self.then.std)));
         }
-        self.then.apply(&self.first.apply(image)?)
+        self.then.apply(&self.first.apply_image(image)?)
     }
     fn keys(&self) -> &[Key] {
         &self.first.keys

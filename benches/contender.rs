@@ -1,0 +1,178 @@
+//! The Rust contender of `benches/compare`: the same workloads, the same lines in and out as its `contender.py`.
+
+use sampan::core::ops::random::try_randint;
+use sampan::prelude::*;
+use std::collections::HashMap;
+use std::io::{BufRead, Write};
+use std::time::Instant;
+
+type Step = Box<dyn FnMut() -> Result<()>>;
+
+fn network(name: &str) -> Result<Box<dyn Layer>> {
+    let model = |name: &str, classes: i64| -> Result<Box<dyn Layer>> {
+        let known = models::find(name).expect("a model of the zoo");
+        Ok(Box::new(known.build_with(vec![("num_classes", classes.into())])?))
+    };
+    Ok(match name {
+        "linear" => Box::new(Linear::new(784, 1)),
+        "mlp" => Box::new(sequential![
+            Linear::new(784, 10),
+            Sigmoid::new(),
+            Linear::new(10, 10),
+            Sigmoid::new(),
+            Linear::new(10, 1)
+        ]),
+        "cnn" => Box::new(sequential![
+            Conv2D::with(1, 20, 5, |o| o.padding(2)),
+            ReLU::new(),
+            MaxPool2D::with(2, |o| o.stride(2)),
+            Conv2D::with(20, 20, 5, |o| o.padding(2)),
+            ReLU::new(),
+            MaxPool2D::with(2, |o| o.stride(2)),
+            Flatten::new(),
+            Linear::new(980, 10)
+        ]),
+        "lenet" => Box::new(LeNet::new()),
+        "transformer" => {
+            let layer = TransformerEncoderLayer::new(256, 4, 1024);
+            Box::new(TransformerEncoder::new(layer, 4))
+        }
+        "resnet18" => model("resnet18", 10)?,
+        "resnet50" => model("resnet50", 1000)?,
+        _ => model("mobilenet_v3_small", 1000)?,
+    })
+}
+
+fn training(network_name: &str, shape: &[usize], classes: Option<i64>, kind: &str) -> Result<Step> {
+    let net = network(network_name)?;
+    let x = Tensor::randn(shape.to_vec());
+    let y = match classes {
+        Some(n) if n > 0 => try_randint(0, n, [shape[0], 1])?,
+        _ => Tensor::randn([shape[0], 1]),
+    };
+    let mut optimizer = match kind {
+        "sgd" => SGD::new(0.001, net.parameters()),
+        "momentum" => Momentum::new(0.001, net.parameters()),
+        "adam" => Adam::new(0.001, net.parameters()),
+        _ => AdamW::new(0.001, net.parameters()),
+    };
+    Ok(Box::new(move || {
+        let out = net.call(&x)?;
+        let loss = match classes {
+            Some(0) => out.try_mse_loss(&y)?,
+            Some(_) => out.try_cross_entropy(&y)?,
+            None => (&out * &out).mean(()),
+        };
+        loss.try_backward(None, false)?;
+        optimizer.step()?;
+        optimizer.clear_grad();
+        Ok(())
+    }))
+}
+
+fn inference(network_name: &str, shape: &[usize]) -> Result<Step> {
+    let net = network(network_name)?;
+    net.eval();
+    let x = Tensor::randn(shape.to_vec());
+    Ok(Box::new(move || no_grad(|| net.call(&x)).map(|_| ())))
+}
+
+fn lstm() -> Result<Step> {
+    let net = LSTM::new(256, 256);
+    let x = Tensor::randn([32, 64, 256]);
+    let mut optimizer = Adam::new(0.001, net.parameters());
+    Ok(Box::new(move || {
+        let out = net.call(&x)?;
+        (&out * &out).mean(()).try_backward(None, false)?;
+        optimizer.step()?;
+        optimizer.clear_grad();
+        Ok(())
+    }))
+}
+
+fn epoch() -> Result<Step> {
+    let data = Mnist::new(Split::Train)?.normalized(&[0.1307 * 255.0], &[0.3081 * 255.0])?;
+    let loader = DataLoader::new(data, 64, true)?;
+    Ok(Box::new(move || {
+        let mut count = 0;
+        for batch in &loader {
+            let [images, _] = fields(batch?)?;
+            count += images.shape()[0];
+        }
+        assert_eq!(count, 60_000);
+        Ok(())
+    }))
+}
+
+/// The workload of a name, or None where only Python has it.
+fn build(name: &str) -> Option<Result<Step>> {
+    Some(match name {
+        "linear b16" => training("linear", &[16, 784], Some(0), "sgd"),
+        "mlp b100" => training("mlp", &[100, 784], Some(0), "sgd"),
+        "seeds' cnn b100" => training("cnn", &[100, 1, 28, 28], Some(10), "adam"),
+        "lenet b64" => training("lenet", &[64, 1, 28, 28], Some(10), "adam"),
+        "lenet b1024" => training("lenet", &[1024, 1, 28, 28], Some(10), "adam"),
+        "resnet18 32px b32" => training("resnet18", &[32, 3, 32, 32], Some(10), "momentum"),
+        "resnet50 224px b4" => training("resnet50", &[4, 3, 224, 224], Some(1000), "momentum"),
+        "mobilenetv3-small 224px b8" => training("mobilenet", &[8, 3, 224, 224], Some(1000), "momentum"),
+        "transformer encoder b8" => training("transformer", &[8, 128, 256], None, "adamw"),
+        "lstm 256 s64 b32" => lstm(),
+        "lenet b1" => inference("lenet", &[1, 1, 28, 28]),
+        "mobilenetv3-small b1" => inference("mobilenet", &[1, 3, 224, 224]),
+        "mobilenetv3-small b8" => inference("mobilenet", &[8, 3, 224, 224]),
+        "resnet50 b1" => inference("resnet50", &[1, 3, 224, 224]),
+        "mnist epoch b64" => epoch(),
+        _ => return None,
+    })
+}
+
+fn prepare(name: &str, steps: &mut HashMap<String, Step>) -> Result<String> {
+    let Some(made) = build(name) else { return Ok(r#"{"absent": true}"#.into()) };
+    let mut step = made?;
+    let began = Instant::now();
+    step()?;
+    let first = began.elapsed().as_secs_f64();
+    for _ in 0..if first > 0.3 { 2 } else { 10 } {
+        step()?;
+    }
+    steps.insert(name.into(), step);
+    Ok(format!(r#"{{"first": {first}, "import": 0.0}}"#))
+}
+
+fn measure(name: &str, seconds: f64, steps: &mut HashMap<String, Step>) -> Result<String> {
+    let step = steps.get_mut(name).expect("built before it is timed");
+    let (began, mut n) = (Instant::now(), 0);
+    loop {
+        step()?;
+        n += 1;
+        let spent = began.elapsed().as_secs_f64();
+        if spent >= seconds {
+            return Ok(format!(r#"{{"step": {}}}"#, spent / f64::from(n)));
+        }
+    }
+}
+
+/// The peak resident size in MiB.
+fn memory() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|l| l.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<f64>().ok());
+    format!(r#"{{"memory": {}}}"#, peak.unwrap_or(0.0) / 1024.0)
+}
+
+fn main() {
+    if let Some(threads) = std::env::args().nth(1).and_then(|a| a.parse().ok()) {
+        sampan::core::set_num_threads(threads);
+    }
+    let mut steps = HashMap::new();
+    for line in std::io::stdin().lock().lines().map_while(std::result::Result::ok) {
+        let command: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
+        let name = command[1].as_str().unwrap_or_default();
+        let answer = match command[0].as_str() {
+            Some("build") => prepare(name, &mut steps),
+            Some("time") => measure(name, command[2].as_f64().unwrap_or(0.5), &mut steps),
+            _ => Ok(memory()),
+        };
+        println!("{}", answer.unwrap_or_else(|e| format!(r#"{{"error": {:?}}}"#, e.to_string())));
+        let _ = std::io::stdout().flush();
+    }
+}

@@ -1,0 +1,47 @@
+"""Modes and names of `paddle.base.framework`."""
+
+from ... import _core
+from .. import _late
+
+Variable = _core.Tensor
+Parameter = EagerParamBase = ParamBase = _core.Parameter
+
+
+def in_dygraph_mode() -> bool:
+    """Does every line run as it is written? It always does."""
+    return True
+
+
+in_dynamic_mode = in_dynamic_or_pir_mode = _non_static_mode = in_dygraph_mode
+
+
+def in_pir_mode() -> bool:
+    """Is a static graph being made? It never is."""
+    return False
+
+
+_in_legacy_dygraph = in_static_mode = in_pir_mode
+
+__getattr__ = _late.names(
+    __name__,
+    {
+        "is_compiled_with_cuda": "sampan.compat.base.core:is_compiled_with_cuda",
+        "CPUPlace": "sampan:CPUPlace",
+        "unique_name": "sampan.utils.unique_name",
+    },
+    "sampan has dynamic graphs only; programs, blocks and operators of static graphs are not part of it.",
+)
+
+
+def get_flags(flags):
+    """Settings of the process by their names."""
+    import sampan
+
+    return sampan.get_flags(flags)
+
+
+def set_flags(flags):
+    """Sets settings of the process."""
+    import sampan
+
+    return sampan.set_flags(flags)

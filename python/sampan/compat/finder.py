@@ -1,0 +1,139 @@
+"""Finds `paddle` and its parts in sampan. A module has one object for both names."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+
+# Parts of Paddle, old ones too, whose home in sampan has another name.
+_HOMES = {
+    "paddle.base": "sampan.compat.base",
+    "paddle.fluid": "sampan.compat.fluid",
+    "paddle.dygraph": "sampan.compat.fluid.dygraph",
+    "paddle.imperative": "sampan.compat.fluid.dygraph",
+    "tb_paddle": "sampan.compat.tb_paddle",
+}
+
+
+def home_of(name: str) -> str | None:
+    """The module of sampan that a module of Paddle is: `sampan.nn` for `paddle.nn`; None if it is not one of
+    Paddle's."""
+    first, dot, rest = name.partition(".")
+    if first not in ("paddle", "tb_paddle"):
+        return None
+    # The longest beginning that has a home of its own.
+    known = name
+    while known:
+        if known in _HOMES:
+            return _HOMES[known] + name[len(known) :]
+        known = known.rpartition(".")[0]
+    return "sampan" + dot + rest
+
+
+class _Loader(importlib.abc.Loader):
+    """Gives the module of sampan under Paddle's name."""
+
+    def __init__(self, home: str, spec: importlib.machinery.ModuleSpec):
+        self._home, self._spec = home, spec
+
+    def create_module(self, spec):
+        module = importlib.import_module(self._home)
+        self._own = module.__spec__
+        return module
+
+    def exec_module(self, module):
+        # It ran when it was imported by its own name, which it keeps.
+        module.__spec__ = self._own
+
+    def is_package(self, fullname):
+        return self._spec.submodule_search_locations is not None
+
+    def get_code(self, fullname):
+        return self._spec.loader.get_code(self._home)
+
+    def get_source(self, fullname):
+        return self._spec.loader.get_source(self._home)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Answers for `paddle`, `paddle.nn`, … before Python looks for files."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        home = home_of(fullname)
+        if home is None:
+            return None
+        if not fullname.startswith("paddle") and importlib.machinery.PathFinder.find_spec(fullname):
+            return None  # The real package is there.
+        spec = _spec_of(home)
+        if spec is None:
+            raise ModuleNotFoundError(
+                f"No module named {fullname!r}: sampan runs in Paddle's place and has no part of this name ({home}).",
+                name=fullname,
+            )
+        found = importlib.machinery.ModuleSpec(fullname, _Loader(home, spec), origin=spec.origin)
+        if spec.submodule_search_locations is not None:
+            found.submodule_search_locations = list(spec.submodule_search_locations)
+        return found
+
+
+def _spec_of(home: str) -> importlib.machinery.ModuleSpec | None:
+    loaded = sys.modules.get(home)
+    if loaded is not None:
+        return loaded.__spec__
+    try:
+        return importlib.util.find_spec(home)
+    except ModuleNotFoundError:
+        return None
+
+
+_FINDER = _Finder()
+_own_version: str | None = None
+
+
+def installed() -> bool:
+    """Does `import paddle` mean sampan?"""
+    return _FINDER in sys.meta_path
+
+
+def install_as_paddle() -> None:
+    """Lets `import paddle`, `paddle.nn`, `paddle.fluid` and so on mean sampan in this process.
+
+    An installed PaddlePaddle stays as it is on disk. From here on `sampan.__version__` is the version of Paddle whose
+    API sampan follows, since programs compare it; `sampan.version.full_version` remains sampan's own.
+    """
+    import sampan
+
+    global _own_version
+    if installed():
+        return
+    real = sys.modules.get("paddle")
+    if real is not None and real is not sampan:
+        origin = getattr(real, "__file__", None)
+        raise RuntimeError(
+            f"(PreconditionNotMet) install_as_paddle: another paddle was imported already, from {origin}. Hint: call "
+            "it before the first `import paddle`."
+        )
+    sys.meta_path.insert(0, _FINDER)
+    _own_version = sampan.__version__
+    sampan.__version__ = sampan.version.api_version
+    sys.modules["paddle"] = sampan
+    # `import paddle` alone made these attributes too.
+    for part in ("base", "fluid"):
+        importlib.import_module(f"paddle.{part}")
+
+
+def uninstall() -> None:
+    """Undoes `install_as_paddle`; modules that were imported by Paddle's names stay where they were bound."""
+    import sampan
+
+    global _own_version
+    if not installed():
+        return
+    sys.meta_path.remove(_FINDER)
+    sampan.__version__, _own_version = _own_version, None
+    for name in [n for n in sys.modules if home_of(n) is not None]:
+        if sys.modules[name] is sys.modules.get(home_of(name)):
+            del sys.modules[name]

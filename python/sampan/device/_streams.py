@@ -1,0 +1,99 @@
+"""Streams and events. The processor finishes each op before the next line runs, so there is never anything to wait for."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+from .. import _core
+
+
+class Event:
+    """A moment on a stream, for measuring the time between two of them."""
+
+    def __init__(self, device=None, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False):
+        if device is not None:
+            _core._check_place(device)
+        self.device = "cpu"
+        self._at: float | None = None
+
+    def record(self, stream: Stream | None = None) -> None:
+        """Marks the moment."""
+        self._at = time.perf_counter()
+
+    def query(self) -> bool:
+        """Has all work before it been done?"""
+        return True
+
+    def elapsed_time(self, end_event: Event) -> float:
+        """Milliseconds to another event."""
+        if self._at is None or end_event._at is None:
+            raise RuntimeError("(PreconditionNotMet) elapsed_time: both events must be recorded first.")
+        return 1000.0 * (end_event._at - self._at)
+
+    def synchronize(self) -> None:
+        """Waits for the work before it."""
+
+
+class Stream:
+    """An order of work; the processor has one."""
+
+    def __init__(self, device=None, priority: int = 2, stream_base=None):
+        if device is not None:
+            _core._check_place(device)
+        self.device = "cpu"
+
+    def wait_event(self, event: Event) -> None:
+        """Lets later work wait for an event."""
+
+    def wait_stream(self, stream: Stream) -> None:
+        """Lets later work wait for another stream."""
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """Marks this moment."""
+        event = event or Event()
+        event.record(self)
+        return event
+
+    def query(self) -> bool:
+        """Has all work been done?"""
+        return True
+
+    def synchronize(self) -> None:
+        """Waits for all work."""
+
+
+_CURRENT = Stream()
+
+
+def current_stream(device=None) -> Stream:
+    """The stream that ops run on."""
+    if device is not None:
+        _core._check_place(device)
+    return _CURRENT
+
+
+def set_stream(stream: Stream) -> Stream:
+    """Runs ops on a stream; gives back the one before."""
+    global _CURRENT
+    before, _CURRENT = _CURRENT, stream
+    return before
+
+
+@contextlib.contextmanager
+def stream_guard(stream: Stream | None = None):
+    """Runs ops inside on a stream."""
+    before = set_stream(stream or _CURRENT)
+    try:
+        yield
+    finally:
+        set_stream(before)
+
+
+StreamContext = stream_guard
+
+
+def synchronize(device=None) -> None:
+    """Waits for all work of a device."""
+    if device is not None:
+        _core._check_place(device)

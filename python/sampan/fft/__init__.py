@@ -1,0 +1,5 @@
+"""Fourier transforms: Paddle's `fft`."""
+
+from .. import _registry
+
+globals().update(_registry.functions("fft"))

@@ -1,0 +1,112 @@
+"""`to_static` and its relatives, which run what they are given as it stands."""
+
+from __future__ import annotations
+
+import functools
+import types
+
+
+class StaticFunction:
+    """A function marked by `to_static`. It runs eagerly, and looks like the function it stands for."""
+
+    def __init__(self, function, input_spec=None, **options):
+        self._function = function
+        self._input_spec = input_spec
+        self._options = options
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args, **kwargs):
+        return self._function(*args, **kwargs)
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else types.MethodType(self, instance)
+
+    @property
+    def dygraph_function(self):
+        """The function as it was written."""
+        return self._function
+
+    @property
+    def function_spec(self):
+        """What is known about the inputs."""
+        return self._input_spec
+
+    def rollback(self):
+        """The function as it was written."""
+        return self._function
+
+    def __repr__(self) -> str:
+        return f"<StaticFunction {getattr(self._function, '__qualname__', self._function)!s}>"
+
+
+def _mark_layer(layer, input_spec, options):
+    """Marks the forward of one layer."""
+    plain = layer.forward
+    marked = StaticFunction(plain, input_spec, **options)
+    layer._to_static_forward = marked
+
+    def rollback():
+        layer.__dict__.pop("_to_static_forward", None)
+        layer.__dict__.pop("rollback", None)
+        return layer
+
+    layer.__dict__["rollback"] = rollback
+    return layer
+
+
+def to_static(function=None, input_spec=None, build_strategy=None, backend="CINN", **kwargs):
+    """Marks a function, a method, a layer or a class of layers for compiling; it runs eagerly, with the same results.
+
+    >>> import sampan
+    >>> @sampan.jit.to_static(input_spec=[sampan.static.InputSpec([None, 2])])
+    ... def double(x):
+    ...     return x * 2
+    >>> double(sampan.ones([1, 2])).tolist()
+    [[2.0, 2.0]]
+    """
+    unknown = set(kwargs) - {"full_graph", "property"}
+    if unknown:
+        raise TypeError(f"(InvalidType) to_static has no argument {sorted(unknown)[0]!r}.")
+    if backend not in (None, "CINN", "PHI"):
+        raise ValueError(f"(InvalidArgument) to_static: backend is None, 'CINN' or 'PHI', got {backend!r}.")
+    options = {"build_strategy": build_strategy, "backend": backend, **kwargs}
+
+    def mark(target):
+        from ..nn import Layer
+
+        if isinstance(target, StaticFunction):
+            return target
+        if isinstance(target, Layer):
+            return _mark_layer(target, input_spec, options)
+        if isinstance(target, type) and issubclass(target, Layer):
+            target.forward = StaticFunction(target.forward, input_spec, **options)
+            return target
+        if isinstance(target, (staticmethod, classmethod)):
+            return type(target)(mark(target.__func__))
+        if isinstance(target, types.MethodType):
+            return types.MethodType(StaticFunction(target.__func__, input_spec, **options), target.__self__)
+        if not callable(target):
+            raise TypeError(f"(InvalidType) to_static marks functions and layers, got {type(target).__name__}.")
+        return StaticFunction(target, input_spec, **options)
+
+    return mark if function is None else mark(function)
+
+
+def not_to_static(func=None):
+    """Marks a function that is not to be compiled: it stays as it is."""
+    return (lambda f: f) if func is None else func
+
+
+def ignore_module(modules: list) -> None:
+    """Names modules whose functions are not to be compiled; none is."""
+
+
+_ENABLED = True
+
+
+def enable_to_static(enable_to_static_bool: bool) -> None:
+    """Switches compiling on or off; functions run eagerly either way."""
+    if not isinstance(enable_to_static_bool, bool):
+        raise TypeError(f"(InvalidType) enable_to_static takes a bool, got {type(enable_to_static_bool).__name__}.")
+    global _ENABLED
+    _ENABLED = enable_to_static_bool

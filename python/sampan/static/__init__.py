@@ -1,0 +1,16 @@
+"""What a program says about its inputs: the part of Paddle's `static` that eager programs use."""
+
+from __future__ import annotations
+
+from .input import InputSpec
+
+__all__ = ["InputSpec"]
+
+
+def __getattr__(name: str):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise NotImplementedError(
+        f"(Unimplemented) sampan.static.{name}: static graphs are not part of sampan yet. "
+        "Hint: write the program eagerly; every line runs as it is written."
+    )

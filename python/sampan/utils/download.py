@@ -1,0 +1,85 @@
+"""Files from the network, kept in a cache."""
+
+import hashlib
+import os
+import tarfile
+import zipfile
+from pathlib import Path
+from urllib.parse import urlparse
+
+__all__ = ["get_weights_path_from_url"]
+
+
+def home():
+    """Where sampan keeps what it downloads: `SAMPAN_HOME`, or `~/.cache/sampan`."""
+    return Path(os.environ.get("SAMPAN_HOME") or Path.home() / ".cache" / "sampan")
+
+
+def is_url(path):
+    """Whether `path` is a web address.
+
+    >>> from sampan.utils.download import is_url
+    >>> is_url("https://example.com/a.pdparams"), is_url("a.pdparams")
+    (True, False)
+    """
+    return path.startswith(("http://", "https://"))
+
+
+def get_weights_path_from_url(url, md5sum=None):
+    """The path of a file of weights, downloaded if it is not in the cache or its md5 sum is another."""
+    return get_path_from_url(url, str(home() / "weights"), md5sum)
+
+
+def get_path_from_url(url, root_dir, md5sum=None, check_exist=True, decompress=True, method="get"):
+    """The path in `root_dir` of the file behind `url`, downloaded if need be; of its folder, if it is an archive."""
+    if not is_url(url):
+        raise ValueError(f"get_path_from_url: url must start with http:// or https://, but received {url!r}")
+    path = Path(root_dir) / Path(urlparse(url).path).name
+    if not (check_exist and path.is_file() and md5sum in (None, _md5_of(path))):
+        _download(url, path, md5sum)
+    return str(_unpacked(path) if decompress else path)
+
+
+def _download(url, path, md5sum):
+    hint = f"Hint: with a file from elsewhere, put it at {path}"
+    try:
+        from sampan._core import _download as fetch
+    except ImportError:
+        raise RuntimeError(f"{url} cannot be downloaded: sampan was built without network access. {hint}") from None
+    try:
+        fetch(url, str(path.parent), md5sum)
+    except Exception as error:
+        raise RuntimeError(f"{url} could not be downloaded: {error}. {hint}") from error
+
+
+def _md5_of(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "md5").hexdigest()
+
+
+def _unpacked(path):
+    """What is in an archive, unpacked beside it; any other file itself."""
+    if path.name.endswith((".tar", ".tar.gz", ".tgz")):
+        with tarfile.open(path) as archive:
+            names = archive.getnames()
+            target = _target(path, names)
+            archive.extractall(target, filter="data")
+    elif path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            target = _target(path, names)
+            archive.extractall(target)
+    else:
+        return path
+    return target / _top(names) if _top(names) else target
+
+
+def _top(names):
+    """The one folder or file that holds all of an archive, if there is one."""
+    tops = {Path(name).parts[0] for name in names if Path(name).parts}
+    return tops.pop() if len(tops) == 1 else None
+
+
+def _target(path, names):
+    """An archive of many files gets a folder of its own."""
+    return path.parent if _top(names) else path.parent / path.name.split(".")[0]

@@ -1,0 +1,5 @@
+"""AlexNet."""
+
+from ._make import family
+
+__all__ = family(globals(), "AlexNet")

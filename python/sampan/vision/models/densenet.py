@@ -1,0 +1,5 @@
+"""DenseNet."""
+
+from ._make import family
+
+__all__ = family(globals(), "DenseNet")

@@ -1,0 +1,5 @@
+"""LeNet."""
+
+from ._make import family
+
+__all__ = family(globals(), "LeNet")

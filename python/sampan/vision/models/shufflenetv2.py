@@ -1,0 +1,5 @@
+"""ShuffleNet, version 2."""
+
+from ._make import family
+
+__all__ = family(globals(), "ShuffleNetV2")

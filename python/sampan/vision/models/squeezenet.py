@@ -1,0 +1,5 @@
+"""SqueezeNet."""
+
+from ._make import family
+
+__all__ = family(globals(), "SqueezeNet")

@@ -1,0 +1,207 @@
+"""Several processes that train together, and programs that ask for them and run alone."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import sampan
+import sampan.distributed as dist
+from sampan import nn
+
+HOME = str(pathlib.Path(sampan.__file__).parents[1])
+
+# Two processes learn from halves of the data what one learns from all of it.
+PROGRAM = """
+import sys
+import numpy as np
+import sampan
+import sampan.distributed as dist
+from sampan import nn
+
+def collectives():
+    rank, size = dist.get_rank(), dist.get_world_size()
+    x = sampan.to_tensor([1.0, 2.0]) * (rank + 1)
+    dist.all_reduce(x)
+    assert x.tolist() == [3.0, 6.0], x
+    dist.all_reduce(x, op=dist.ReduceOp.MAX)
+    found = []
+    dist.all_gather(found, sampan.to_tensor([rank]))
+    assert [t.item() for t in found] == [0, 1]
+    y = sampan.to_tensor([float(rank)])
+    dist.broadcast(y, src=1)
+    assert y.item() == 1.0
+    half = sampan.to_tensor([float(rank + 1)], dtype="bfloat16")
+    dist.all_reduce(half, op=dist.ReduceOp.AVG)
+    assert half.item() == 1.5
+    part = sampan.zeros([1])
+    dist.scatter(part, [sampan.to_tensor([5.0]), sampan.to_tensor([6.0])] if rank == 0 else None, src=0)
+    assert part.item() == 5.0 + rank
+    dist.barrier()
+
+def train(folder):
+    dist.init_parallel_env()
+    collectives()
+    rank = dist.get_rank()
+    sampan.seed(rank)  # rank 0 decides
+    net = sampan.DataParallel(nn.Linear(3, 1))
+    sgd = sampan.optimizer.SGD(0.1, parameters=net.parameters())
+    rng = np.random.RandomState(0)
+    for _ in range(5):
+        x, y = rng.rand(8, 3).astype("float32"), rng.rand(8, 1).astype("float32")
+        x, y = x[rank * 4 : rank * 4 + 4], y[rank * 4 : rank * 4 + 4]
+        nn.functional.mse_loss(net(sampan.to_tensor(x)), sampan.to_tensor(y)).backward()
+        sgd.step()
+        sgd.clear_grad()
+    np.save(f"{folder}/weight{rank}.npy", net.state_dict()["weight"].numpy())
+    print("rank", rank, "has learnt")
+
+def fail():
+    dist.init_parallel_env()
+    if dist.get_rank() == 1:
+        raise KeyError("mine")
+    dist.barrier()
+
+def disagree():
+    dist.init_parallel_env()
+    dist.all_reduce(sampan.ones([dist.get_rank() + 1]))
+
+if __name__ == "__main__":
+    if sys.argv[1] == "launched":
+        train(".")
+    else:
+        dist.spawn(globals()[sys.argv[1]], args=tuple(sys.argv[2:]), nprocs=2)
+"""
+
+
+def run(folder, *command, **options):
+    (folder / "job.py").write_text(PROGRAM)
+    env = os.environ | {"PYTHONPATH": HOME}
+    return subprocess.run([sys.executable, *command], cwd=folder, env=env, capture_output=True, text=True, timeout=200)
+
+
+def expected():
+    sampan.seed(0)
+    net = nn.Linear(3, 1)
+    sgd = sampan.optimizer.SGD(0.1, parameters=net.parameters())
+    rng = np.random.RandomState(0)
+    for _ in range(5):
+        x, y = rng.rand(8, 3).astype("float32"), rng.rand(8, 1).astype("float32")
+        nn.functional.mse_loss(net(sampan.to_tensor(x)), sampan.to_tensor(y)).backward()
+        sgd.step()
+        sgd.clear_grad()
+    return net.weight.numpy()
+
+
+def check(folder):
+    weights = [np.load(folder / f"weight{rank}.npy") for rank in range(2)]
+    assert (weights[0] == weights[1]).all()
+    np.testing.assert_allclose(weights[0], expected(), rtol=1e-5)
+
+
+def test_spawned_processes_learn_what_one_learns(tmp_path):
+    done = run(tmp_path, "job.py", "train", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    check(tmp_path)
+
+
+def test_launched_processes_learn_what_one_learns(tmp_path):
+    done = run(
+        tmp_path, "-m", "sampan.distributed.launch", "--nproc_per_node", "2", "--log_dir", "logs", "job.py", "launched"
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "rank 0 has learnt" in done.stdout
+    assert "rank 1 has learnt" in (tmp_path / "logs" / "workerlog.1").read_text()
+    check(tmp_path)
+
+
+def test_a_failure_ends_all_and_is_told(tmp_path):
+    done = run(tmp_path, "job.py", "fail")
+    assert done.returncode == 1 and "KeyError: 'mine'" in done.stderr and "process 1" in done.stderr
+    launched = run(tmp_path, "-m", "sampan.distributed.launch", "--gpus", "0,1", "job.py", "no_such")
+    assert launched.returncode == 1 and "workerlog" in launched.stderr
+
+
+def test_processes_that_disagree_are_told(tmp_path):
+    done = run(tmp_path, "job.py", "disagree")
+    assert done.returncode == 1 and "the same in the same order" in done.stderr
+
+
+def test_alone():
+    assert (dist.get_rank(), dist.get_world_size(), dist.ParallelEnv().nranks) == (0, 1, 1)
+    dist.init_parallel_env()
+    assert dist.is_initialized()
+    found = []
+    x = sampan.ones([2])
+    dist.all_gather(found, x)
+    dist.all_reduce(x)
+    dist.barrier()
+    assert len(found) == 1 and x.numpy().tolist() == [1.0, 1.0]
+
+
+def test_a_parallel_network_is_the_network():
+    net = nn.Linear(2, 1)
+    parallel = sampan.DataParallel(net)
+    assert list(parallel.state_dict()) == ["weight", "bias"] and len(parallel.parameters()) == 2
+    x = sampan.ones([3, 2])
+    assert (parallel(x).numpy() == net(x).numpy()).all()
+    with parallel.no_sync():
+        parallel(x).mean().backward()
+    assert net.weight.grad is not None
+    parallel.set_state_dict({"weight": sampan.zeros([2, 1]), "bias": sampan.ones([1])})
+    assert net(x).numpy().tolist() == [[1.0]] * 3
+
+
+def test_who_takes_part(monkeypatch):
+    monkeypatch.setenv("PADDLE_TRAINERS_NUM", "4")
+    monkeypatch.setenv("PADDLE_TRAINER_ID", "2")
+    assert (dist.get_rank(), dist.get_world_size()) == (2, 4)
+    monkeypatch.setattr(dist.parallel, "_group", None)
+    with pytest.raises(RuntimeError, match="init_parallel_env"):
+        dist.barrier()
+    with pytest.raises(RuntimeError, match="sampan.distributed.launch"):
+        dist.init_parallel_env()
+
+
+MODEL = """
+import sys
+import numpy as np
+import sampan
+from sampan import nn
+import sampan.distributed as dist
+
+class Numbers(sampan.io.Dataset):
+    def __len__(self):
+        return 9
+    def __getitem__(self, i):
+        return np.array([i, 1], "float32"), np.array([i % 2], "int64")
+
+def main(folder):
+    sampan.seed(3)
+    model = sampan.Model(nn.Linear(2, 2))
+    sgd = sampan.optimizer.SGD(0.01, parameters=model.parameters())
+    model.prepare(sgd, nn.CrossEntropyLoss(), sampan.metric.Accuracy())
+    model.fit(Numbers(), epochs=2, batch_size=2, shuffle=False, verbose=0)
+    result = model.evaluate(Numbers(), batch_size=2, verbose=2 if dist.get_rank() == 0 else 0)
+    model.save(f"{folder}/model")
+    print("accuracy", dist.get_rank(), result["acc"])
+
+if __name__ == "__main__":
+    dist.spawn(main, args=(sys.argv[1],), nprocs=2)
+"""
+
+
+def test_a_model_in_two_processes_judges_every_sample_once(tmp_path):
+    (tmp_path / "model.py").write_text(MODEL)
+    done = run(tmp_path, "model.py", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    found = {line.split()[2] for line in done.stdout.splitlines() if line.startswith("accuracy")}
+    net = nn.Linear(2, 2)
+    net.set_state_dict(sampan.load(str(tmp_path / "model.pdparams")))
+    points = sampan.to_tensor([[float(i), 1.0] for i in range(9)])
+    share = (net(points).argmax(-1).numpy() == np.arange(9) % 2).mean()
+    assert [float(f) for f in found] == [pytest.approx(share)]
+    assert "Eval samples: 9" in done.stdout

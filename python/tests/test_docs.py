@@ -1,0 +1,41 @@
+"""The examples that people read: in the text of every op, and in the READMEs."""
+
+import doctest
+import pathlib
+import re
+
+import pytest
+
+from sampan import _core, _registry
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+OPS = [name for name, module, *_ in _core.ops() if name in _registry.functions(module)]
+
+
+def test_every_op_has_a_text_with_its_arguments():
+    for name in OPS:
+        text = _core.op(name).__doc__
+        assert text.startswith(f"{name}(") and "Returns:" in text, name
+        for parameter, *_ in _core.op_info(name)["params"]:
+            assert f"    {parameter} (" in text, (name, parameter)
+
+
+def test_examples_in_the_texts_of_ops():
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(verbose=False)
+    count = 0
+    for name in OPS:
+        test = parser.get_doctest(_core.op(name).__doc__, {}, name, None, 0)
+        count += bool(test.examples)
+        runner.run(test)
+    assert runner.summarize(verbose=False).failed == 0
+    assert count > 300
+
+
+@pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
+def test_the_program_of_the_readme(readme, tmp_path, monkeypatch):
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / readme).read_text(), re.S)
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "readme"}
+    exec(compile(program, readme, "exec"), names)
+    assert (tmp_path / "net.pdparams").exists()
+    assert float(names["loss"]) < 1.0
