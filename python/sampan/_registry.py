@@ -61,13 +61,6 @@ def signature(definition):
     return inspect.signature(made)
 
 
-def doc(definition) -> str:
-    """The documentation of a class without its examples, which are written in Rust."""
-    import re
-
-    return re.sub(r"\n*```.*?```", "", definition.doc, flags=re.DOTALL).strip()
-
-
 def define(namespace: dict, module: str, base: type, **more) -> list[str]:
     """Makes a Python class of every class of a module, as a subclass of `base`, which builds itself from `_definition`."""
     names = []
@@ -75,7 +68,7 @@ def define(namespace: dict, module: str, base: type, **more) -> list[str]:
         if name in namespace:
             continue
         body = {
-            "__doc__": doc(definition),
+            "__doc__": definition.doc,
             "__module__": namespace["__name__"],
             "_definition": definition,
             "__signature__": _ClassSignature(),

@@ -3,10 +3,10 @@
 import numpy as np
 import sampan as sp
 from sampan import nn
-from test_transformer_rnn import fill
 
 
-def test_beam_search_finds_what_paddle_finds():
+def test_beam_search_finds_what_paddle_finds(recorded):
+    fill = recorded.fill
     def wide(layer):
         for p in fill(layer).parameters():
             p.set_value(p * 3)

@@ -69,7 +69,8 @@ CASES = {
     "Transformer": ((8, 2, 1, 1, 16, 0.0), (x(2, 3, 8), x(2, 5, 8))),
 }  # fmt: skip
 UNPOOL = ("MaxUnPool1D", "MaxUnPool2D", "MaxUnPool3D")
-REGISTERED = [d.name for d in sp._core.classes() if d.module == "sampan.nn" and not d.name.startswith("ClipGrad")]
+NO_LAYERS = ("ClipGradByValue", "ClipGradByNorm", "ClipGradByGlobalNorm", "BeamSearchDecoder")
+REGISTERED = [d.name for d in sp._core.classes() if d.module == "sampan.nn" and d.name not in NO_LAYERS]
 
 
 def flat(outputs):

@@ -7,7 +7,6 @@ import pytest
 import sampan as sp
 from sampan import nn
 from sampan.nn import utils
-from test_transformer_rnn import check, fill, x
 
 
 class Own(nn.Layer):
@@ -19,7 +18,8 @@ class Own(nn.Layer):
         return inputs @ self.weight
 
 
-def test_weight_norm_gives_paddles_numbers():
+def test_weight_norm_gives_paddles_numbers(recorded):
+    check, fill, x = recorded.check, recorded.fill, recorded.x
     fc = fill(nn.Linear(3, 4))
     assert utils.weight_norm(fc, dim=1) is fc
     check("weight_norm", (fc(x(2, 3)), fc.weight_g, fc.weight_v))
@@ -30,7 +30,8 @@ def test_weight_norm_gives_paddles_numbers():
 
 
 @pytest.mark.parametrize("make", [lambda: nn.Linear(3, 4), Own])
-def test_weight_norm_is_put_on_and_taken_off(make):
+def test_weight_norm_is_put_on_and_taken_off(make, recorded):
+    x = recorded.x
     layer, inputs = make(), x(2, 3)
     plain = layer(inputs)
     utils.weight_norm(layer, dim=1)
@@ -58,7 +59,8 @@ def test_weight_norm_is_put_on_and_taken_off(make):
         utils.weight_norm(layer, dim=5)
 
 
-def test_spectral_norm():
+def test_spectral_norm(recorded):
+    check, fill, x = recorded.check, recorded.fill, recorded.x
     fc = fill(nn.Linear(3, 4))
     utils.spectral_norm(fc)
     fc.weight_u.set_value(x(4)), fc.weight_v.set_value(x(3))
@@ -76,7 +78,8 @@ def test_spectral_norm():
     assert sorted(conv.state_dict()) == ["bias", "weight"]
 
 
-def test_a_norm_on_a_layer_inside_the_core():
+def test_a_norm_on_a_layer_inside_the_core(recorded):
+    x = recorded.x
     encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0), 1)
     inputs = x(1, 3, 8)
     plain = encoder(inputs)

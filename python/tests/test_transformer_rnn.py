@@ -3,43 +3,17 @@
 A number is the sum of an output times a fixed pattern; the weights are a fixed pattern too.
 """
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import sampan as sp
 from sampan import nn
 
-RECORDED = json.loads((Path(__file__).parent / "recorded" / "layers.json").read_text())
-
-
-def fill(layer):
-    for i, p in enumerate(layer.parameters()):
-        p.set_value((np.sin(np.arange(p.size) * 0.7 + i) * 0.3).astype("float32").reshape(p.shape))
-    return layer.eval()
-
-
-def x(*shape, k=0.37):
-    return sp.to_tensor(np.cos(np.arange(int(np.prod(shape))) * k).astype("float32").reshape(shape))
-
-
-def flat(outputs):
-    if isinstance(outputs, (list, tuple)):
-        return [t for part in outputs for t in flat(part)]
-    return [outputs]
-
-
-def check(name, outputs):
-    found = [(t.shape, (t * x(*t.shape, k=0.11)).sum().item()) for t in flat(outputs)]
-    assert [shape for shape, _ in found] == [shape for shape, _ in RECORDED[name]]
-    np.testing.assert_allclose([v for _, v in found], [v for _, v in RECORDED[name]], rtol=2e-4, atol=2e-4)
-
 
 @pytest.mark.parametrize("kind", ["SimpleRNN", "LSTM", "GRU"])
 @pytest.mark.parametrize("direction", ["forward", "bidirect"])
 @pytest.mark.parametrize("time_major", [False, True])
-def test_stacks(kind, direction, time_major):
+def test_stacks(kind, direction, time_major, recorded):
+    check, fill, x = recorded.check, recorded.fill, recorded.x
     layer = fill(getattr(nn, kind)(3, 4, num_layers=2, direction=direction, time_major=time_major))
     inputs = x(4, 2, 3) if time_major else x(2, 4, 3)
     name = f"{kind} {direction} {time_major}"
@@ -49,7 +23,8 @@ def test_stacks(kind, direction, time_major):
     check(f"{name} states", layer(inputs, (h, h * 2) if kind == "LSTM" else h))
 
 
-def test_the_structure_of_results():
+def test_the_structure_of_results(recorded):
+    check, fill, x = recorded.check, recorded.fill, recorded.x
     y, (h, c) = nn.LSTM(3, 4, proj_size=2)(x(2, 4, 3))
     assert (y.shape, h.shape, c.shape) == ([2, 4, 2], [1, 2, 2], [1, 2, 4])
     check("LSTM proj", fill(nn.LSTM(3, 4, proj_size=2))(x(2, 4, 3)))
@@ -64,7 +39,8 @@ def test_the_structure_of_results():
 
 
 @pytest.mark.parametrize("kind", ["SimpleRNNCell", "LSTMCell", "GRUCell"])
-def test_cells(kind):
+def test_cells(kind, recorded):
+    check, fill, flat, x = recorded.check, recorded.fill, recorded.flat, recorded.x
     cell, h = fill(getattr(nn, kind)(3, 4)), x(2, 4)
     check(kind, cell(x(2, 3)))
     states = (h, h * 2) if kind == "LSTMCell" else h
@@ -73,7 +49,8 @@ def test_cells(kind):
     assert [t.shape for t in flat(zeros)] == [[5, 4]] * len(flat(states))
 
 
-def test_walks():
+def test_walks(recorded):
+    check, fill, x = recorded.check, recorded.fill, recorded.x
     lengths = sp.to_tensor([4, 2])
     check("RNN reverse", fill(nn.RNN(nn.GRUCell(3, 4), is_reverse=True))(x(2, 4, 3), sequence_length=lengths))
     h = x(2, 4)
@@ -86,7 +63,8 @@ def test_walks():
         nn.BiRNN(nn.GRUCell(3, 4), nn.GRUCell(5, 4))
 
 
-def test_a_cell_written_in_python_walks_like_one_of_the_core():
+def test_a_cell_written_in_python_walks_like_one_of_the_core(recorded):
+    flat, x = recorded.flat, recorded.x
     class Cell(nn.RNNCellBase):
         def __init__(self, like):
             super().__init__()
@@ -121,7 +99,8 @@ def test_a_cell_written_in_python_walks_like_one_of_the_core():
         nn.RNN(Nothing())(inputs)
 
 
-def test_attention():
+def test_attention(recorded):
+    check, fill, x = recorded.check, recorded.fill, recorded.x
     seen = sp.to_tensor([[True, True, False, True, False]])
     attention = fill(nn.MultiHeadAttention(8, 2, need_weights=True))
     check("mha", attention(x(2, 3, 8), x(2, 5, 8, k=0.2), x(2, 5, 8, k=0.3), attn_mask=seen))
@@ -142,7 +121,8 @@ def test_attention():
 
 
 @pytest.mark.parametrize("before", [False, True])
-def test_encoders_and_decoders(before):
+def test_encoders_and_decoders(before, recorded):
+    check, fill, x = recorded.check, recorded.fill, recorded.x
     layer = nn.TransformerEncoderLayer(8, 2, 16, activation="gelu", normalize_before=before)
     encoder = fill(nn.TransformerEncoder(layer, 2, nn.LayerNorm(8)))
     check(f"encoder {before}", encoder(x(2, 3, 8)))
@@ -159,7 +139,8 @@ def test_encoders_and_decoders(before):
     assert len(decoder.gen_cache(memory, do_zip=True)) == 2
 
 
-def test_a_whole_transformer():
+def test_a_whole_transformer(recorded):
+    check, fill, x = recorded.check, recorded.fill, recorded.x
     net = fill(nn.Transformer(8, 2, 1, 2, 16))
     mask, seen = net.generate_square_subsequent_mask(4), sp.to_tensor([[1, 1, 0]])
     check("transformer", net(x(2, 3, 8), x(2, 4, 8, k=0.3), tgt_mask=mask, memory_mask=seen))
@@ -173,7 +154,8 @@ def test_a_whole_transformer():
     assert all(name.startswith("decoder.") for name in own.state_dict())
 
 
-def test_layers_of_ones_own_in_a_stack():
+def test_layers_of_ones_own_in_a_stack(recorded):
+    x = recorded.x
     class Scaled(nn.TransformerEncoderLayer):
         def __init__(self, *args, scale=2.0, **kwargs):
             super().__init__(*args, **kwargs)

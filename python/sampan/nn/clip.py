@@ -37,7 +37,7 @@ def _remake(cls, settings):
 
 class ClipGradByValue(ClipGradBase):
     _definition = _registry.classes("nn")["ClipGradByValue"]
-    __doc__ = _registry.doc(_definition)
+    __doc__ = _definition.doc
 
     @property
     def min(self):
@@ -48,9 +48,9 @@ class ClipGradByValue(ClipGradBase):
 
 class ClipGradByNorm(ClipGradBase):
     _definition = _registry.classes("nn")["ClipGradByNorm"]
-    __doc__ = _registry.doc(_definition)
+    __doc__ = _definition.doc
 
 
 class ClipGradByGlobalNorm(ClipGradBase):
     _definition = _registry.classes("nn")["ClipGradByGlobalNorm"]
-    __doc__ = _registry.doc(_definition)
+    __doc__ = _definition.doc

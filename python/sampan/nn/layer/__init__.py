@@ -15,10 +15,13 @@ from .transformer import (
 )
 
 from ... import _registry
-from ..clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from .builtin import BuiltinLayer
 
-_registry.define(globals(), "nn", BuiltinLayer, __module__="sampan.nn")
+# No layers, and written elsewhere.
+ClipGradByGlobalNorm = ClipGradByNorm = ClipGradByValue = BeamSearchDecoder = None
+_own = {"__module__": "sampan.nn", "__signature__": BuiltinLayer.__dict__["__signature__"]}
+_registry.define(globals(), "nn", BuiltinLayer, **_own)
+del ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue, BeamSearchDecoder
 
 from .homes import publish  # noqa: E402
 

@@ -11,7 +11,7 @@ _definitions = _registry.classes("nn")
 
 class AdaptiveLogSoftmaxWithLoss(BuiltinLayer):
     _definition = _definitions["AdaptiveLogSoftmaxWithLoss"]
-    __doc__ = _registry.doc(_definition)
+    __doc__ = _definition.doc
 
     def log_prob(self, input):
         """The logarithms of the probabilities of all classes."""
@@ -34,7 +34,7 @@ class _OnPair:
 
 class TripletMarginWithDistanceLoss(BuiltinLayer):
     _definition = _definitions["TripletMarginWithDistanceLoss"]
-    __doc__ = _registry.doc(_definition)
+    __doc__ = _definition.doc
 
     def _build(self, args, kwargs):
         distance = args[0] if args else kwargs.get("distance_function")
@@ -48,7 +48,7 @@ class TripletMarginWithDistanceLoss(BuiltinLayer):
 
 class SyncBatchNorm(BuiltinLayer):
     _definition = _definitions["SyncBatchNorm"]
-    __doc__ = _registry.doc(_definition)
+    __doc__ = _definition.doc
 
     @classmethod
     def convert_sync_batchnorm(cls, layer):

@@ -74,17 +74,17 @@ class _Cell(BuiltinLayer, RNNCellBase):
 
 class SimpleRNNCell(_Cell):
     _definition = _definitions["SimpleRNNCell"]
-    __doc__ = _registry.doc(_definition)
+    __doc__ = _definition.doc
 
 
 class GRUCell(_Cell):
     _definition = _definitions["GRUCell"]
-    __doc__ = _registry.doc(_definition)
+    __doc__ = _definition.doc
 
 
 class LSTMCell(_Cell):
     _definition = _definitions["LSTMCell"]
-    __doc__ = _registry.doc(_definition)
+    __doc__ = _definition.doc
 
     @property
     def state_shape(self):
@@ -104,17 +104,17 @@ class _Recurrent(BuiltinLayer, LayerList):
 
 class SimpleRNN(_Recurrent):
     _definition = _definitions["SimpleRNN"]
-    __doc__ = _registry.doc(_definition)
+    __doc__ = _definition.doc
 
 
 class LSTM(_Recurrent):
     _definition = _definitions["LSTM"]
-    __doc__ = _registry.doc(_definition)
+    __doc__ = _definition.doc
 
 
 class GRU(_Recurrent):
     _definition = _definitions["GRU"]
-    __doc__ = _registry.doc(_definition)
+    __doc__ = _definition.doc
 
 
 def rnn(cell, inputs, initial_states=None, sequence_length=None, time_major=False, is_reverse=False, **kwargs):
@@ -189,7 +189,7 @@ class _Walk(Layer):
 
 class RNN(_Walk):
     _definition = _definitions["RNN"]
-    __doc__ = _registry.doc(_definition)
+    __doc__ = _definition.doc
     _names = ("cell",)
     _kind = "RNN"
 
@@ -205,7 +205,7 @@ class RNN(_Walk):
 
 class BiRNN(_Walk):
     _definition = _definitions["BiRNN"]
-    __doc__ = _registry.doc(_definition)
+    __doc__ = _definition.doc
     _names = ("cell_fw", "cell_bw")
     _kind = "BiRNN"
 

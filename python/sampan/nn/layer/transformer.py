@@ -19,7 +19,7 @@ _definitions = _registry.classes("nn")
 
 class MultiHeadAttention(BuiltinLayer):
     _definition = _definitions["MultiHeadAttention"]
-    __doc__ = _registry.doc(_definition)
+    __doc__ = _definition.doc
     Cache = Cache
     StaticCache = StaticCache
 
@@ -54,7 +54,7 @@ class _LayerOfStack(BuiltinLayer):
 
 class TransformerEncoderLayer(_LayerOfStack):
     _definition = _definitions["TransformerEncoderLayer"]
-    __doc__ = _registry.doc(_definition)
+    __doc__ = _definition.doc
 
     def gen_cache(self, src):
         """An empty cache for a batch as large as that of `src`."""
@@ -63,7 +63,7 @@ class TransformerEncoderLayer(_LayerOfStack):
 
 class TransformerDecoderLayer(_LayerOfStack):
     _definition = _definitions["TransformerDecoderLayer"]
-    __doc__ = _registry.doc(_definition)
+    __doc__ = _definition.doc
 
     def gen_cache(self, memory):
         """An empty cache of the own sequence and a cache of the memory."""
@@ -133,7 +133,7 @@ def _bound(definition, args: tuple, kwargs: dict) -> dict:
 
 class TransformerEncoder(_Stack):
     _definition = _definitions["TransformerEncoder"]
-    __doc__ = _registry.doc(_definition)
+    __doc__ = _definition.doc
 
     def gen_cache(self, src):
         """An empty cache for each layer."""
@@ -142,7 +142,7 @@ class TransformerEncoder(_Stack):
 
 class TransformerDecoder(_Stack):
     _definition = _definitions["TransformerDecoder"]
-    __doc__ = _registry.doc(_definition)
+    __doc__ = _definition.doc
 
     def gen_cache(self, memory, do_zip=False):
         """The caches of each layer; with `do_zip` those of the own sequence together and those of the memory."""
@@ -152,7 +152,7 @@ class TransformerDecoder(_Stack):
 
 class Transformer(BuiltinLayer):
     _definition = _definitions["Transformer"]
-    __doc__ = _registry.doc(_definition)
+    __doc__ = _definition.doc
 
     def generate_square_subsequent_mask(self, length):
         """A mask that lets position `i` see positions `0..=i`: zeros, and minus infinity above the diagonal."""
