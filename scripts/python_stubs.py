@@ -11,6 +11,7 @@ import ast
 import importlib
 import inspect
 import pathlib
+import re
 import sys
 import textwrap
 import types
@@ -28,16 +29,24 @@ MODULES = """
     sampan.fft sampan.signal sampan.metric sampan.vision.ops sampan.vision.transforms sampan.vision.models
 """.split()
 
+# The package has names such as `bool` and `int` of its own, so annotations use others.
 HEADER = '''# Made by scripts/python_stubs.py from the registries; do not edit.
+from builtins import bool as _bool, float as _float, int as _int, list as _list, str as _str, tuple as _tuple, type as _type
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy
 
-from sampan._core import Parameter, Tensor, dtype
+from sampan._core import Parameter, Tensor, dtype as _dtype
 
-DTypeLike = dtype | str | type | numpy.dtype
+DTypeLike = _dtype | _str | _type | numpy.dtype
 '''
+
+
+def typed(annotation):
+    """An annotation in the names of the header."""
+    return re.sub(r"\b(bool|int|float|str|list|tuple|type|dtype)\b", r"_\1", annotation)
+
 
 # What the native attributes of a tensor give.
 TENSOR_TYPES = {
@@ -64,6 +73,7 @@ def docstring(text, indent):
 
 def parameter(entry):
     name, _, default, _, kind = entry
+    kind = typed(kind)
     return f"{name}: {kind}" if default is None else f"{name}: {kind} = {default}"
 
 
@@ -75,7 +85,7 @@ def op_stub(public, op, indent="", method=False):
         params = ["self", *params[1:]]
     # Other names that arguments go by, `name=`, and lists written as several arguments.
     params += ["*args: Any", "**kwargs: Any"]
-    head = f"{indent}def {public}({', '.join(params)}) -> {info['returns']}:"
+    head = f"{indent}def {public}({', '.join(params)}) -> {typed(info['returns'])}:"
     text = op.__doc__.split("\n\n")[1]
     return f"{head}\n{docstring(text, indent + '    ')}\n"
 
@@ -83,11 +93,18 @@ def op_stub(public, op, indent="", method=False):
 def class_stub(name, cls):
     """A class of the registry."""
     definition = cls._definition
-    params = ["self", *(parameter(p) for p in definition.params), "name: str | None = None", "**kwargs: Any"]
+    params = ["self", *(parameter(p) for p in definition.params), "**kwargs: Any"]
+    if not any(p[0] == "name" for p in definition.params):
+        params.insert(-1, "name: _str | None = None")
     bases = ", ".join(base.__name__ for base in cls.__bases__)
     lines = [f"class {name}({bases}):", docstring(definition.doc, "    "), ""]
     lines.append(f"    def __init__({', '.join(params)}) -> None: ...")
     return "\n".join(lines) + "\n"
+
+
+def is_built(value):
+    """Is it a class of the registry?"""
+    return isinstance(value, type) and vars(value).get("_definition") is not None
 
 
 class Bodiless(ast.NodeTransformer):
@@ -112,8 +129,13 @@ def own_stubs(module):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             kept.append(Bodiless().visit(node))
         elif isinstance(node, ast.ImportFrom) and node.module != "__future__":
+            # Classes of the registries are written out below.
+            node.names = [a for a in node.names if not is_built(getattr(module, a.asname or a.name, None))]
+            if not node.names:
+                continue
             for alias in node.names:
-                alias.asname = alias.asname or alias.name
+                if alias.name != "*":
+                    alias.asname = alias.asname or alias.name
             kept.append(node)
         elif isinstance(node, ast.Import):
             kept.append(node)
@@ -129,12 +151,13 @@ def own_stubs(module):
 
 def _type_name(value):
     kind = type(value).__name__
-    return kind if kind in ("dtype", "str", "int", "float", "bool", "list", "dict", "tuple") else "Any"
+    return f"_{kind}" if kind in ("dtype", "str", "int", "float", "bool", "list", "tuple") else "Any"
 
 
 def module_stub(module):
     """The whole stub of a module."""
-    parts = [HEADER, own_stubs(module)]
+    parts = [HEADER, "", own_stubs(module)]
+    bases = set()
     source = inspect.getsource(module)
     mentioned = {n.name for n in ast.walk(ast.parse(source)) if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
     for name, value in sorted(vars(module).items()):
@@ -142,8 +165,12 @@ def module_stub(module):
             continue
         if isinstance(value, _core.Op):
             parts.append(op_stub(name, value))
-        elif isinstance(value, type) and vars(value).get("_definition") is not None:
+        elif is_built(value):
             parts.append(class_stub(name, value) if value.__name__ == name else f"{name} = {value.__name__}\n")
+            bases.update(base for base in value.__bases__ if vars(module).get(base.__name__) is not base)
+    parts[1] = "\n".join(sorted(f"from {base.__module__} import {base.__name__}" for base in bases))
+    public = [name for name in sorted(vars(module)) if not name.startswith("_") and name != "annotations"]
+    parts.append(f"__all__ = {public!r}")
     return "\n\n".join(parts).rstrip() + "\n"
 
 
@@ -168,8 +195,8 @@ def tensor_class(cls, base):
     lines = [f"class {cls.__name__}({base}):" if base else f"class {cls.__name__}:", docstring(cls.__doc__ or "", "    ")]
     if cls is _core.Tensor:
         lines.append("    def __init__(self, data: Any = None, dtype: DTypeLike | None = None, place: Any = None, "
-                     "stop_gradient: bool = True) -> None: ...")
-        lines.append("    def __getattr__(self, name: str) -> Any: ...")
+                     "stop_gradient: _bool = True) -> None: ...")
+        lines.append("    def __getattr__(self, name: _str) -> Any: ...")
     for name, value in sorted(vars(cls).items()):
         if name in ("__new__", "__init__", "__doc__", "__module__", "__dict__", "__weakref__", "__array_priority__"):
             continue
@@ -178,14 +205,14 @@ def tensor_class(cls, base):
         if isinstance(value, _core.Op):
             lines.append(op_stub(name, value, "    ", method=True))
         elif isinstance(value, (property, types.GetSetDescriptorType)):
-            kind = TENSOR_TYPES.get(name, "Any")
+            kind = typed(TENSOR_TYPES.get(name, "Any"))
             writes = not isinstance(value, property) or value.fset
             lines.append(f"    @property\n    def {name}(self) -> {kind}:\n{docstring(value.__doc__ or name, '        ')}")
             if writes:
                 lines.append(f"    @{name}.setter\n    def {name}(self, value: Any) -> None: ...")
         elif callable(value):
             default = "Tensor" if name.startswith("__") else "Any"
-            kind = TENSOR_TYPES.get(name, default)
+            kind = typed(TENSOR_TYPES.get(name, default))
             other = ", other: Any" if name in COMPARISONS else None
             params = f"self{other}" if other else signature(value)
             mark = "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""
@@ -196,11 +223,11 @@ def tensor_class(cls, base):
 
 def core_stub():
     """The stub of the native module: what of it is public."""
-    parts = [HEADER.replace("from sampan._core import Parameter, Tensor, dtype\n\n", "")]
+    parts = [HEADER.replace("from sampan._core import Parameter, Tensor, dtype as _dtype\n\n", "_dtype = dtype\n")]
     parts.append(tensor_class(_core.dtype, None))
     parts.append(tensor_class(_core.Tensor, None))
     parts.append(tensor_class(_core.Parameter, "Tensor"))
-    parts.append("def __getattr__(name: str) -> Any: ...\n")
+    parts.append("def __getattr__(name: _str) -> Any: ...\n")
     return "\n\n".join(parts)
 
 

@@ -94,6 +94,7 @@ fn short(t: &Tensor) -> Tensor {
 /// A value as Python code, if it is short enough to read.
 fn code(v: &Value) -> Option<String> {
     match v {
+        Value::Tensor(t) if t.dtype().is_complex() => None,
         Value::Tensor(t) if t.numel() <= 12 && t.numel() > 0 && t.to_f64_vec().iter().all(|v| v.is_finite()) => {
             let item = |i: usize| match t.dtype() {
                 DType::Bool => (if t.to_f64_vec()[i] != 0.0 { "True" } else { "False" }).to_string(),

@@ -235,7 +235,9 @@ impl PyOp {
     }
     #[getter]
     fn __text_signature__(&self) -> String {
-        text_signature(self.def.params)
+        let signature = text_signature(self.def.params);
+        let options = self.options();
+        if options.is_empty() { signature } else { format!("{}, *, {options})", &signature[..signature.len() - 1]) }
     }
     /// Is the first argument a tensor, so that it can be a method of one?
     #[getter]
@@ -252,6 +254,24 @@ impl PyOp {
 }
 
 impl PyOp {
+    /// What it takes by name beside its parameters, as it is written.
+    fn options(&self) -> String {
+        let mut options = match self.def.name {
+            "add" | "subtract" => vec!["alpha=1"],
+            "divide" => vec!["rounding_mode=None"],
+            _ => Vec::new(),
+        };
+        if !self.inplace {
+            options.push("out=None");
+        }
+        if makes_tensors(self.def.params) {
+            options.extend(["device=None", "requires_grad=False", "pin_memory=False"]);
+        }
+        let taken = |o: &&str| self.def.params.iter().any(|p| o.starts_with(&format!("{}=", p.name)));
+        options.retain(|o| !taken(&o));
+        options.join(", ")
+    }
+
     /// Arithmetic with an option that Paddle took over from torch: `alpha` or `rounding_mode`.
     fn with_options(
         &self,

@@ -134,6 +134,7 @@ impl PyTensor {
                 Value::Float(f) => f.into(),
                 Value::Int(i) => i.into(),
                 Value::Bool(b) => b.into(),
+                Value::Complex(z) => z.into(),
                 _ => unreachable!("an operand is a tensor or a number"),
             };
             t.try_setitem_(&index, new, false).map(|()| t)
