@@ -45,7 +45,7 @@ fn network(name: &str) -> Result<Box<dyn Layer>> {
 
 fn training(network_name: &str, shape: &[usize], classes: Option<i64>, kind: &str) -> Result<Step> {
     let net = network(network_name)?;
-    let x = Tensor::randn(shape.to_vec());
+    let x = Tensor::randn(shape);
     let y = match classes {
         Some(n) if n > 0 => try_randint(0, n, [shape[0], 1])?,
         _ => Tensor::randn([shape[0], 1]),
@@ -73,7 +73,7 @@ fn training(network_name: &str, shape: &[usize], classes: Option<i64>, kind: &st
 fn inference(network_name: &str, shape: &[usize]) -> Result<Step> {
     let net = network(network_name)?;
     net.eval();
-    let x = Tensor::randn(shape.to_vec());
+    let x = Tensor::randn(shape);
     Ok(Box::new(move || no_grad(|| net.call(&x)).map(|_| ())))
 }
 

@@ -268,7 +268,7 @@ impl PyOp {
             options.extend(["device=None", "requires_grad=False", "pin_memory=False"]);
         }
         let taken = |o: &&str| self.def.params.iter().any(|p| o.starts_with(&format!("{}=", p.name)));
-        options.retain(|o| !taken(&o));
+        options.retain(|o| !taken(o));
         options.join(", ")
     }
 

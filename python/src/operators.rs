@@ -30,7 +30,9 @@ fn operand(other: &Bound<'_, PyAny>) -> PyResult<Option<Value>> {
         return Ok(Some(Value::Tensor(array::to_tensor(other, None)?)));
     }
     match value::any(other) {
-        Ok(v @ (Value::Tensor(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Complex(_))) => Ok(Some(v)),
+        Ok(v @ (Value::Tensor(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Complex(_))) => {
+            Ok(Some(v))
+        }
         _ => Ok(None),
     }
 }
