@@ -3,7 +3,7 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 
-.PHONY: help train test lint deny rust-tests doc-tests wheel python-tests stubs peers golden golden-check python-dev bench clean
+.PHONY: help train test lint deny rust-tests doc-tests wheel python-tests stubs peers golden golden-check python-dev bench bench-core clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -63,7 +63,13 @@ python-dev: ## The Python package in place, quickly built: PYTHONPATH=python pyt
 	cargo build -p sampan-py
 	cp target/debug/lib_core.so python/sampan/_core.abi3.so
 
-bench: ## Microbenchmarks of the core
+bench: ## sampan beside PyTorch and PaddlePaddle: a table and a picture in docs/
+	python3 -m venv target/bench-env
+	target/bench-env/bin/pip install --quiet torch torchvision paddlepaddle setuptools matplotlib ./python
+	cargo build --release -p sampan-bench
+	target/bench-env/bin/python benches/compare/run.py $(BENCH)
+
+bench-core: ## Microbenchmarks of the core
 	cargo bench -p sampan-bench
 
 clean: ## Forget what was built
