@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 
 from . import _core
 
@@ -104,6 +105,7 @@ def save(obj, path, protocol: int = 4, **configs) -> None:
     """
     if not isinstance(protocol, int) or not 2 <= protocol <= 5:
         raise ValueError(f"(InvalidArgument) save: protocol must be 2, 3, 4 or 5, got {protocol!r}.")
+    obj = _plain(obj)
     if hasattr(path, "write"):
         import tempfile
 
@@ -114,7 +116,27 @@ def save(obj, path, protocol: int = 4, **configs) -> None:
     folder = os.path.dirname(os.fspath(path))
     if folder:
         os.makedirs(folder, exist_ok=True)
-    _core._save(obj, path)
+    try:
+        _core._save(obj, path)
+    except OSError as error:
+        code = re.search(r"\(os error (\d+)\)", str(error))
+        if error.errno is None and code:
+            error.errno = int(code[1])
+        raise
+
+
+def _plain(obj):
+    """`obj` with the numbers of NumPy as Python's, and states of the random numbers as pairs."""
+    # By name, since NumPy is imported only when it is needed.
+    if type(obj).__module__ == "numpy" and type(obj).__name__ != "ndarray":
+        return obj.item() if hasattr(obj, "item") else obj
+    if isinstance(obj, Generator):
+        return tuple(v - 2**64 if v >= 2**63 else v for v in obj.state)
+    if type(obj) in (list, tuple):
+        return type(obj)(map(_plain, obj))
+    if isinstance(obj, dict):
+        return {key: _plain(value) for key, value in obj.items()}
+    return obj
 
 
 def load(path, return_numpy: bool = False, **configs):
@@ -178,4 +200,5 @@ def set_cuda_rng_state(state_list) -> None:
 
 def set_rng_state(state_list, device=None) -> None:
     """Goes back to a state of the random numbers."""
-    _core._set_random_state(*state_list[0].state)
+    state = getattr(state_list[0], "state", state_list[0])
+    _core._set_random_state(*(v % 2**64 for v in state))

@@ -9,6 +9,7 @@ import zipfile
 
 import pytest
 
+import sampan
 from sampan import hub, sysconfig, utils, version
 from sampan.utils import dlpack, download, unique_name
 
@@ -191,3 +192,16 @@ def test_hub(tmp_path):
     (tmp_path / "hubconf.py").write_text("dependencies = ['no_such_package']\ndef net():\n    pass\n")
     with pytest.raises(RuntimeError, match="not installed: no_such_package"):
         hub.load(folder, "net", source="local")
+
+
+def test_a_checkpoint_keeps_the_random_state(tmp_path):
+    import numpy
+
+    sampan.seed(2**63 + 5)
+    state = {"rng": sampan.get_rng_state(), "best": numpy.float32(1.5), "n": numpy.int64(3)}
+    sampan.save(state, tmp_path / "c.pd")
+    first = sampan.rand([3]).tolist()
+    loaded = sampan.load(tmp_path / "c.pd")
+    sampan.set_rng_state(loaded["rng"])
+    assert sampan.rand([3]).tolist() == first
+    assert (loaded["best"], loaded["n"]) == (1.5, 3)

@@ -23,6 +23,8 @@ class AmpScaler:
         use_dynamic_loss_scaling: bool = True,
     ):
         self._enable = bool(enable)
+        # What `state_dict` gives once bfloat16 has turned the scaler off: a new one, still on, can load it.
+        self._kept: dict = {}
         self._use_dynamic_loss_scaling = False
         self._init_loss_scaling = 1.0
         self._scale = None
@@ -50,6 +52,7 @@ class AmpScaler:
             raise TypeError(f"(InvalidType) scale: a Tensor is needed, got {type(var).__name__}.")
         dtype = _last_asked_for()
         if self._enable and self._use_dynamic_loss_scaling and dtype != "float16":
+            self._kept = self.state_dict()
             self._enable = self._use_dynamic_loss_scaling = False
             self._init_loss_scaling = 1.0
             warnings.warn(
@@ -168,7 +171,7 @@ class AmpScaler:
     def state_dict(self) -> dict:
         """What must be kept to go on later; empty if it does not scale."""
         if not self._enable:
-            return {}
+            return dict(self._kept)
         state = {"scale": self._scale.numpy(), **{key: getattr(self, "_" + key) for key in self._KEPT}}
         return {**state, "use_dynamic_loss_scaling": self._use_dynamic_loss_scaling}
 

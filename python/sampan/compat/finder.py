@@ -90,7 +90,14 @@ def _spec_of(home: str) -> importlib.machinery.ModuleSpec | None:
 
 
 _FINDER = _Finder()
-_own_version: str | None = None
+_own_version: tuple[str, ...] | None = None
+
+
+def _show_version(whole: str, *parts: str) -> None:
+    import sampan
+
+    sampan.__version__ = whole
+    sampan.version.major, sampan.version.minor, sampan.version.patch = parts
 
 
 def installed() -> bool:
@@ -102,7 +109,8 @@ def install_as_paddle() -> None:
     """Lets `import paddle`, `paddle.nn`, `paddle.fluid` and so on mean sampan in this process.
 
     An installed PaddlePaddle stays as it is on disk. From here on `sampan.__version__` is the version of Paddle whose
-    API sampan follows, since programs compare it; `sampan.version.full_version` remains sampan's own.
+    API sampan follows, and so are `sampan.version.major`, `minor` and `patch`, since programs compare them;
+    `sampan.version.full_version` remains sampan's own.
     """
     import sampan
 
@@ -117,8 +125,9 @@ def install_as_paddle() -> None:
             "it before the first `import paddle`."
         )
     sys.meta_path.insert(0, _FINDER)
-    _own_version = sampan.__version__
-    sampan.__version__ = sampan.version.api_version
+    version = sampan.version
+    _own_version = (sampan.__version__, version.major, version.minor, version.patch)
+    _show_version(version.api_version, *version.api_version.split("."))
     sys.modules["paddle"] = sampan
     # `import paddle` alone made these attributes too.
     for part in ("base", "fluid"):
@@ -133,7 +142,8 @@ def uninstall() -> None:
     if not installed():
         return
     sys.meta_path.remove(_FINDER)
-    sampan.__version__, _own_version = _own_version, None
+    _show_version(*_own_version)
+    _own_version = None
     for name in [n for n in sys.modules if home_of(n) is not None]:
         if sys.modules[name] is sys.modules.get(home_of(name)):
             del sys.modules[name]

@@ -211,7 +211,7 @@ def _check_device(device) -> None:
     if "cpu" in text:
         return
     if isinstance(device, str) or "place" in text or "cuda" in text or "gpu" in text:
-        raise RuntimeError(f"(Unavailable) to: the device {device!r} is not available. Hint: the processor is 'cpu'.")
+        raise ValueError(f"(Unavailable) to: the device {device!r} is not available. Hint: the processor is 'cpu'.")
     raise ValueError(f"(InvalidArgument) to: device is a name such as 'cpu' or a place, got {type(device).__name__}.")
 
 
