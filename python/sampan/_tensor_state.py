@@ -27,6 +27,17 @@ def __iter__(self):
     return iter(self.unbind(0))
 
 
+# `print` shows that it is a parameter.
+_core.Parameter.__str__ = _core.Parameter.__repr__
+
+_format = Tensor.__format__
+
+
+@method
+def __format__(self, spec):
+    return _format(self, spec) if self.ndim else format(self.item(), spec)
+
+
 # ---- copies and pickles
 
 
