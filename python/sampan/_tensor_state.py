@@ -35,6 +35,7 @@ _format = Tensor.__format__
 
 @method
 def __format__(self, spec):
+    """A 0-d tensor is written as its number."""
     return _format(self, spec) if self.ndim else format(self.item(), spec)
 
 
