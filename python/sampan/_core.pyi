@@ -90,8 +90,8 @@ class Tensor:
         """float(self)"""
     def __floordiv__(self, /, value) -> Tensor:
         """Return self//value."""
-    def __format__(self, /, spec) -> _str:
-        """Default object formatter."""
+    def __format__(self, spec) -> _str:
+        """A 0-d tensor is written as its number."""
     def __ge__(self, other: Any) -> Tensor:
         """Return self>=value."""
     def __getitem__(self, /, key) -> Tensor:
@@ -2609,6 +2609,8 @@ class Tensor:
 class Parameter(Tensor):
     """A tensor that is trained."""
     def __repr__(self, /) -> _str:
+        """Return repr(self)."""
+    def __str__(self, /) -> _str:
         """Return repr(self)."""
     def initialize(self, /) -> Any:
         """Nothing to do: the values were made with the parameter."""

@@ -27,6 +27,18 @@ def __iter__(self):
     return iter(self.unbind(0))
 
 
+# `print` shows that it is a parameter.
+_core.Parameter.__str__ = _core.Parameter.__repr__
+
+_format = Tensor.__format__
+
+
+@method
+def __format__(self, spec):
+    """A 0-d tensor is written as its number."""
+    return _format(self, spec) if self.ndim else format(self.item(), spec)
+
+
 # ---- copies and pickles
 
 

@@ -118,15 +118,40 @@ TopKRetType = namedtuple("TopKRetType", ["values", "indices"])
 
 
 class Size(list):
-    """A shape as a list that also equals a tuple."""
+    """A shape: a list that also equals a tuple. A part of it, or it and more, is one too.
+
+    >>> import sampan
+    >>> sampan.Size([2, 3]) + (4,)
+    paddle.Size([2, 3, 4])
+    """
+
+    __slots__ = ()
 
     def __eq__(self, other) -> bool:
-        return list(self) == list(other) if isinstance(other, (list, tuple)) else NotImplemented
+        return list.__eq__(self, list(other) if isinstance(other, tuple) else other)
+
+    def __ne__(self, other) -> bool:
+        return list.__ne__(self, list(other) if isinstance(other, tuple) else other)
 
     __hash__ = None
 
+    def __getitem__(self, key):
+        found = list.__getitem__(self, key)
+        return Size(found) if isinstance(key, slice) else found
+
+    def __add__(self, other) -> Size:
+        return Size([*self, *other]) if isinstance(other, (list, tuple)) else NotImplemented
+
+    def __radd__(self, other) -> Size:
+        return Size([*other, *self]) if isinstance(other, (list, tuple)) else NotImplemented
+
+    def __mul__(self, times) -> Size:
+        return Size(list.__mul__(self, times))
+
+    __rmul__ = __mul__
+
     def __repr__(self) -> str:
-        return f"paddle.Size({list(self)})"
+        return f"paddle.Size({list.__repr__(self)})"
 
     def numel(self) -> int:
         """The number of elements of a tensor of this shape."""

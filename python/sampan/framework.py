@@ -7,6 +7,28 @@ import os
 import re
 
 from . import _core
+from ._core import Parameter, dtype, get_default_dtype, grad, set_default_dtype  # noqa: F401
+from ._settings import (  # noqa: F401
+    disable_signal_handler,
+    disable_static,
+    enable_static,
+    get_flags,
+    in_dynamic_mode,
+    set_flags,
+)
+
+# Found here too when they are first used: their homes import this module.
+_LATER = {"ParamAttr": "nn.attr"} | dict.fromkeys(
+    "CPUPlace CUDAPinnedPlace CUDAPlace CustomPlace IPUPlace XPUPinnedPlace XPUPlace".split(), "device"
+)
+
+
+def __getattr__(name):
+    if name not in _LATER:
+        raise AttributeError(f"module 'sampan.framework' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f"sampan.{_LATER[name]}"), name)
 
 
 class _GradMode:

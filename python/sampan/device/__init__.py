@@ -36,6 +36,13 @@ class device_guard:
         return False
 
 
+class device(device_guard):
+    """Makes tensors on a device inside; a number is that of an accelerator."""
+
+    def __init__(self, device: str | int | Place | None = None):
+        super().__init__(f"gpu:{device}" if isinstance(device, int) else device)
+
+
 def get_all_device_type() -> list[str]:
     """Kinds of devices that this build can use."""
     return ["cpu"]

@@ -1,6 +1,20 @@
 """Probability distributions, their divergences, and transforms of one into another."""
 
-from . import constraint, transform, variable
+import sys
+
+from . import (
+    categorical,
+    constraint,
+    discrete,
+    distribution,
+    gamma,
+    interval,
+    location_scale,
+    multivariate,
+    transform,
+    transformed,
+    variable,
+)
 from .categorical import Categorical, Multinomial
 from .discrete import Bernoulli, Binomial, Geometric, Poisson
 from .distribution import Distribution, ExponentialFamily
@@ -56,3 +70,18 @@ __all__ = [
     "register_kl",
     *transform.__all__,
 ]
+
+# The names of the files that Paddle keeps them in, where the file here has another.
+_FILES = {
+    categorical: "multinomial",
+    discrete: "bernoulli binomial geometric poisson",
+    distribution: "exponential_family",
+    gamma: "beta chi2 dirichlet exponential",
+    interval: "continuous_bernoulli uniform",
+    location_scale: "cauchy gumbel laplace normal student_t",
+    multivariate: "lkj_cholesky multivariate_normal",
+    transformed: "independent lognormal transformed_distribution",
+}
+for _module, _names in _FILES.items():
+    for _name in _names.split():
+        globals()[_name] = sys.modules[f"{__name__}.{_name}"] = _module

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import types
 
 from .. import _creation, _registry
 from .._core import Tensor, to_tensor_py as to_tensor
@@ -21,6 +22,19 @@ def create_tensor(dtype, name=None, persistable: bool = False) -> Tensor:
         made.name = name
     return made
 
+
+class _Callable(types.ModuleType):
+    """A module that makes a tensor when it is called, as `paddle.tensor` is both."""
+
+    def __call__(self, data, dtype=None, device=None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+        """A tensor of anything that holds numbers, with memory of its own."""
+        data = data.detach().clone() if isinstance(data, Tensor) else data
+        made = _creation.as_tensor(data, dtype, device, requires_grad, pin_memory)
+        made.stop_gradient = not requires_grad
+        return made
+
+
+sys.modules[__name__].__class__ = _Callable
 
 # `paddle.tensor.math.add` and its like: one module under all the names.
 for _name in "array attribute creation einsum linalg logic manipulation math ops random search stat to_string".split():

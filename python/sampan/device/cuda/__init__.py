@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from ... import _core
-from .. import Event, Stream, device_count, empty_cache, is_available, is_bf16_supported, manual_seed, stream_guard
+from .. import (
+    Event,
+    Stream,
+    device,
+    device_count,
+    empty_cache,
+    is_available,
+    is_bf16_supported,
+    manual_seed,
+    stream_guard,
+)
 
 _GPU = "gpu"
 

@@ -164,7 +164,7 @@ def spectral_norm(layer, name: str = "weight", n_power_iterations: int = 1, eps:
         u, v = (form.unit(_op("randn")([n]).astype(weight.dtype)) for n in (height, width))
     del layer._parameters[name]
     layer.add_parameter(name + "_orig", weight)
-    setattr(layer, name, weight.detach() * 1.0)
+    setattr(layer, name, weight * 1.0)
     layer.register_buffer(name + "_u", u)
     layer.register_buffer(name + "_v", v)
     layer.register_forward_pre_hook(form)
