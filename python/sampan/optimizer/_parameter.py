@@ -59,6 +59,3 @@ if not hasattr(Parameter, "trainable"):
     Parameter.trainable = property(
         _trainable, lambda self, value: setattr(self, "stop_gradient", not value), doc=_trainable.__doc__
     )
-
-# `print` shows what the prompt shows, as in Paddle.
-Parameter.__str__ = Parameter.__repr__
