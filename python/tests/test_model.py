@@ -1,5 +1,7 @@
 """`Model`: training, evaluating, predicting, saving and loading in one call each."""
 
+import sys
+
 import doctest
 import importlib
 import os
@@ -347,5 +349,7 @@ def test_summary_uses_the_shapes_it_knows(capsys):
     reader""".split(),
 )
 def test_examples_in_the_texts(module, capsys):
+    if module == "compat" and not sampan.compat.installed() and "paddle" in sys.modules:
+        pytest.skip("another test has imported the real paddle")
     tried = doctest.testmod(importlib.import_module(f"sampan.{module}"), optionflags=doctest.ELLIPSIS)
     assert tried.attempted and not tried.failed, capsys.readouterr().out

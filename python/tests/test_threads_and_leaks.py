@@ -190,16 +190,18 @@ def test_reference_counts():
     assert sys.getrefcount(sampan.float32) < 1000
 
 
-def _child(queue, results):
-    tensor = queue.get()
-    tensor.stop_gradient = True
-    results.put(tensor * 2)
+# As text, since a new process cannot import the module of a test.
+_CHILD = """
+tensor = queue.get()
+tensor.stop_gradient = True
+results.put(tensor * 2)
+"""
 
 
 def test_tensors_travel_between_processes():
     context = multiprocessing.get_context("spawn")
     queue, results = context.Queue(), context.Queue()
-    process = context.Process(target=_child, args=(queue, results))
+    process = context.Process(target=exec, args=(_CHILD, {"queue": queue, "results": results}))
     process.start()
     queue.put(sampan.create_parameter([2], "float32", default_initializer=sampan.nn.initializer.Constant(3.0)))
     back = results.get(timeout=60)
