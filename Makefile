@@ -40,7 +40,8 @@ python-tests: wheel ## The wheel in an empty environment, and its tests
 	rm -rf target/test-env
 	python3 -m venv target/test-env
 	target/test-env/bin/pip install --quiet "$$(ls target/wheels/*.whl)[test]"
-	cd python && ../target/test-env/bin/pytest -q -p no:cacheprovider --import-mode=importlib tests
+	# Not from python/, whose sources have no native part.
+	cd target/test-env && bin/pytest -q -p no:cacheprovider --import-mode=importlib ../../python/tests
 
 stubs: python-dev ## The type stubs of the Python package
 	PYTHONPATH=python python3 scripts/python_stubs.py
