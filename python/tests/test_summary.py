@@ -30,7 +30,7 @@ def test_the_table_is_paddles(capsys):
     # The columns are as wide as the longest name, which counts the layers made before.
     width = len(lines[0])
     assert width >= 75 and lines[0] == "-" * width and lines[2] == "=" * width
-    assert lines[1].split("  ")[0] == " Layer (type)"
+    assert lines[1].split()[:2] == ["Layer", "(type)"]
     name, inputs, output, params = re.split(r"  +", lines[3].strip())
     assert name.startswith("Conv2D-") and (inputs, output, params) == ("[[2, 3, 8, 8]]", "[2, 4, 6, 6]", "112")
     assert lines[4].split()[-1] == "16"
