@@ -324,12 +324,7 @@ impl PyParameter {
     fn initialize(&self) {}
     fn __repr__(slf: PyRef<'_, Self>) -> String {
         let t = slf.as_super().tensor();
-        let trainable = if t.stop_gradient() { "False" } else { "True" };
-        format!("Parameter containing:\n{t:?}").replacen(
-            "Parameter containing:",
-            &format!("Parameter containing (trainable={trainable}):"),
-            0,
-        )
+        format!("Parameter containing:\n{t:?}")
     }
 }
 

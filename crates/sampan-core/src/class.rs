@@ -6,8 +6,6 @@
 use crate::op::Param;
 use crate::signature::Signature;
 use crate::{Object, Result, Value};
-use std::collections::HashMap;
-use std::sync::LazyLock;
 
 /// One class.
 pub struct ClassDef {
@@ -40,27 +38,4 @@ impl ClassDef {
     }
 }
 
-/// A class as it is collected at link time.
-pub struct Entry(pub &'static ClassDef);
-inventory::collect!(Entry);
-
-static REGISTRY: LazyLock<HashMap<(&'static str, &'static str), &'static ClassDef>> = LazyLock::new(|| {
-    let mut map = HashMap::new();
-    for Entry(class) in inventory::iter::<Entry> {
-        let twice = map.insert((class.module, class.name), *class).is_some();
-        assert!(!twice, "two classes are called {}.{}", class.module, class.name);
-    }
-    map
-});
-
-/// Every class, sorted by module and name.
-pub fn all() -> Vec<&'static ClassDef> {
-    let mut classes: Vec<_> = REGISTRY.values().copied().collect();
-    classes.sort_by_key(|c| (c.module, c.name));
-    classes
-}
-
-/// The class of that module and name.
-pub fn find(module: &str, name: &str) -> Option<&'static ClassDef> {
-    REGISTRY.get(&(module, name)).copied()
-}
+crate::registry::registry!(ClassDef);

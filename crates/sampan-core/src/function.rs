@@ -6,8 +6,6 @@
 use crate::op::Param;
 use crate::signature::Signature;
 use crate::{Result, Value, dispatch};
-use std::collections::HashMap;
-use std::sync::LazyLock;
 
 /// One function.
 pub struct FunctionDef {
@@ -42,27 +40,4 @@ impl FunctionDef {
     }
 }
 
-/// A function as it is collected at link time.
-pub struct Entry(pub &'static FunctionDef);
-inventory::collect!(Entry);
-
-static REGISTRY: LazyLock<HashMap<(&'static str, &'static str), &'static FunctionDef>> = LazyLock::new(|| {
-    let mut map = HashMap::new();
-    for Entry(function) in inventory::iter::<Entry> {
-        let twice = map.insert((function.module, function.name), *function).is_some();
-        assert!(!twice, "two functions are called {}.{}", function.module, function.name);
-    }
-    map
-});
-
-/// Every function, sorted by module and name.
-pub fn all() -> Vec<&'static FunctionDef> {
-    let mut functions: Vec<_> = REGISTRY.values().copied().collect();
-    functions.sort_by_key(|f| (f.module, f.name));
-    functions
-}
-
-/// The function of that module and name.
-pub fn find(module: &str, name: &str) -> Option<&'static FunctionDef> {
-    REGISTRY.get(&(module, name)).copied()
-}
+crate::registry::registry!(FunctionDef);

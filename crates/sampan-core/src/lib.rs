@@ -23,6 +23,7 @@ pub mod op;
 pub mod ops;
 pub mod promote;
 pub mod random;
+mod registry;
 pub mod sample;
 pub mod shape;
 pub mod signature;
