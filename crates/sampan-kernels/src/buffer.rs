@@ -1,4 +1,8 @@
-//! Memory of tensors: aligned, always initialised, recycled.
+//! Memory of tensors: aligned, always initialised, recycled. Small buffers come from lists by size, large ones from an
+//! [arena].
+
+mod arena;
+mod system;
 
 use crate::Element;
 use parking_lot::Mutex;
@@ -9,8 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Alignment of every buffer: a cache line, which is also the widest vector.
 pub const ALIGN: usize = 64;
-/// Freed bytes kept for reuse; beyond that memory goes back to the system.
-const KEEP: usize = 1 << 30;
+/// Freed bytes of small buffers kept for reuse; beyond that memory goes back to the system.
+const KEEP: usize = 256 << 20;
 /// Four classes to each doubling: at most a fifth of a buffer is unused.
 const CLASSES: usize = 4 * 48;
 
@@ -72,6 +76,7 @@ fn physical_memory() -> Option<usize> {
 
 /// Gives recycled memory back to the system.
 pub fn release_cache() {
+    arena::release();
     for (class, list) in FREE.iter().enumerate() {
         for block in list.lock().drain(..) {
             KEPT.fetch_sub(class_size(class), Ordering::Relaxed);
@@ -99,10 +104,19 @@ fn layout(class: usize) -> Layout {
     Layout::from_size_align(class_size(class), ALIGN).expect("a size class is a valid layout")
 }
 
+/// Do `size` more bytes stay within the limit? Recycled memory counts until it was released.
+fn allowed(size: usize) -> bool {
+    let within = |kept: usize| size <= memory_limit().saturating_sub(bytes_in_use().saturating_add(kept));
+    let kept = KEPT.load(Ordering::Relaxed).saturating_add(arena::free_bytes());
+    within(kept) || {
+        release_cache();
+        within(0)
+    }
+}
+
 /// New zero memory of a class, unless that goes beyond the limit or the system refuses.
 fn fresh(class: usize) -> Option<NonNull<u8>> {
-    let held = bytes_in_use().saturating_add(KEPT.load(Ordering::Relaxed));
-    if class_size(class) > memory_limit().saturating_sub(held) {
+    if !allowed(class_size(class)) {
         return None;
     }
     // SAFETY: the layout has a non-zero size.
@@ -128,9 +142,17 @@ impl std::fmt::Display for OutOfMemory {
 pub struct Buffer {
     ptr: NonNull<u8>,
     len: usize,
-    class: usize,
-    /// Who owns the memory where it is another library's; dropped with the buffer.
-    owner: Option<Box<dyn Any + Send + Sync>>,
+    home: Home,
+}
+
+/// Where the memory of a buffer goes back to.
+enum Home {
+    /// The list of a size class.
+    List(usize),
+    /// The arena, which gave this many bytes.
+    Arena(usize),
+    /// Another library: its owner is dropped with the buffer.
+    Owner { _owner: Box<dyn Any + Send + Sync> },
 }
 
 // SAFETY: Buffer owns its memory, or keeps its owner alive, and hands it out only through `&self` and `&mut self`.
@@ -164,33 +186,38 @@ impl Buffer {
         if len > class_size(CLASSES - 1) {
             return Err(full);
         }
-        let class = class_of(len);
-        let size = class_size(class);
-        let recycled = FREE[class].try_lock().and_then(|mut list| list.pop());
-        let ptr = match recycled {
-            Some(block) => {
-                KEPT.fetch_sub(size, Ordering::Relaxed);
-                if zero {
-                    // SAFETY: the block has at least `len` bytes and is ours alone.
-                    unsafe { block.0.as_ptr().write_bytes(0, len) };
-                }
-                block.0
-            }
-            None => match fresh(class) {
-                Some(ptr) => ptr,
-                None => {
-                    // Recycled memory of other sizes may be what is missing.
-                    release_cache();
-                    fresh(class).ok_or(full)?
-                }
-            },
-        };
+        let (ptr, known_zero, home) = Self::find(len).ok_or(full)?;
+        if zero && !known_zero {
+            // SAFETY: the memory has at least `len` bytes and is ours alone.
+            unsafe { ptr.as_ptr().write_bytes(0, len) };
+        }
+        let size = home.size();
         let now = IN_USE.fetch_add(size, Ordering::Relaxed) + size;
         // A read is cheaper than a write that changes nothing.
         if now > PEAK.load(Ordering::Relaxed) {
             PEAK.fetch_max(now, Ordering::Relaxed);
         }
-        Ok(Buffer { ptr, len, class, owner: None })
+        Ok(Buffer { ptr, len, home })
+    }
+
+    /// Memory for `len` bytes, whether it is known to be zero, and where it goes back to.
+    fn find(len: usize) -> Option<(NonNull<u8>, bool, Home)> {
+        if len >= arena::LARGE {
+            let size = arena::rounded(len);
+            if !allowed(size) {
+                return None;
+            }
+            if let Some((ptr, fresh)) = arena::take(size) {
+                return Some((ptr, fresh, Home::Arena(size)));
+            }
+        }
+        let class = class_of(len);
+        let recycled = FREE[class].try_lock().and_then(|mut list| list.pop());
+        if let Some(block) = recycled {
+            KEPT.fetch_sub(class_size(class), Ordering::Relaxed);
+            return Some((block.0, false, Home::List(class)));
+        }
+        Some((fresh(class)?, true, Home::List(class)))
     }
 
     /// Memory of another library, without a copy: `owner` is dropped when the buffer is.
@@ -199,7 +226,7 @@ impl Buffer {
     /// `len` bytes from `ptr` are initialised and stay readable and writable until `owner` is dropped; `ptr` is aligned for
     /// every type the buffer is read as. Whoever else knows the memory does not write it while a kernel uses it.
     pub unsafe fn foreign(ptr: NonNull<u8>, len: usize, owner: Box<dyn Any + Send + Sync>) -> Buffer {
-        Buffer { ptr, len, class: 0, owner: Some(owner) }
+        Buffer { ptr, len, home: Home::Owner { _owner: owner } }
     }
 
     /// A copy of a slice.
@@ -242,22 +269,35 @@ impl Buffer {
     }
 }
 
+impl Home {
+    fn size(&self) -> usize {
+        match *self {
+            Home::List(class) => class_size(class),
+            Home::Arena(size) => size,
+            Home::Owner { .. } => 0,
+        }
+    }
+}
+
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if self.owner.is_some() {
-            return;
-        }
-        let size = class_size(self.class);
+        let size = self.home.size();
         IN_USE.fetch_sub(size, Ordering::Relaxed);
-        if KEPT.fetch_add(size, Ordering::Relaxed) + size <= KEEP
-            && let Some(mut list) = FREE[self.class].try_lock()
-        {
-            list.push(Block(self.ptr));
-            return;
+        match self.home {
+            Home::List(class) => {
+                if KEPT.fetch_add(size, Ordering::Relaxed) + size <= KEEP
+                    && let Some(mut list) = FREE[class].try_lock()
+                {
+                    list.push(Block(self.ptr));
+                    return;
+                }
+                KEPT.fetch_sub(size, Ordering::Relaxed);
+                // SAFETY: allocated with this class's layout; nobody else holds it.
+                unsafe { dealloc(self.ptr.as_ptr(), layout(class)) };
+            }
+            Home::Arena(size) => arena::give(self.ptr, size),
+            Home::Owner { .. } => {}
         }
-        KEPT.fetch_sub(size, Ordering::Relaxed);
-        // SAFETY: allocated with this class's layout; nobody else holds it.
-        unsafe { dealloc(self.ptr.as_ptr(), layout(self.class)) };
     }
 }
 
@@ -295,9 +335,22 @@ mod tests {
 
     #[test]
     fn zeroed_is_zero_after_recycling() {
-        let mut b = Buffer::uninit(1000);
-        b.bytes_mut().fill(7);
-        drop(b);
-        assert!(Buffer::zeroed(1000).bytes().iter().all(|&x| x == 0));
+        for len in [1000, arena::LARGE, 3 << 20] {
+            let mut b = Buffer::uninit(len);
+            b.bytes_mut().fill(7);
+            drop(b);
+            assert!(Buffer::zeroed(len).bytes().iter().all(|&x| x == 0));
+        }
+    }
+
+    #[test]
+    fn released_memory_can_be_used_again() {
+        let mut kept = Buffer::uninit(5 << 20);
+        kept.bytes_mut().fill(3);
+        drop(Buffer::uninit(9 << 20));
+        release_cache();
+        let mut again = Buffer::zeroed(9 << 20);
+        again.bytes_mut().fill(1);
+        assert!(kept.bytes().iter().all(|&x| x == 3) && again.bytes().iter().all(|&x| x == 1));
     }
 }
