@@ -4,11 +4,17 @@ use crate::float::{Float, Real, Shared};
 use crate::{Buffer, Complex64, Complex128, Element, bf16, f16, parallel};
 use pulp::{Arch, Simd, WithSimd};
 
+pub(crate) mod engine;
+pub(crate) mod pack;
+pub(crate) mod tile;
+
 /// Products of at most this extent in every direction are computed on the stack.
 const SMALL: usize = 16;
 /// Below this many multiplications a product stays on one thread.
-const SERIAL_BELOW: usize = 1 << 20;
-/// Rows that a task takes of a product that is cut by rows.
+const SERIAL_BELOW: usize = 1 << 17;
+/// Rows or columns that a task takes of a product of matrices.
+const BLOCK: usize = 192;
+/// Rows that a task takes of a matrix times a vector or an outer product.
 const ROWS: usize = 64;
 /// Columns that a task takes of one that is cut by columns: wider, because it reads the rows of `b` in pieces.
 const COLUMNS: usize = 512;
@@ -309,12 +315,12 @@ unsafe fn small<T: Float>(p: Product, a: *const T, b: *const T, c: *mut T) {
 /// As [`Gemm::product`].
 unsafe fn small_complex<T: Element>(p: Product, a: *const T, b: *const T, c: *mut T) {
     // SAFETY: promised by the caller.
-    unsafe { blas(p, a, b, c, gemm::Parallelism::None) }
+    unsafe { blas(p, a, b, c) }
 }
 
 /// # Safety
 /// As [`Gemm::product`].
-unsafe fn blas<T: Element>(p: Product, a: *const T, b: *const T, c: *mut T, parallelism: gemm::Parallelism) {
+unsafe fn blas<T: Element>(p: Product, a: *const T, b: *const T, c: *mut T) {
     // SAFETY: promised by the caller.
     unsafe {
         gemm::gemm(
@@ -336,13 +342,49 @@ unsafe fn blas<T: Element>(p: Product, a: *const T, b: *const T, c: *mut T, para
             false,
             false,
             false,
-            parallelism,
+            gemm::Parallelism::None,
         )
     }
 }
 
+/// From this depth on it pays to transpose a result rather than leave parts of vectors unused.
+const TRANSPOSE_FROM: usize = 32;
+
+/// A product of `f32` matrices, on our own engine.
+///
+/// # Safety
+/// As [`Gemm::product`].
+unsafe fn product_f32(p: Product, a: *const f32, b: *const f32, c: *mut f32, threads: bool) {
+    let Product { m, n, k, .. } = p;
+    let lanes = tile::TileSize::here().lanes;
+    // The vectors lie along the columns. Swapped, they lie along the rows.
+    let as_is = m * n.next_multiple_of(lanes);
+    let swapped = n * m.next_multiple_of(lanes);
+    let swap = if p.c.1 == 1 { k >= TRANSPOSE_FROM && 8 * swapped < 7 * as_is } else { p.c.0 == 1 || swapped < as_is };
+    // SAFETY: promised by the caller.
+    let (rows, cols) = unsafe { (pack::Strided::new(a, p.a.0, p.a.1), pack::Strided::new(b, p.b.1, p.b.0)) };
+    let (rs, cs) = (p.c.0 as usize, p.c.1 as usize);
+    let out = |row_stride, col_stride, plane| tile::Out {
+        ptr: c,
+        row_stride,
+        col_stride,
+        plane,
+        image_stride: 0,
+        accumulate: p.accumulate,
+        bias: None,
+    };
+    // SAFETY: promised by the caller.
+    unsafe {
+        if swap {
+            engine::multiply((n, m, k), &cols, &rows, 1, out(cs, rs, m), threads);
+        } else {
+            engine::multiply((m, n, k), &rows, &cols, 1, out(rs, cs, n), threads);
+        }
+    }
+}
+
 macro_rules! float_gemm {
-    ($($t:ty, $small:expr;)*) => {$(
+    ($($t:ty, $small:expr, $engine:expr;)*) => {$(
         impl Gemm for $t {
             unsafe fn product(p: Product, a: *const $t, b: *const $t, c: *mut $t, threads: bool) {
                 if p.m <= SMALL && p.n <= SMALL && p.k <= SMALL {
@@ -350,23 +392,23 @@ macro_rules! float_gemm {
                     // SAFETY: promised by the caller.
                     return unsafe { small(p, a, b, c) };
                 }
-                if p.m.min(p.n) > 1 && p.k > 2 {
-                    if !threads {
-                        // SAFETY: promised by the caller.
-                        return unsafe { blas(p, a, b, c, gemm::Parallelism::None) };
-                    }
-                    // The library hands whole micro-tiles to threads and cuts `k` by size alone, so the bits do not
-                    // depend on how many there are.
-                    let (a, b, c) = (Shared::new_const(a), Shared::new_const(b), Shared::from_ptr(c));
+                let engine: Option<unsafe fn(Product, *const $t, *const $t, *mut $t, bool)> = $engine;
+                if let Some(engine) = engine
+                    && p.m.min(p.n) > 1
+                    && p.k > 2
+                {
                     // SAFETY: promised by the caller.
-                    return parallel::install(move || unsafe {
-                        blas(p, a.get(), b.get(), c.get(), gemm::Parallelism::Rayon(0))
-                    });
+                    return unsafe { engine(p, a, b, c, threads) };
                 }
-                // Matrix times vector and outer products, which the library does on one thread: cut along the longer
-                // side of the result, on one thread too, for the same bits.
+                // The library works on one thread: cut along the longer side of the result, also where there is but one
+                // thread, for the same bits.
                 let by_rows = p.m >= p.n;
-                let chunk = if by_rows { ROWS } else { COLUMNS };
+                let side = p.m.max(p.n);
+                let chunk = match by_rows {
+                    _ if p.m.min(p.n) > 1 && p.k > 2 => side.div_ceil(side.div_ceil(BLOCK)).next_multiple_of(16),
+                    true => ROWS,
+                    false => COLUMNS,
+                };
                 let (a, b, c) = (Shared::new_const(a), Shared::new_const(b), Shared::from_ptr(c));
                 let piece = move |r: std::ops::Range<usize>| {
                     let at = r.start as isize;
@@ -376,20 +418,20 @@ macro_rules! float_gemm {
                     // SAFETY: promised by the caller; ranges are disjoint, so no two tasks write one element.
                     unsafe {
                         let (a, b, c) = (a.get().offset(da), b.get().offset(db), c.get().offset(dc));
-                        blas(p, a, b, c, gemm::Parallelism::None)
+                        blas(p, a, b, c)
                     }
                 };
                 let cost = if threads { p.m.min(p.n) * p.k } else { 0 };
-                parallel::for_each_range(p.m.max(p.n), chunk, cost, piece);
+                parallel::for_each_range(side, chunk, cost, piece);
             }
         }
     )*};
 }
 float_gemm! {
-    f32, small;
-    f64, small;
-    Complex64, small_complex;
-    Complex128, small_complex;
+    f32, small, Some(product_f32);
+    f64, small, None;
+    Complex64, small_complex, None;
+    Complex128, small_complex, None;
 }
 
 /// A row-major `f32` copy of a strided matrix.

@@ -1,33 +1,45 @@
-//! One shared thread pool. Work is cut into chunks whose bounds depend on the size of the work alone, never on the
+//! One shared crew of threads. Work is cut into chunks whose bounds depend on the size of the work alone, never on the
 //! number of threads, so results have the same bits on any machine.
 //!
-//! The pool itself sees only `dyn` closures: rayon's machinery is compiled once, not for every kernel and dtype.
+//! The crew itself sees only `dyn` closures, so that its machinery is compiled once, not for every kernel and dtype.
 
-use parking_lot::RwLock;
-use rayon::prelude::*;
+mod crew;
+
+use crew::Crew;
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-/// Below this many elementary operations work stays on the calling thread: waking another one costs more.
-pub const SERIAL_BELOW: usize = 1 << 15;
+/// Below this many elementary operations work stays on the calling thread: handing over a part, half a microsecond, costs
+/// more.
+pub const SERIAL_BELOW: usize = 1 << 14;
+/// Below this many nobody is woken for it, which takes up to ten microseconds; who is awake helps.
+const WAKE_FROM: usize = 1 << 17;
 
-/// Started when it is first needed: a program whose work is small, or which asks for one thread, has none.
-static POOL: RwLock<Option<Arc<rayon::ThreadPool>>> = RwLock::new(None);
-/// The pool's size, zero before anybody asked: asked at every call, so not behind the lock.
+/// Made when it is first needed, never freed: a program whose work is small, or which asks for one thread, has none.
+static CREW: AtomicPtr<Crew> = AtomicPtr::new(std::ptr::null_mut());
+/// The number of threads, zero before anybody asked.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
-fn pool() -> Arc<rayon::ThreadPool> {
-    if let Some(pool) = &*POOL.read() {
-        return pool.clone();
-    }
-    let mut slot = POOL.write();
-    let start = || {
-        let builder = rayon::ThreadPoolBuilder::new().num_threads(num_threads());
-        let pool = builder.thread_name(|i| format!("sampan-{i}")).build();
-        Arc::new(pool.expect("the operating system refused to start a thread"))
-    };
-    slot.get_or_insert_with(start).clone()
+/// The crew, if there is one.
+fn existing() -> Option<&'static Crew> {
+    // SAFETY: the pointer is null or came from `Box::into_raw` in `crew`, and is never freed.
+    unsafe { CREW.load(Ordering::Acquire).as_ref() }
+}
+
+fn crew() -> &'static Crew {
+    existing().unwrap_or_else(|| {
+        let new = Box::into_raw(Box::new(Crew::new()));
+        match CREW.compare_exchange(std::ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
+            // SAFETY: just made, and never freed from here on.
+            Ok(_) => unsafe { &*new },
+            Err(other) => {
+                // SAFETY: made above and shown to nobody.
+                drop(unsafe { Box::from_raw(new) });
+                // SAFETY: another thread's, never freed.
+                unsafe { &*other }
+            }
+        }
+    })
 }
 
 /// Threads that kernels may use. The environment variable `SAMPAN_NUM_THREADS` sets it at start.
@@ -49,35 +61,23 @@ pub fn num_threads() -> usize {
 
 /// Sets the number of threads that kernels may use. Results do not depend on it.
 pub fn set_num_threads(threads: usize) {
-    let mut slot = POOL.write();
     THREADS.store(threads.max(1), Ordering::Relaxed);
-    *slot = None;
-}
-
-/// For the child of a `fork`, first thing: it has the calling thread alone, the pool's threads stayed with the parent.
-/// From here on kernels run on the calling thread, until [`set_num_threads`] asks for more.
-pub fn after_fork() {
-    THREADS.store(1, Ordering::Relaxed);
-    // Not dropped: a pool waits for its threads to end.
-    if let Some(mut slot) = POOL.try_write() {
-        std::mem::forget(slot.take());
+    if let Some(crew) = existing() {
+        crew.dismiss();
     }
 }
 
-/// Runs `f` inside the shared pool, so that rayon's own constructs use it.
-pub fn install<R: Send>(f: impl FnOnce() -> R + Send) -> R {
-    let (mut f, mut result) = (Some(f), None);
-    install_dyn(&mut || result = f.take().map(|f| f()));
-    result.expect("the pool ran the closure")
-}
-
-fn install_dyn(f: &mut (dyn FnMut() + Send)) {
-    pool().install(f);
+/// For the child of a `fork`, first thing: it has the calling thread alone, the crew stayed with the parent. From here on
+/// kernels run on the calling thread, until [`set_num_threads`] asks for more.
+pub fn after_fork() {
+    THREADS.store(1, Ordering::Relaxed);
+    // A new one when it is needed: the locks of this one may be held by threads that are not here.
+    CREW.store(std::ptr::null_mut(), Ordering::Release);
 }
 
 /// Calls `f` with every number below `count`, on all threads.
-fn for_each_index(count: usize, f: &(dyn Fn(usize) + Sync)) {
-    install_dyn(&mut || (0..count).into_par_iter().for_each(f));
+fn for_each_index(count: usize, cost: usize, f: &(dyn Fn(usize) + Sync)) {
+    crew().run(num_threads(), count, cost >= WAKE_FROM, f);
 }
 
 /// Is the work large enough to be worth other threads? `cost` counts elementary operations.
@@ -90,8 +90,9 @@ pub fn for_each_range(len: usize, chunk: usize, cost_each: usize, f: impl Fn(Ran
     let chunk = chunk.max(1);
     let pieces = len.div_ceil(chunk);
     let run = |i: usize| f(i * chunk..((i + 1) * chunk).min(len));
-    if pieces > 1 && worth_it(len.saturating_mul(cost_each)) {
-        for_each_index(pieces, &run);
+    let cost = len.saturating_mul(cost_each);
+    if pieces > 1 && worth_it(cost) {
+        for_each_index(pieces, cost, &run);
     } else {
         (0..pieces).for_each(run);
     }
@@ -145,8 +146,12 @@ pub fn map<R: Send>(len: usize, cost_each: usize, f: impl Fn(usize) -> R + Sync 
 mod tests {
     use super::*;
 
+    /// The number of threads is everybody's, so the tests that set it take turns.
+    static TURN: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
+
     #[test]
     fn pieces_cover_everything_once() {
+        let _turn = TURN.lock();
         set_num_threads(3);
         let n = 100_003;
         let (mut a, mut b) = (vec![0u32; n], vec![0u32; n]);
@@ -156,10 +161,50 @@ mod tests {
         });
         assert!(a.iter().all(|&v| v == 1) && b[n - 1] == 100 && b[999] == 0 && b[1000] == 1);
         assert_eq!(map(40_000, 1, |i| i * 2)[39_999], 79_998);
-        assert_eq!(install(|| 7), 7);
         for_each_chunk_mut(&mut [] as &mut [u8], 4, 1, |_, _| panic!("there is nothing to cut"));
         after_fork();
         let here = std::thread::current().id();
         assert!(num_threads() == 1 && map(40_000, 1, |_| std::thread::current().id()).iter().all(|&id| id == here));
+    }
+
+    #[test]
+    fn a_failing_piece_fails_the_caller_with_its_payload() {
+        let _turn = TURN.lock();
+        set_num_threads(3);
+        for round in 0..50 {
+            let failed = std::panic::catch_unwind(|| {
+                for_each_range(100, 1, 1 << 20, |r| {
+                    if r.start == 2 * round {
+                        std::panic::panic_any(crate::buffer::OutOfMemory { bytes: r.start });
+                    }
+                })
+            });
+            let payload = failed.unwrap_err().downcast::<crate::buffer::OutOfMemory>().unwrap();
+            assert_eq!(payload.bytes, 2 * round);
+            assert_eq!(map(50, 1 << 20, |i| i).iter().sum::<usize>(), 49 * 25);
+        }
+    }
+
+    #[test]
+    fn many_callers_regions_within_regions_and_changing_numbers_of_threads() {
+        let _turn = TURN.lock();
+        std::thread::scope(|scope| {
+            for caller in 0..7 {
+                scope.spawn(move || {
+                    for round in 0..200 {
+                        let sums =
+                            map(9, 1 << 20, |i| map(5, 1 << 20, |j| caller * round + i * j).iter().sum::<usize>());
+                        let expected = (0..9).map(|i| 5 * caller * round + 10 * i);
+                        assert!(sums.into_iter().eq(expected));
+                        if round % 50 == caller {
+                            set_num_threads(1 + round % 5);
+                        }
+                        if round % 90 == caller {
+                            std::thread::sleep(std::time::Duration::from_millis(1));
+                        }
+                    }
+                });
+            }
+        });
     }
 }

@@ -114,10 +114,32 @@ fn sort_packed<P: Packed>(pairs: &mut Vec<P>, bits: u32) {
     if pairs.len() < 1 << 10 || (bits == 64 && pairs.len() < 1 << 14) {
         pairs.sort_unstable();
     } else if parallel::num_threads() > 4 && pairs.len() > 1 << 16 {
-        use rayon::prelude::*;
-        parallel::install(|| pairs.par_sort_unstable());
+        merge_sort(pairs);
     } else {
         radix(pairs, bits);
+    }
+}
+
+/// Sorted chunks, merged two by two, on all threads. No two pairs are equal, so there is one result.
+fn merge_sort<P: Packed>(pairs: &mut Vec<P>) {
+    let mut width = 1 << 13;
+    parallel::for_each_chunk_mut(pairs, width, 16, |_, piece| piece.sort_unstable());
+    let mut merged = pairs.clone();
+    while width < pairs.len() {
+        parallel::for_each_chunk_mut(&mut merged, 2 * width, 4, |i, out| {
+            let both = &pairs[2 * width * i..][..out.len()];
+            let (mut left, mut right) = both.split_at(width.min(both.len()));
+            for o in out {
+                let from_left = match (left.first(), right.first()) {
+                    (Some(l), Some(r)) => l < r,
+                    (l, _) => l.is_some(),
+                };
+                let side = if from_left { &mut left } else { &mut right };
+                (*o, *side) = (side[0], &side[1..]);
+            }
+        });
+        std::mem::swap(pairs, &mut merged);
+        width *= 2;
     }
 }
 
@@ -196,5 +218,18 @@ mod tests {
         radix(&mut a, 32);
         b.sort_unstable();
         assert_eq!(a, b);
+    }
+
+    #[test]
+    fn merging_is_a_sort() {
+        for len in [0, 5, 8192, 8193, 50_001] {
+            let mut x = vec![0i64; len];
+            crate::rng::randint(1, 0, &mut x, -300, 300);
+            let mut a: Vec<u64> = pack_all(x.iter().map(|&v| v as f32 * 0.1), false);
+            let mut b = a.clone();
+            merge_sort(&mut a);
+            b.sort_unstable();
+            assert_eq!(a, b);
+        }
     }
 }

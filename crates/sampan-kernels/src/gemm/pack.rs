@@ -1,0 +1,183 @@
+//! Factors of a product as the tiles want them: panels of a few lines, `[depth, line]`.
+
+use crate::float::Shared;
+use std::ops::Range;
+
+/// One factor of a product: the rows of the left one, the columns of the right one. A line has `k` elements, one for each
+/// depth.
+pub(crate) trait Lines: Sync {
+    /// Writes lines `first..first + count` for all of `depth` into a panel `[depth, width]`, with zeros beyond `count`.
+    fn pack(&self, first: usize, count: usize, depth: Range<usize>, width: usize, out: &mut [f32]);
+
+    /// If all lines lie side by side in memory: line 0 at depth 0, and the step from one depth to the next.
+    fn side_by_side(&self) -> Option<(Shared<f32>, usize)> {
+        None
+    }
+}
+
+/// The lines of a strided matrix.
+#[derive(Clone, Copy)]
+pub(crate) struct Strided {
+    base: Shared<f32>,
+    line: isize,
+    depth: isize,
+}
+
+impl Strided {
+    /// # Safety
+    /// Every element that is asked for must be valid to read as long as this lives.
+    pub(crate) unsafe fn new(base: *const f32, line: isize, depth: isize) -> Strided {
+        Strided { base: Shared::new_const(base), line, depth }
+    }
+
+    /// The lines of a slice: line `i` begins at `i * line`.
+    pub(crate) fn of(data: &[f32], lines: usize, line: usize, count: usize, depth: usize) -> Strided {
+        let last = |n: usize, step: usize| n.saturating_sub(1) * step;
+        assert!(lines * count == 0 || last(lines, line) + last(count, depth) < data.len(), "lines leave their slice");
+        Strided { base: Shared::new_const(data.as_ptr()), line: line as isize, depth: depth as isize }
+    }
+}
+
+impl Lines for Strided {
+    fn pack(&self, first: usize, count: usize, depth: Range<usize>, width: usize, out: &mut [f32]) {
+        let len = depth.len();
+        assert!(count <= width);
+        let out = &mut out[..len * width];
+        // SAFETY: the elements of these lines are valid to read, as was promised when this was made.
+        unsafe {
+            let base = self.base.get().offset(first as isize * self.line + depth.start as isize * self.depth);
+            if self.line == 1 {
+                let step = self.depth;
+                match (count, width) {
+                    (32, 32) => copy_rows::<32>(base, step, out),
+                    (16, 16) => copy_rows::<16>(base, step, out),
+                    (12, 12) => copy_rows::<12>(base, step, out),
+                    (8, 8) => copy_rows::<8>(base, step, out),
+                    (6, 6) => copy_rows::<6>(base, step, out),
+                    _ => {
+                        for (d, out) in out.chunks_exact_mut(width).enumerate() {
+                            let from = std::slice::from_raw_parts(base.offset(d as isize * step), count);
+                            out[..count].iter_mut().zip(from).for_each(|(o, v)| *o = *v);
+                            out[count..].fill(0.0);
+                        }
+                    }
+                }
+            } else if self.depth == 1 {
+                transpose(base, self.line, count, len, width, out);
+            } else {
+                for (d, out) in out.chunks_exact_mut(width).enumerate() {
+                    for (l, o) in out.iter_mut().enumerate() {
+                        let at = l as isize * self.line + d as isize * self.depth;
+                        *o = if l < count { *base.offset(at) } else { 0.0 };
+                    }
+                }
+            }
+        }
+    }
+
+    fn side_by_side(&self) -> Option<(Shared<f32>, usize)> {
+        (self.line == 1 && self.depth >= 0).then_some((self.base, self.depth as usize))
+    }
+}
+
+/// # Safety
+/// `N` elements at every step from `base` are valid to read, as many times as `out` has room for them.
+unsafe fn copy_rows<const N: usize>(base: *const f32, step: isize, out: &mut [f32]) {
+    for (d, out) in out.as_chunks_mut::<N>().0.iter_mut().enumerate() {
+        // SAFETY: promised by the caller.
+        *out = unsafe { base.offset(d as isize * step).cast::<[f32; N]>().read() };
+    }
+}
+
+/// Lines of `len` elements side by side become columns of `out`, whose rows are `width` long; the columns beyond `count`
+/// are zero.
+///
+/// # Safety
+/// `len` elements from each of `count` lines, `line` apart, are valid to read.
+pub(crate) unsafe fn transpose(base: *const f32, line: isize, count: usize, len: usize, width: usize, out: &mut [f32]) {
+    assert!(count <= width && out.len() >= len * width);
+    let mut l = 0;
+    while l < width {
+        let n = width.min(l + 8) - l;
+        let real = count.saturating_sub(l).min(n);
+        let mut d = 0;
+        #[cfg(target_arch = "x86_64")]
+        if real == n && (n == 8 || n == 4) && pulp::x86::V3::try_new().is_some() {
+            while d + 8 <= len {
+                // SAFETY: `n` lines have eight elements from `d` on, and `out` as many rows with `n` columns from `l` on;
+                // the machine knows AVX2.
+                unsafe {
+                    let from = base.offset(l as isize * line + d as isize);
+                    let to = out.as_mut_ptr().add(d * width + l);
+                    if n == 8 { x86::eight(from, line, to, width) } else { x86::four(from, line, to, width) }
+                }
+                d += 8;
+            }
+        }
+        for d in d..len {
+            for i in 0..n {
+                // SAFETY: promised by the caller.
+                let value = if i < real { unsafe { *base.offset((l + i) as isize * line + d as isize) } } else { 0.0 };
+                out[d * width + l + i] = value;
+            }
+        }
+        l += n;
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    /// Eight lines of eight elements become eight rows.
+    ///
+    /// # Safety
+    /// The lines are valid to read and the rows to write, and the machine knows AVX.
+    #[target_feature(enable = "avx")]
+    pub(super) unsafe fn eight(from: *const f32, line: isize, to: *mut f32, width: usize) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            let x: [__m256; 8] = std::array::from_fn(|i| _mm256_loadu_ps(from.offset(i as isize * line)));
+            let mut y = [_mm256_setzero_ps(); 8];
+            for i in 0..4 {
+                y[2 * i] = _mm256_unpacklo_ps(x[2 * i], x[2 * i + 1]);
+                y[2 * i + 1] = _mm256_unpackhi_ps(x[2 * i], x[2 * i + 1]);
+            }
+            let mut z = [_mm256_setzero_ps(); 8];
+            for i in [0, 4] {
+                z[i] = _mm256_shuffle_ps::<0b01_00_01_00>(y[i], y[i + 2]);
+                z[i + 1] = _mm256_shuffle_ps::<0b11_10_11_10>(y[i], y[i + 2]);
+                z[i + 2] = _mm256_shuffle_ps::<0b01_00_01_00>(y[i + 1], y[i + 3]);
+                z[i + 3] = _mm256_shuffle_ps::<0b11_10_11_10>(y[i + 1], y[i + 3]);
+            }
+            for i in 0..4 {
+                _mm256_storeu_ps(to.add(i * width), _mm256_permute2f128_ps::<0x20>(z[i], z[i + 4]));
+                _mm256_storeu_ps(to.add((i + 4) * width), _mm256_permute2f128_ps::<0x31>(z[i], z[i + 4]));
+            }
+        }
+    }
+
+    /// Four lines of eight elements become eight rows.
+    ///
+    /// # Safety
+    /// As [`eight`].
+    #[target_feature(enable = "avx")]
+    pub(super) unsafe fn four(from: *const f32, line: isize, to: *mut f32, width: usize) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            let x: [__m256; 4] = std::array::from_fn(|i| _mm256_loadu_ps(from.offset(i as isize * line)));
+            let (a, b) = (_mm256_unpacklo_ps(x[0], x[1]), _mm256_unpackhi_ps(x[0], x[1]));
+            let (c, d) = (_mm256_unpacklo_ps(x[2], x[3]), _mm256_unpackhi_ps(x[2], x[3]));
+            let rows = [
+                _mm256_shuffle_ps::<0b01_00_01_00>(a, c),
+                _mm256_shuffle_ps::<0b11_10_11_10>(a, c),
+                _mm256_shuffle_ps::<0b01_00_01_00>(b, d),
+                _mm256_shuffle_ps::<0b11_10_11_10>(b, d),
+            ];
+            for (i, row) in rows.into_iter().enumerate() {
+                _mm_storeu_ps(to.add(i * width), _mm256_castps256_ps128(row));
+                _mm_storeu_ps(to.add((i + 4) * width), _mm256_extractf128_ps::<1>(row));
+            }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The innermost loops: a tile of the result in registers, and the walk over a block of tiles.
+
+use pulp::{Arch, Simd, WithSimd};
+
+/// Rows of a tile with 32 vector registers, and with 16: two vectors of sums to a row, two of `b` and one of `a`.
+const ROWS_OF_32: usize = 12;
+const ROWS_OF_16: usize = 6;
+/// Vectors in a row of a tile.
+const VECTORS: usize = 2;
+/// Elements of the largest tile, where the widest vectors have 16.
+const LARGEST: usize = ROWS_OF_32 * VECTORS * 16;
+
+/// What a tile measures on this machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct TileSize {
+    pub(crate) rows: usize,
+    /// Elements of a vector; a tile has two of them, or one where the matrix ends.
+    pub(crate) lanes: usize,
+}
+
+impl TileSize {
+    pub(crate) fn here() -> TileSize {
+        struct Ask;
+        impl WithSimd for Ask {
+            type Output = TileSize;
+            #[inline(always)]
+            fn with_simd<S: Simd>(self, _: S) -> TileSize {
+                TileSize { rows: rows::<S>(), lanes: S::F32_LANES }
+            }
+        }
+        Arch::new().dispatch(Ask)
+    }
+
+    /// Columns of a whole tile.
+    pub(crate) fn columns(self) -> usize {
+        VECTORS * self.lanes
+    }
+
+    /// Columns that the panel is wide in which `left` columns remain: whole vectors.
+    pub(crate) fn panel(self, left: usize) -> usize {
+        left.next_multiple_of(self.lanes).min(self.columns())
+    }
+}
+
+const fn rows<S: Simd>() -> usize {
+    if S::F32_LANES >= 16 { ROWS_OF_32 } else { ROWS_OF_16 }
+}
+
+/// Where the result goes. Element `(i, j)` lies at `i * row_stride`, plus `image_stride` for each whole `plane` in `j`, plus
+/// `col_stride` for each of the rest: a matrix is one plane, a batch of images several.
+#[derive(Clone, Copy)]
+pub(crate) struct Out<'a> {
+    pub(crate) ptr: *mut f32,
+    pub(crate) row_stride: usize,
+    pub(crate) col_stride: usize,
+    pub(crate) plane: usize,
+    pub(crate) image_stride: usize,
+    /// Add to what is there?
+    pub(crate) accumulate: bool,
+    /// Added to every element of row `i`.
+    pub(crate) bias: Option<&'a [f32]>,
+}
+
+// SAFETY: whoever writes through it sees to it that no two threads write one element.
+unsafe impl Sync for Out<'_> {}
+// SAFETY: as above.
+unsafe impl Send for Out<'_> {}
+
+/// A block of the result: `rows` × `cols` from `(row, col)` on, over `depth` products.
+pub(crate) struct Block<'a> {
+    pub(crate) row: usize,
+    pub(crate) rows: usize,
+    pub(crate) col: usize,
+    pub(crate) cols: usize,
+    pub(crate) depth: usize,
+    /// Panels of [`TileSize::rows`] rows, one after the other, each `[depth, rows]`.
+    pub(crate) a: *const f32,
+    /// Panels of [`TileSize::columns`] columns, each `[depth, columns]`, the last one as narrow as whole vectors allow.
+    pub(crate) b: *const f32,
+    /// Where `b` is not packed: from one of `depth` to the next, and only whole panels.
+    pub(crate) b_step: Option<usize>,
+    pub(crate) out: Out<'a>,
+}
+
+impl Block<'_> {
+    /// # Safety
+    /// `a` and `b` point to as many elements as rows, columns and depth say; the elements of the block in `out` may be
+    /// written and nobody else touches them.
+    pub(crate) unsafe fn run(self) {
+        Arch::new().dispatch(self);
+    }
+}
+
+impl WithSimd for Block<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let columns = VECTORS * S::F32_LANES;
+        let mut sums = Sums([0.0; LARGEST]);
+        for i in (0..self.rows).step_by(rows::<S>()) {
+            let height = rows::<S>().min(self.rows - i);
+            for j in (0..self.cols).step_by(columns) {
+                let width = columns.min(self.cols - j);
+                if width > S::F32_LANES {
+                    self.pick::<S, VECTORS>(simd, i, height, j, &mut sums);
+                    self.store(simd, i, height, j, width, columns, &sums.0);
+                } else {
+                    self.pick::<S, 1>(simd, i, height, j, &mut sums);
+                    self.store(simd, i, height, j, width, S::F32_LANES, &sums.0);
+                }
+            }
+        }
+    }
+}
+
+/// A tile on its way from the registers to its place.
+#[repr(align(64))]
+struct Sums([f32; LARGEST]);
+
+impl Block<'_> {
+    #[inline(always)]
+    fn pick<S: Simd, const V: usize>(&self, simd: S, i: usize, height: usize, j: usize, sums: &mut Sums) {
+        macro_rules! heights {
+            ($($n:literal),*) => {
+                match height {
+                    $($n => self.tile::<S, $n, V>(simd, i, j, sums),)*
+                    _ => unreachable!("a tile has no more rows than that"),
+                }
+            };
+        }
+        if S::F32_LANES >= 16 {
+            heights!(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12);
+        } else {
+            heights!(1, 2, 3, 4, 5, 6);
+        }
+    }
+
+    #[inline(always)]
+    fn tile<S: Simd, const R: usize, const V: usize>(&self, simd: S, i: usize, j: usize, sums: &mut Sums) {
+        const { assert!(R * V * S::F32_LANES <= LARGEST) };
+        let lanes = S::F32_LANES;
+        let step = self.b_step.unwrap_or(V * lanes);
+        let mut sum = [[simd.splat_f32s(0.0); V]; R];
+        // SAFETY: the panels of rows `i..` and columns `j..`, which the block's pointers cover.
+        unsafe {
+            let mut a = self.a.add(i * self.depth);
+            let mut b = self.b.add(if self.b_step.is_some() { j } else { j * self.depth });
+            for _ in 0..self.depth {
+                let bv: [S::f32s; V] = std::array::from_fn(|v| b.add(v * lanes).cast::<S::f32s>().read_unaligned());
+                for r in 0..R {
+                    let av = simd.splat_f32s(*a.add(r));
+                    for v in 0..V {
+                        sum[r][v] = simd.mul_add_e_f32s(av, bv[v], sum[r][v]);
+                    }
+                }
+                (a, b) = (a.add(R), b.add(step));
+            }
+        }
+        // All at once and first to memory: sums that are looked at one by one would not stay in registers above.
+        // SAFETY: there is room for so many vectors, as was checked.
+        unsafe { sums.0.as_mut_ptr().cast::<[[S::f32s; V]; R]>().write_unaligned(sum) };
+    }
+
+    /// Writes a tile, whose rows are `pitch` apart in `sums`, to its place.
+    #[inline(always)]
+    fn store<S: Simd>(
+        &self,
+        simd: S,
+        i: usize,
+        height: usize,
+        j: usize,
+        width: usize,
+        pitch: usize,
+        sums: &[f32; LARGEST],
+    ) {
+        let out = &self.out;
+        let (row, col) = (self.row + i, self.col + j);
+        let bias = |r: usize| out.bias.map_or(0.0, |b| b[row + r]);
+        let mut c = 0;
+        while c < width {
+            // Columns of one plane.
+            let place = (col + c) % out.plane;
+            let len = (out.plane - place).min(width - c);
+            let at = row * out.row_stride + (col + c) / out.plane * out.image_stride + place * out.col_stride;
+            if out.col_stride == 1 {
+                for (r, sums) in sums.chunks_exact(pitch).take(height).enumerate() {
+                    // SAFETY: `len` elements of one row of the block, side by side.
+                    let to = unsafe { std::slice::from_raw_parts_mut(out.ptr.add(at + r * out.row_stride), len) };
+                    let add = simd.splat_f32s(bias(r));
+                    for (to, from) in to.chunks_mut(S::F32_LANES).zip(sums[c..c + len].chunks(S::F32_LANES)) {
+                        let mut value = simd.add_f32s(simd.partial_load_f32s(from), add);
+                        if out.accumulate {
+                            value = simd.add_f32s(simd.partial_load_f32s(to), value);
+                        }
+                        simd.partial_store_f32s(to, value);
+                    }
+                }
+            } else {
+                for l in 0..len {
+                    for r in 0..height {
+                        let value = sums[r * pitch + c + l] + bias(r);
+                        // SAFETY: an element of the block.
+                        unsafe {
+                            let to = out.ptr.add(at + r * out.row_stride + l * out.col_stride);
+                            *to = if out.accumulate { *to + value } else { value };
+                        }
+                    }
+                }
+            }
+            c += len;
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Threads that help a caller through work that was cut into pieces: a region.
+//!
+//! The caller works too, and whoever is free takes the next pieces from a counter. A helper that is not there in time is
+//! not waited for: the caller closes the region when no piece is left, and waits only for helpers that are inside. So a
+//! region whose helpers sleep, are busy with another caller or were left behind by a `fork` is slower, never stuck.
+
+use parking_lot::{Condvar, Mutex};
+use std::any::Any;
+use std::cell::{Cell, UnsafeCell};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
+use std::time::{Duration, Instant};
+
+/// Callers that can have helpers at the same time; one more works alone.
+const REGIONS: usize = 4;
+/// Pieces are handed out in so many runs for each thread: few trips to the counter, and still no thread waits long for
+/// another's last run.
+const RUNS_EACH: usize = 8;
+/// How long a thread spins at most before it sleeps: about as long as going to sleep and being woken costs.
+const LONGEST_SPIN: Duration = Duration::from_micros(60);
+/// A helper whose waiting did not pay spins at least this long.
+const SHORTEST_SPIN: Duration = Duration::from_micros(2);
+/// Looks at memory between two looks at the clock.
+const LOOKS: usize = 16;
+
+thread_local! {
+    /// Is this thread inside a region? Then a region within it has no helpers.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A region's state in one word: its number, whether helpers may still enter, whether its caller sleeps, and how many
+/// helpers are inside.
+const HELPER: u64 = 1;
+const HELPERS: u64 = (1 << 16) - 1;
+const OPEN: u64 = 1 << 16;
+const ASLEEP: u64 = 1 << 17;
+const NUMBER: u64 = 1 << 18;
+
+/// What the threads of a region do. The pointer lives until the region is closed and empty.
+#[derive(Clone, Copy)]
+struct Work {
+    piece: *const (dyn Fn(usize) + Sync),
+    run: usize,
+}
+
+/// A place for the region of one caller.
+#[repr(align(128))]
+struct Region {
+    state: AtomicU64,
+    taken: AtomicBool,
+    /// The next piece to hand out, and how many there are.
+    next: AtomicUsize,
+    count: AtomicUsize,
+    work: UnsafeCell<Option<Work>>,
+    /// What the first piece that failed unwound with.
+    failure: Mutex<Option<Box<dyn Any + Send>>>,
+    done: Condvar,
+}
+
+/// The threads, and the regions they help in.
+pub(super) struct Crew {
+    regions: [Region; REGIONS],
+    /// Counts the regions ever opened: what idle helpers look at.
+    opened: AtomicU64,
+    /// Helpers that sleep, or are about to.
+    sleepers: AtomicUsize,
+    bed: Mutex<()>,
+    alarm: Condvar,
+    /// Helpers of an earlier generation end when they find nothing to do.
+    generation: AtomicU64,
+    helpers: Mutex<(u64, usize)>,
+    /// Helpers that were started for this generation; mirrors `helpers` for a look without the lock.
+    started: AtomicU64,
+}
+
+// SAFETY: `Region::work` is written only by the caller that took the region, while it is closed and no helper is inside;
+// helpers read it only after they entered, which orders the reads after the write. The rest is `Sync` by itself.
+unsafe impl Sync for Crew {}
+// SAFETY: as above; nothing in it belongs to a thread.
+unsafe impl Send for Crew {}
+
+/// Spins until `ready`, at most for `longest`; says whether it came.
+fn spin(longest: Duration, mut ready: impl FnMut() -> bool) -> bool {
+    let mut begin = None;
+    loop {
+        for _ in 0..LOOKS {
+            if ready() {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        if begin.get_or_insert_with(Instant::now).elapsed() >= longest {
+            return false;
+        }
+    }
+}
+
+impl Region {
+    const fn new() -> Region {
+        Region {
+            state: AtomicU64::new(0),
+            taken: AtomicBool::new(false),
+            next: AtomicUsize::new(0),
+            count: AtomicUsize::new(0),
+            work: UnsafeCell::new(None),
+            failure: Mutex::new(None),
+            done: Condvar::new(),
+        }
+    }
+
+    /// Takes runs of pieces until none is left or one failed.
+    fn take_pieces(&self, work: Work) {
+        let count = self.count.load(Relaxed);
+        let outer = INSIDE.replace(true);
+        // SAFETY: the caller of the region keeps the closure until no thread is inside, and this one is.
+        let piece = unsafe { &*work.piece };
+        let all = AssertUnwindSafe(|| {
+            loop {
+                let first = self.next.fetch_add(work.run, Relaxed);
+                if first >= count {
+                    break;
+                }
+                (first..(first + work.run).min(count)).for_each(piece);
+            }
+        });
+        let result = catch_unwind(all);
+        INSIDE.set(outer);
+        if let Err(failure) = result {
+            // The others need not go on.
+            self.next.store(count, Relaxed);
+            self.failure.lock().get_or_insert(failure);
+        }
+    }
+
+    /// A helper's part: enters if the region is open, works, and leaves.
+    fn help(&self) {
+        let mut state = self.state.load(Acquire);
+        loop {
+            let nothing = self.next.load(Relaxed) >= self.count.load(Relaxed);
+            if state & OPEN == 0 || nothing {
+                return;
+            }
+            match self.state.compare_exchange_weak(state, state + HELPER, Acquire, Acquire) {
+                Ok(_) => break,
+                Err(now) => state = now,
+            }
+        }
+        // SAFETY: the region was open and this thread is counted in: the caller wrote the work before and does not touch
+        // it until this thread has left.
+        if let Some(work) = unsafe { *self.work.get() } {
+            self.take_pieces(work);
+        }
+        // The region may have another caller as soon as this is written.
+        let before = self.state.fetch_sub(HELPER, AcqRel);
+        if before & HELPERS == HELPER && before & ASLEEP != 0 {
+            drop(self.failure.lock());
+            self.done.notify_one();
+        }
+    }
+
+    /// The caller's end: no more helpers enter, and those inside have left when this returns.
+    fn close(&self) {
+        let empty = || self.state.load(Acquire) & HELPERS == 0;
+        if self.state.fetch_and(!OPEN, AcqRel) & HELPERS == 0 || spin(LONGEST_SPIN, empty) {
+            return;
+        }
+        let mut lock = self.failure.lock();
+        self.state.fetch_or(ASLEEP, AcqRel);
+        while !empty() {
+            self.done.wait(&mut lock);
+        }
+        self.state.fetch_and(!ASLEEP, AcqRel);
+    }
+}
+
+impl Crew {
+    pub(super) fn new() -> Crew {
+        Crew {
+            regions: [const { Region::new() }; REGIONS],
+            opened: AtomicU64::new(0),
+            sleepers: AtomicUsize::new(0),
+            bed: Mutex::new(()),
+            alarm: Condvar::new(),
+            generation: AtomicU64::new(0),
+            helpers: Mutex::new((0, 0)),
+            started: AtomicU64::new(0),
+        }
+    }
+
+    /// Calls `piece` with every number below `count`, with up to `threads - 1` helpers; those that sleep are woken only if
+    /// `wake`.
+    pub(super) fn run(&'static self, threads: usize, count: usize, wake: bool, piece: &(dyn Fn(usize) + Sync)) {
+        let alone = INSIDE.get() || !wake && self.sleepers.load(Relaxed) + 1 >= threads;
+        let free = |r: &&Region| !r.taken.load(Relaxed) && !r.taken.swap(true, Acquire);
+        let region = if alone { None } else { self.regions.iter().find(free) };
+        let Some(region) = region else {
+            return (0..count).for_each(piece);
+        };
+        self.start(threads - 1);
+        // SAFETY: only the lifetime changes; the region is closed and empty before this function returns, and whatever
+        // unwinds out of a piece is caught until then.
+        let piece = unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(piece) };
+        let work = Work { piece, run: (count / (RUNS_EACH * threads)).max(1) };
+        // SAFETY: the region is this caller's, closed and empty.
+        unsafe { *region.work.get() = Some(work) };
+        region.count.store(count, Relaxed);
+        region.next.store(0, Relaxed);
+        let number = region.state.load(Relaxed) & !(NUMBER - 1);
+        region.state.store(number.wrapping_add(NUMBER) | OPEN, Release);
+        self.announce(if wake { (threads - 1).min(count - 1) } else { 0 });
+        region.take_pieces(work);
+        region.close();
+        let failure = region.failure.lock().take();
+        region.taken.store(false, Release);
+        if let Some(failure) = failure {
+            resume_unwind(failure);
+        }
+    }
+
+    /// Tells idle helpers that a region is open; wakes those sleeping ones that are useful.
+    fn announce(&self, useful: usize) {
+        self.opened.fetch_add(1, SeqCst);
+        let woken = useful.min(self.sleepers.load(SeqCst));
+        if woken > 0 {
+            drop(self.bed.lock());
+            for _ in 0..woken {
+                self.alarm.notify_one();
+            }
+        }
+    }
+
+    /// Lets the helpers go; the next region starts as many as it needs.
+    pub(super) fn dismiss(&self) {
+        self.generation.fetch_add(1, SeqCst);
+        drop(self.bed.lock());
+        self.alarm.notify_all();
+    }
+
+    /// Starts the helpers that are missing. Where the system refuses a thread the work goes on with fewer.
+    fn start(&'static self, wanted: usize) {
+        let generation = self.generation.load(Acquire);
+        let tag = |generation: u64, n: usize| generation << 16 | n.min(0xffff) as u64;
+        if self.started.load(Acquire) == tag(generation, wanted) {
+            return;
+        }
+        let Some(mut helpers) = self.helpers.try_lock() else { return };
+        if helpers.0 != generation {
+            *helpers = (generation, 0);
+        }
+        while helpers.1 < wanted {
+            let name = format!("sampan-{}", helpers.1);
+            let body = move || self.serve(generation, wanted);
+            if std::thread::Builder::new().name(name).spawn(body).is_err() {
+                break;
+            }
+            helpers.1 += 1;
+        }
+        self.started.store(tag(generation, wanted), Release);
+    }
+
+    /// The life of a helper.
+    fn serve(&self, generation: u64, helpers: usize) {
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        // Where threads share cores, one that spins takes the time of one that works.
+        let longest = if helpers < cores { LONGEST_SPIN } else { Duration::ZERO };
+        let mut patience = longest;
+        let mut seen = 0;
+        loop {
+            let now = self.opened.load(SeqCst);
+            if now != seen {
+                seen = now;
+                self.regions.iter().for_each(Region::help);
+                continue;
+            }
+            let news = || self.opened.load(Relaxed) != seen || self.generation.load(Relaxed) != generation;
+            if !spin(patience, news) {
+                let asleep = Instant::now();
+                self.sleep(seen, generation);
+                // Work that came soon would have been worth the wait, work that came late was not.
+                let soon = asleep.elapsed() < LONGEST_SPIN;
+                patience = if soon { patience * 2 } else { patience / 2 }.clamp(SHORTEST_SPIN.min(longest), longest);
+            }
+            if self.generation.load(Acquire) != generation {
+                return;
+            }
+        }
+    }
+
+    /// Sleeps until a region is opened after number `seen`, or the generation is over.
+    fn sleep(&self, seen: u64, generation: u64) {
+        let mut bed = self.bed.lock();
+        self.sleepers.fetch_add(1, SeqCst);
+        while self.opened.load(SeqCst) == seen && self.generation.load(SeqCst) == generation {
+            self.alarm.wait(&mut bed);
+        }
+        self.sleepers.fetch_sub(1, SeqCst);
+    }
+}
