@@ -7,7 +7,7 @@
 
 use crate::float::{Float, Real, Shared, narrow, widened};
 use crate::gemm::{Batch, Gemm, Mat, MatMut, batched_matmul, matmul_serial};
-use crate::{Buffer, DType, conv_direct, parallel};
+use crate::{Buffer, DType, conv_direct, conv_flat, parallel};
 use std::mem::size_of;
 
 /// Elements of a tile of unfolded input.
@@ -262,15 +262,14 @@ fn forward<T: Float + Gemm>(s: &ConvShape, x: &[T], w: &[T], bias: Option<&[T]>,
     if y.is_empty() {
         return;
     }
-    if conv_direct::suits(s) && T::DTYPE == DType::Float32 {
-        let bias = bias.map(bytemuck::cast_slice);
-        return conv_direct::forward(
-            s,
-            bytemuck::cast_slice(x),
-            bytemuck::cast_slice(w),
-            bias,
-            bytemuck::cast_slice_mut(y),
-        );
+    if T::DTYPE == DType::Float32 {
+        let (x, w, bias) = (bytemuck::cast_slice(x), bytemuck::cast_slice(w), bias.map(bytemuck::cast_slice));
+        if conv_flat::suits(s) {
+            return conv_flat::forward(s, x, w, bias, bytemuck::cast_slice_mut(y));
+        }
+        if conv_direct::suits(s) {
+            return conv_direct::forward(s, x, w, bias, bytemuck::cast_slice_mut(y));
+        }
     }
     if s.is_pointwise() {
         if let Some(bias) = bias {
@@ -394,6 +393,14 @@ fn backward_weight<T: Float + Gemm>(s: &ConvShape, x: &[T], dy: &[T], dw: &mut [
     let positions = s.batch * plane;
     if dw.is_empty() || positions == 0 || x.is_empty() {
         return dw.fill(T::ZERO);
+    }
+    if conv_flat::suits_weight(s) && T::DTYPE == DType::Float32 {
+        return conv_flat::backward_weight(
+            s,
+            bytemuck::cast_slice(x),
+            bytemuck::cast_slice(dy),
+            bytemuck::cast_slice_mut(dw),
+        );
     }
     if conv_direct::suits_weight(s) && T::DTYPE == DType::Float32 {
         conv_direct::backward_weight(

@@ -9,6 +9,7 @@ pub mod buffer;
 pub mod complex;
 pub mod conv;
 mod conv_direct;
+mod conv_flat;
 pub mod copy;
 pub mod ctc;
 pub mod element;

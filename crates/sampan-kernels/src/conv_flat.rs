@@ -1,0 +1,525 @@
+//! Direct convolution in `f32` for images that are small or have few channels, where unfolding costs more than the sums.
+//!
+//! Only the columns of the kernel are unfolded: for each of them there is a copy of the input rows, padded, shifted, and
+//! cut to the width of the output. The rows of a copy follow each other without gaps. So kernel rows, kernel columns and
+//! channels are fixed offsets, the positions of an output plane are consecutive in all of them, and vectors run across
+//! the ends of rows: whatever the width, no lane is idle.
+
+use crate::conv::{ConvShape, take_every};
+use crate::float::Shared;
+use crate::{Buffer, parallel};
+use pulp::{Arch, Simd, WithSimd};
+use std::ops::Range;
+
+/// Elements of the packed input of a band, so that it stays in the second-level cache.
+const BAND: usize = 64 << 10;
+/// Fewest output rows of a band, so that rows which two bands share do not count.
+const LEAST_ROWS: usize = 8;
+/// Elements of the widest vector: as many may be written past the end of a row, and a band has at least that many
+/// positions.
+const WIDEST: usize = 16;
+/// Output channels summed at once.
+const CHANNELS: usize = 8;
+/// Sums kept in registers: what 32 registers hold beside the operands.
+const SUMS: usize = 24;
+/// Weights of a group up to which they stay in cache while the positions of a band pass.
+const MAX_WEIGHTS: usize = 160 << 10;
+/// Operations that make a task worth handing over.
+const TASK: usize = 1 << 19;
+
+/// How a band is packed: `[channel, kernel column, depth, row phase, row, output column]`. Rows are dealt out into as
+/// many phases as the stride has steps.
+struct Layout {
+    bands: usize,
+    depth: usize,
+    /// Rows of a phase.
+    rows: usize,
+    /// Elements between channels.
+    channel: usize,
+    /// Elements of one padded row of input, dealt out into the phases of the columns, and of each phase.
+    line: usize,
+    phase: usize,
+}
+
+impl Layout {
+    fn new(s: &ConvShape) -> Layout {
+        let window = |axis: usize| (s.kernel[axis] - 1) * s.dilation[axis];
+        let depth = (s.output[0] - 1) * s.stride[0] + window(0) + 1;
+        let size = |band: usize| {
+            let rows = band + window(1) / s.stride[1];
+            (rows, s.kernel[2] * depth * s.stride[1] * rows * s.output[2])
+        };
+        let row = s.group_in() * size(1).1 / size(1).0;
+        let fit = (BAND / row.max(1)).saturating_sub(window(1) / s.stride[1]);
+        let bands = s.output[1].div_ceil(fit.max(LEAST_ROWS));
+        let (rows, channel) = size(s.output[1].div_ceil(bands));
+        let phase = s.output[2] + window(2) / s.stride[2];
+        Layout { bands, depth, rows, channel, line: phase * s.stride[2], phase }
+    }
+
+    /// Output rows of a band: nearly as many in each.
+    fn band(&self, s: &ConvShape, i: usize) -> Range<usize> {
+        i * s.output[1] / self.bands..(i + 1) * s.output[1] / self.bands
+    }
+
+    /// Elements of a packed band with room for the last vector, and of the padded rows of one channel.
+    fn room(&self, s: &ConvShape) -> (usize, usize) {
+        (s.group_in() * self.channel + WIDEST, self.depth * s.stride[1] * self.rows * self.line + WIDEST)
+    }
+
+    /// Where element `(d, h, w)` of the kernel of channel `c` begins.
+    fn offset(&self, s: &ConvShape, c: usize, [d, h, w]: [usize; 3]) -> usize {
+        let h = h * s.dilation[1];
+        let plane = (w * self.depth + d * s.dilation[0]) * s.stride[1] + h % s.stride[1];
+        c * self.channel + (plane * self.rows + h / s.stride[1]) * s.output[2]
+    }
+
+    /// From one output plane of a volume to the next.
+    fn depth_step(&self, s: &ConvShape) -> usize {
+        s.stride[0] * s.stride[1] * self.rows * s.output[2]
+    }
+}
+
+/// Packs the input of a band; `x` begins at the first channel of the group.
+struct Pack<'a> {
+    s: &'a ConvShape,
+    layout: &'a Layout,
+    x: &'a [f32],
+    first: usize,
+    lines: &'a mut [f32],
+    out: &'a mut [f32],
+}
+
+impl WithSimd for Pack<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Pack { s, layout, x, first, lines, out } = self;
+        let (channels, width) = (s.group_in(), s.output[2]);
+        let (packed, padded) = layout.room(s);
+        assert!(out.len() >= packed && lines.len() >= padded && x.len() >= channels * s.x_plane());
+        let per_plane = s.stride[1] * layout.rows;
+        let mut to = 0;
+        for c in 0..channels {
+            let x = &x[c * s.x_plane()..][..s.x_plane()];
+            for i in 0..layout.depth * per_plane {
+                let (d, phase, h) = (i / per_plane, i % per_plane / layout.rows, i % layout.rows);
+                let line = &mut lines[i * layout.line..][..layout.line + WIDEST];
+                pad_row(simd, s, layout, x, d, (first + h) * s.stride[1] + phase, line);
+            }
+            for kw in 0..s.kernel[2] {
+                let w = kw * s.dilation[2];
+                let from = w % s.stride[2] * layout.phase + w / s.stride[2];
+                for i in 0..layout.depth * per_plane {
+                    // SAFETY: `width` elements from a padded row and one vector more, both inside the slices as was
+                    // checked. Rows are written in order, so what a vector writes too much is overwritten.
+                    unsafe {
+                        let from = lines.as_ptr().add(i * layout.line + from);
+                        copy(simd, from, out.as_mut_ptr().add(to), width);
+                    }
+                    to += width;
+                }
+            }
+        }
+    }
+}
+
+/// Copies `len` elements in whole vectors, up to one vector less one element too many.
+///
+/// # Safety
+/// That much is valid to read and to write.
+#[inline(always)]
+unsafe fn copy<S: Simd>(simd: S, from: *const f32, to: *mut f32, len: usize) {
+    let _ = simd;
+    let mut i = 0;
+    while i < len {
+        // SAFETY: promised by the caller.
+        unsafe { to.add(i).cast::<S::f32s>().write_unaligned(from.add(i).cast::<S::f32s>().read_unaligned()) };
+        i += S::F32_LANES;
+    }
+}
+
+/// One row of input with its padding, in phases; `line` has one vector more than that.
+#[inline(always)]
+fn pad_row<S: Simd>(simd: S, s: &ConvShape, layout: &Layout, x: &[f32], d: usize, h: usize, line: &mut [f32]) {
+    let [id, ih, iw] = s.input;
+    let (pad, step) = (s.pad_begin[2], s.stride[2]);
+    let d = d.checked_sub(s.pad_begin[0]).filter(|&d| d < id);
+    let h = h.checked_sub(s.pad_begin[1]).filter(|&h| h < ih);
+    let (Some(d), Some(h)) = (d, h) else {
+        return line[..layout.line].fill(0.0);
+    };
+    let start = (d * ih + h) * iw;
+    for phase in 0..step {
+        // Column q holds input column q * step + phase - pad.
+        let low = pad.saturating_sub(phase).div_ceil(step).min(layout.phase);
+        let high = (iw + pad).saturating_sub(phase).div_ceil(step).clamp(low, layout.phase);
+        let out = &mut line[phase * layout.phase..][..layout.phase + WIDEST];
+        out[..low].iter_mut().for_each(|v| *v = 0.0);
+        if low < high {
+            let from = start + low * step + phase - pad;
+            if step == 1 && from + high - low + WIDEST <= x.len() {
+                // SAFETY: both slices have a vector more than is copied; what it writes too much is written again below
+                // or by the next row.
+                unsafe { copy(simd, x.as_ptr().add(from), out.as_mut_ptr().add(low), high - low) };
+            } else {
+                take_every(&x[from..], step, &mut out[low..high]);
+            }
+        }
+        out[high..layout.phase].iter_mut().for_each(|v| *v = 0.0);
+    }
+}
+
+/// `len` cut into the fewest pieces of at most `most`, nearly equal: where piece `i` begins.
+fn even(len: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+    let pieces = len.div_ceil(most).max(1);
+    (0..pieces).map(move |i| i * len / pieces..(i + 1) * len / pieces)
+}
+
+/// The output of one band of one image and group.
+struct Band<'a> {
+    s: &'a ConvShape,
+    layout: &'a Layout,
+    offsets: &'a [usize],
+    x: &'a [f32],
+    /// Weights of the group, block by block as `[k, channels of the block]`.
+    w: &'a [f32],
+    bias: Option<&'a [f32]>,
+    /// The first output channel of the group in this image.
+    y: *mut f32,
+    rows: Range<usize>,
+}
+
+impl WithSimd for Band<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let [depth, height, width] = self.s.output;
+        let len = self.rows.len() * width;
+        let vectors = len.div_ceil(S::F32_LANES);
+        let reach = self.offsets.iter().max().unwrap_or(&0) + (depth - 1) * self.layout.depth_step(self.s) + len;
+        assert!(reach <= self.x.len() && len >= S::F32_LANES && self.offsets.len() == self.s.k());
+        for block in even(self.s.group_out(), CHANNELS) {
+            for d in 0..depth {
+                let x = &self.x[d * self.layout.depth_step(self.s)..];
+                let place = (d * height + self.rows.start) * width;
+                for piece in even(vectors, (SUMS / block.len()).min(4)) {
+                    macro_rules! sizes {
+                        ($($n:literal: $($v:literal)*;)*) => {
+                            match (block.len(), piece.len()) {
+                                $($(($n, $v) => {
+                                    self.sums::<S, $n, $v>(simd, x, block.start, piece.start, place, len)
+                                })*)*
+                                _ => unreachable!("blocks are at most {CHANNELS} channels and {SUMS} sums"),
+                            }
+                        };
+                    }
+                    sizes! {
+                        1: 1 2 3 4; 2: 1 2 3 4; 3: 1 2 3 4; 4: 1 2 3 4; 5: 1 2 3 4; 6: 1 2 3 4; 7: 1 2 3; 8: 1 2 3;
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Band<'_> {
+    /// `V` vectors of positions from vector `first` of `N` channels. The last vector of a band ends where the band does:
+    /// it computes some positions again.
+    #[inline(always)]
+    fn sums<S: Simd, const N: usize, const V: usize>(
+        &self,
+        simd: S,
+        x: &[f32],
+        o: usize,
+        first: usize,
+        place: usize,
+        len: usize,
+    ) {
+        let k = self.offsets.len();
+        let at: [usize; V] = std::array::from_fn(|v| ((first + v) * S::F32_LANES).min(len - S::F32_LANES));
+        let mut sum = [[simd.splat_f32s(0.0); V]; N];
+        if let Some(bias) = self.bias {
+            for n in 0..N {
+                sum[n] = [simd.splat_f32s(bias[o + n]); V];
+            }
+        }
+        let x: [*const f32; V] = at.map(|at| x[at..].as_ptr());
+        let weights = self.w[o * k..][..N * k].chunks_exact(N);
+        for (&offset, w) in self.offsets.iter().zip(weights) {
+            // SAFETY: every kernel element has `len` positions inside `x`, as was checked for the farthest.
+            let x: [S::f32s; V] =
+                std::array::from_fn(|v| unsafe { x[v].add(offset).cast::<S::f32s>().read_unaligned() });
+            for n in 0..N {
+                let w = simd.splat_f32s(w[n]);
+                for v in 0..V {
+                    sum[n][v] = simd.mul_add_e_f32s(w, x[v], sum[n][v]);
+                }
+            }
+        }
+        for n in 0..N {
+            for v in 0..V {
+                // SAFETY: positions of this band of one output channel, which no other task writes.
+                unsafe {
+                    let y = self.y.add((o + n) * self.s.y_plane() + place + at[v]);
+                    y.cast::<S::f32s>().write_unaligned(sum[n][v]);
+                }
+            }
+        }
+    }
+}
+
+/// Are there enough positions for this way to work, and does a band of them fit into the cache?
+fn possible(s: &ConvShape) -> bool {
+    let layout = Layout::new(s);
+    s.output[1] / layout.bands * s.output[2] >= WIDEST && s.group_in() * layout.channel <= 4 * BAND
+}
+
+/// Is [`forward`] the fastest path for that shape?
+pub(crate) fn suits(s: &ConvShape) -> bool {
+    s.taps() > 1 && s.group_out() > 1 && s.group_out() * s.k() <= MAX_WEIGHTS && possible(s)
+}
+
+/// `y = x ⋆ w + bias`.
+pub(crate) fn forward(s: &ConvShape, x: &[f32], w: &[f32], bias: Option<&[f32]>, y: &mut [f32]) {
+    let layout = Layout::new(s);
+    let (k, gi, go) = (s.k(), s.group_in(), s.group_out());
+    let mut offsets = Vec::with_capacity(k);
+    for c in 0..gi {
+        for t in 0..s.taps() {
+            let at = [t / (s.kernel[1] * s.kernel[2]), t / s.kernel[2] % s.kernel[1], t % s.kernel[2]];
+            offsets.push(layout.offset(s, c, at));
+        }
+    }
+    let mut packed = Buffer::uninit(std::mem::size_of_val(w));
+    for (group, out) in w.chunks_exact(go * k).zip(packed.as_mut_slice::<f32>().chunks_exact_mut(go * k)) {
+        for block in even(go, CHANNELS) {
+            let group = &group[block.start * k..block.end * k];
+            for (t, out) in out[block.start * k..block.end * k].chunks_exact_mut(block.len()).enumerate() {
+                out.iter_mut().enumerate().for_each(|(i, o)| *o = group[i * k + t]);
+            }
+        }
+    }
+    let packed = packed.as_slice::<f32>();
+    let cost = 2 * go * k * s.y_plane() / layout.bands;
+    let y = Shared::new(y);
+    parallel::for_each_range(s.batch * s.groups * layout.bands, (TASK / cost.max(1)).max(1), cost, |tasks| {
+        let (room, lines) = layout.room(s);
+        let mut buffer = Buffer::uninit(4 * (room + lines));
+        let (band, lines) = buffer.as_mut_slice::<f32>().split_at_mut(room);
+        for task in tasks {
+            let (at, rows) = (task / layout.bands, layout.band(s, task % layout.bands));
+            let (image, group) = (at / s.groups, at % s.groups);
+            let x = &x[(image * s.in_channels + group * gi) * s.x_plane()..][..gi * s.x_plane()];
+            Arch::new().dispatch(Pack { s, layout: &layout, x, first: rows.start, lines, out: band });
+            // SAFETY: the first channel of a group of an image lies inside `y`, whose length was checked.
+            let y = unsafe { y.get().add((image * s.out_channels + group * go) * s.y_plane()) };
+            Arch::new().dispatch(Band {
+                s,
+                layout: &layout,
+                offsets: &offsets,
+                x: band,
+                w: &packed[group * go * k..][..go * k],
+                bias: bias.map(|b| &b[group * go..][..go]),
+                y,
+                rows,
+            });
+        }
+    });
+}
+
+/// Kernel elements whose gradients are summed at once, and output channels for so many of them.
+const TAPS: usize = 5;
+const WEIGHT_CHANNELS: [usize; TAPS + 1] = [0, 8, 8, 8, 6, 5];
+/// Gradient elements of a block of channels that stay in the first-level cache while all kernel elements pass.
+const NEAR: usize = 4 << 10;
+
+/// Part of the gradient by the weights of one group: `dw[o, t] += Σ dy[o] · x` shifted by kernel element `t`, over one
+/// band of some images.
+struct WeightSums<'a> {
+    s: &'a ConvShape,
+    layout: &'a Layout,
+    /// Kernel elements, those of one kernel column after each other: their place in `dw` and where they begin in `x`.
+    taps: &'a [(usize, usize)],
+    /// Taps of a block.
+    step: usize,
+    /// Packed bands, `x_step` apart.
+    x: &'a [f32],
+    x_step: usize,
+    /// The gradient from the first element of the band of the first channel of the group in the first image.
+    dy: &'a [f32],
+    images: usize,
+    rows: usize,
+    dw: &'a mut [f32],
+}
+
+impl WithSimd for WeightSums<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        let (s, taps) = (self.s, self.taps);
+        let (go, len) = (s.group_out(), self.rows * s.output[2]);
+        let far = taps.iter().map(|t| t.1).max().unwrap_or(0) + (s.output[0] - 1) * self.layout.depth_step(s) + len;
+        assert!(self.images > 0 && (self.images - 1) * self.x_step + far <= self.x.len() && len >= S::F32_LANES);
+        let image_step = s.out_channels * s.y_plane();
+        let last = (s.output[0] - 1) * s.output[1] * s.output[2] + len;
+        assert!((self.images - 1) * image_step + (go - 1) * s.y_plane() + last <= self.dy.len());
+        let tail = tail(simd, len);
+        for block in even(go, WEIGHT_CHANNELS[self.step]) {
+            for taps in taps.chunks(self.step) {
+                macro_rules! sizes {
+                    ($($t:literal: $($n:literal)*;)*) => {
+                        match (taps.len(), block.len()) {
+                            $($(($t, $n) => self.block::<S, $n, $t>(simd, block.start, taps, len, tail),)*)*
+                            _ => unreachable!("blocks are as wide as registers allow"),
+                        }
+                    };
+                }
+                sizes! {
+                    1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5 6 7 8; 3: 1 2 3 4 5 6 7 8; 4: 1 2 3 4 5 6 7 8; 5: 1 2 3 4 5;
+                }
+            }
+        }
+    }
+}
+
+/// A mask of the lanes at the end of a vector that `len` has beyond its whole vectors.
+#[inline(always)]
+fn tail<S: Simd>(simd: S, len: usize) -> S::f32s {
+    let mut lanes = [0u32; 2 * WIDEST];
+    lanes[WIDEST..].fill(u32::MAX);
+    let _ = simd;
+    let skip = WIDEST + len % S::F32_LANES - S::F32_LANES;
+    // SAFETY: a vector has at most `WIDEST` lanes, so it ends before the array does.
+    unsafe { lanes.as_ptr().add(skip).cast::<S::f32s>().read_unaligned() }
+}
+
+impl WeightSums<'_> {
+    #[inline(always)]
+    fn block<S: Simd, const N: usize, const T: usize>(
+        &mut self,
+        simd: S,
+        o: usize,
+        taps: &[(usize, usize)],
+        len: usize,
+        tail: S::f32s,
+    ) {
+        let s = self.s;
+        let whole = len / S::F32_LANES;
+        let (plane, depth_step) = (s.y_plane(), self.layout.depth_step(s));
+        let offsets: [usize; T] = std::array::from_fn(|t| taps[t].1);
+        let mut sum = [[simd.splat_f32s(0.0); T]; N];
+        for image in 0..self.images {
+            for d in 0..s.output[0] {
+                let x = self.x[image * self.x_step + d * depth_step..].as_ptr();
+                let dy = (image * s.out_channels + o) * plane + d * s.output[1] * s.output[2];
+                let dy = self.dy[dy..].as_ptr();
+                // SAFETY: all positions of all images were found inside both slices.
+                let load = |p: *const f32| unsafe { p.cast::<S::f32s>().read_unaligned() };
+                let at = |x: *const f32, i: usize| unsafe { x.add(i) };
+                for v in 0..whole {
+                    let p = v * S::F32_LANES;
+                    let x: [S::f32s; T] = std::array::from_fn(|t| load(at(x, offsets[t] + p)));
+                    for n in 0..N {
+                        let dy = load(at(dy, n * plane + p));
+                        for t in 0..T {
+                            sum[n][t] = simd.mul_add_e_f32s(dy, x[t], sum[n][t]);
+                        }
+                    }
+                }
+                if whole * S::F32_LANES < len {
+                    // The last vector ends where the band does; what the one before it had is taken out of both, so
+                    // that an infinite element does not count either.
+                    let p = len - S::F32_LANES;
+                    let x: [S::f32s; T] = std::array::from_fn(|t| simd.and_f32s(load(at(x, offsets[t] + p)), tail));
+                    for n in 0..N {
+                        let dy = simd.and_f32s(load(at(dy, n * plane + p)), tail);
+                        for t in 0..T {
+                            sum[n][t] = simd.mul_add_e_f32s(dy, x[t], sum[n][t]);
+                        }
+                    }
+                }
+            }
+        }
+        for n in 0..N {
+            for t in 0..T {
+                self.dw[(o + n) * s.k() + taps[t].0] += simd.reduce_sum_f32s(sum[n][t]);
+            }
+        }
+    }
+}
+
+/// Is [`backward_weight`] the fastest path for that shape?
+pub(crate) fn suits_weight(s: &ConvShape) -> bool {
+    s.taps() > 1 && s.group_in() * s.group_out() > 1 && s.k() <= 600 && possible(s)
+}
+
+/// The gradient by the weights.
+pub(crate) fn backward_weight(s: &ConvShape, x: &[f32], dy: &[f32], dw: &mut [f32]) {
+    let layout = Layout::new(s);
+    let (gi, go, [kd, kh, kw]) = (s.group_in(), s.group_out(), s.kernel);
+    let mut taps = Vec::with_capacity(s.k());
+    for c in 0..gi {
+        for d in 0..kd {
+            for w in 0..kw {
+                for h in 0..kh {
+                    taps.push((((c * kd + d) * kh + h) * kw + w, layout.offset(s, c, [d, h, w])));
+                }
+            }
+        }
+    }
+    // Blocks of one column of the kernel read the same rows; other blocks are of nearly equal size.
+    let step = if (2..=TAPS).contains(&kh) { kh } else { s.taps().div_ceil(s.taps().div_ceil(4)) };
+    // Images at once: enough that adding up lanes in the end is cheap, so few that the gradient stays near.
+    let (room, lines) = layout.room(s);
+    let near = NEAR / (WEIGHT_CHANNELS[step].min(go) * s.y_plane() / layout.bands).max(1);
+    let together = near.min(4 * BAND / room).max(1);
+    // Independent sums over ranges of images, added up in order at the end.
+    let work = 2 * s.k() * s.out_channels * s.batch * s.y_plane();
+    let parts = (work / TASK).clamp(1, 16).next_power_of_two().div_ceil(s.groups).min(s.batch * layout.bands);
+    let image_parts = parts.div_ceil(layout.bands).min(s.batch);
+    let per_part = s.batch.div_ceil(image_parts);
+    let image_parts = s.batch.div_ceil(per_part);
+    let parts = image_parts * layout.bands;
+    let one = dw.len() / s.groups;
+    let mut sums = Buffer::zeroed(parts * std::mem::size_of_val(dw));
+    parallel::for_each_chunk_mut(sums.as_mut_slice::<f32>(), one, work / one / s.groups / parts, |task, dw| {
+        let (part, group) = (task / s.groups, task % s.groups);
+        let (images, rows) = (part / layout.bands, layout.band(s, part % layout.bands));
+        let mut buffer = Buffer::uninit(4 * (together * room + lines));
+        let (packed, lines) = buffer.as_mut_slice::<f32>().split_at_mut(together * room);
+        let images = images * per_part..((images + 1) * per_part).min(s.batch);
+        for first in images.clone().step_by(together) {
+            let n = together.min(images.end - first);
+            for (image, out) in (first..first + n).zip(packed.chunks_exact_mut(room)) {
+                let x = &x[(image * s.in_channels + group * gi) * s.x_plane()..][..gi * s.x_plane()];
+                Arch::new().dispatch(Pack { s, layout: &layout, x, first: rows.start, lines, out });
+            }
+            let start = (first * s.out_channels + group * go) * s.y_plane() + rows.start * s.output[2];
+            Arch::new().dispatch(WeightSums {
+                s,
+                layout: &layout,
+                taps: &taps,
+                step,
+                x: packed,
+                x_step: room,
+                dy: &dy[start..],
+                images: n,
+                rows: rows.len(),
+                dw,
+            });
+        }
+    });
+    let sums = sums.as_slice::<f32>();
+    let len = dw.len();
+    let (first, rest) = sums.split_at(len);
+    parallel::for_each_chunk_mut(dw, 1024, parts, |i, dw| {
+        dw.copy_from_slice(&first[i * 1024..][..dw.len()]);
+        for part in rest.chunks_exact(len) {
+            dw.iter_mut().zip(&part[i * 1024..]).for_each(|(o, v)| *o += *v);
+        }
+    });
+}
