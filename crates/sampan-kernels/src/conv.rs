@@ -7,7 +7,7 @@
 
 use crate::float::{Float, Real, Shared, narrow, widened};
 use crate::gemm::{Batch, Gemm, Mat, MatMut, batched_matmul, matmul_serial};
-use crate::{Buffer, DType, conv_direct, conv_flat, parallel};
+use crate::{Buffer, DType, conv_depthwise, conv_direct, conv_flat, parallel};
 use std::mem::size_of;
 
 /// Elements of a tile of unfolded input.
@@ -257,19 +257,23 @@ fn check(s: &ConvShape, x: usize, w: usize, y: usize) {
     assert!((x, w, y) == (s.x_len(), s.w_len(), s.y_len()), "conv: {x}, {w} and {y} elements for {s:?}");
 }
 
+/// A path for some shapes in `f32`.
+type Forward = fn(&ConvShape, &[f32], &[f32], Option<&[f32]>, &mut [f32]);
+
 fn forward<T: Float + Gemm>(s: &ConvShape, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
     let (k, go, gi, plane) = (s.k(), s.group_out(), s.group_in(), s.y_plane());
     if y.is_empty() {
         return;
     }
-    if T::DTYPE == DType::Float32 {
-        let (x, w, bias) = (bytemuck::cast_slice(x), bytemuck::cast_slice(w), bias.map(bytemuck::cast_slice));
-        if conv_flat::suits(s) {
-            return conv_flat::forward(s, x, w, bias, bytemuck::cast_slice_mut(y));
-        }
-        if conv_direct::suits(s) {
-            return conv_direct::forward(s, x, w, bias, bytemuck::cast_slice_mut(y));
-        }
+    let direct = match T::DTYPE {
+        DType::Float32 if conv_depthwise::is_depthwise(s) => Some(conv_depthwise::forward as Forward),
+        DType::Float32 if conv_flat::suits(s) => Some(conv_flat::forward as Forward),
+        DType::Float32 if conv_direct::suits(s) => Some(conv_direct::forward as Forward),
+        _ => None,
+    };
+    if let Some(direct) = direct {
+        let bias = bias.map(bytemuck::cast_slice);
+        return direct(s, bytemuck::cast_slice(x), bytemuck::cast_slice(w), bias, bytemuck::cast_slice_mut(y));
     }
     if s.is_pointwise() {
         if let Some(bias) = bias {
@@ -325,21 +329,6 @@ fn mirror_weights<T: Float>(s: &ConvShape, w: &[T]) -> Buffer {
     out
 }
 
-/// The gradient with the stride's worth of zeros between its elements.
-fn spread<T: Float>(s: &ConvShape, dy: &[T]) -> Buffer {
-    let [od, oh, ow] = s.output;
-    let [_, h, w] = std::array::from_fn(|a| (s.output[a] - 1) * s.stride[a] + 1);
-    let plane = ((od - 1) * s.stride[0] + 1) * h * w;
-    let mut out = Buffer::zeroed(s.batch * s.out_channels * plane * size_of::<T>());
-    parallel::for_each_chunk_mut(out.as_mut_slice::<T>(), plane, 1, |i, out| {
-        for (row, dy) in dy[i * od * oh * ow..][..od * oh * ow].chunks_exact(ow).enumerate() {
-            let at = (row / oh * s.stride[0] * h + row % oh * s.stride[1]) * w;
-            out[at..].iter_mut().step_by(s.stride[2]).zip(dy).for_each(|(o, v)| *o = *v);
-        }
-    });
-    out
-}
-
 fn backward_data<T: Float + Gemm>(s: &ConvShape, w: &[T], dy: &[T], dx: &mut [T]) {
     if dx.is_empty() {
         return;
@@ -347,16 +336,12 @@ fn backward_data<T: Float + Gemm>(s: &ConvShape, w: &[T], dy: &[T], dx: &mut [T]
     if w.is_empty() || dy.is_empty() {
         return dx.fill(T::ZERO);
     }
+    if conv_depthwise::is_depthwise(s) && T::DTYPE == DType::Float32 {
+        let (w, dy) = (bytemuck::cast_slice(w), bytemuck::cast_slice(dy));
+        return conv_depthwise::backward_data(s, w, dy, bytemuck::cast_slice_mut(dx));
+    }
     if let Some(mirrored) = s.mirrored() {
         return forward(&mirrored, dy, mirror_weights(s, w).as_slice(), None, dx);
-    }
-    if conv_direct::is_depthwise(s) {
-        // With zeros between its elements the gradient is that of unit strides.
-        let apart = std::array::from_fn(|a| (s.output[a] - 1) * s.stride[a] + 1);
-        let dense = ConvShape { output: apart, stride: [1; 3], ..*s };
-        if let Some(mirrored) = dense.mirrored() {
-            return forward(&mirrored, spread(s, dy).as_slice(), mirror_weights(s, w).as_slice(), None, dx);
-        }
     }
     let (k, go, gi, taps, plane, x_plane) = (s.k(), s.group_out(), s.group_in(), s.taps(), s.y_plane(), s.x_plane());
     // A few channels to a task, and at least four tasks where there are channels enough.
@@ -394,7 +379,8 @@ fn backward_weight<T: Float + Gemm>(s: &ConvShape, x: &[T], dy: &[T], dw: &mut [
     if dw.is_empty() || positions == 0 || x.is_empty() {
         return dw.fill(T::ZERO);
     }
-    if conv_flat::suits_weight(s) && T::DTYPE == DType::Float32 {
+    let depthwise = conv_depthwise::is_depthwise(s);
+    if !depthwise && conv_flat::suits_weight(s) && T::DTYPE == DType::Float32 {
         return conv_flat::backward_weight(
             s,
             bytemuck::cast_slice(x),
@@ -402,13 +388,9 @@ fn backward_weight<T: Float + Gemm>(s: &ConvShape, x: &[T], dy: &[T], dw: &mut [
             bytemuck::cast_slice_mut(dw),
         );
     }
-    if conv_direct::suits_weight(s) && T::DTYPE == DType::Float32 {
-        conv_direct::backward_weight(
-            s,
-            bytemuck::cast_slice(x),
-            bytemuck::cast_slice(dy),
-            bytemuck::cast_slice_mut(dw),
-        );
+    if (depthwise || conv_direct::suits_weight(s)) && T::DTYPE == DType::Float32 {
+        let direct = if depthwise { conv_depthwise::backward_weight } else { conv_direct::backward_weight };
+        direct(s, bytemuck::cast_slice(x), bytemuck::cast_slice(dy), bytemuck::cast_slice_mut(dw));
         // That path adds 0 · x for neighbours that do not count. Where x is infinite these are NaN, and only then is the
         // path below, which reads no neighbours, worth its time.
         if dw.iter().all(|v| !v.is_nan()) {

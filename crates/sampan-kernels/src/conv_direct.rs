@@ -1,4 +1,4 @@
-//! Direct convolution in `f32` for few input channels and for depthwise ones, where unfolding costs more than the sums.
+//! Direct convolution in `f32` for few input channels, where unfolding costs more than the sums.
 //!
 //! A band of input rows is copied with its padding, and, for strides, with each row dealt out into as many phases; so
 //! whatever the stride, padding and dilation, a kernel element reads consecutive memory at a fixed offset.
@@ -9,7 +9,7 @@ use crate::{Buffer, parallel};
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;
 
-/// Output channels (or rows, where there is one channel) summed at once.
+/// Output channels summed at once.
 const BLOCK: usize = 8;
 /// Elements of a packed band, so that it stays in the second-level cache.
 const BAND: usize = 96 << 10;
@@ -18,17 +18,13 @@ const SLACK: usize = 64;
 /// Weights of a group up to which they stay in cache while all rows of a band pass.
 const MAX_WEIGHTS: usize = 160 << 10;
 
-pub(crate) fn is_depthwise(s: &ConvShape) -> bool {
-    s.group_in() == 1 && s.group_out() == 1
-}
-
 /// Is this the fastest path for that shape? It wastes the part of the last vector of a row that lies outside; a product
 /// wastes the unfolding, which is worst for few output channels.
 pub(crate) fn suits(s: &ConvShape) -> bool {
     let width = s.output[2];
     let full = 4 * width >= 3 * width.next_multiple_of(16);
     let few = s.group_out() <= 16 || s.k() <= 32;
-    is_depthwise(s) || (s.taps() > 1 && s.group_out() * s.k() <= MAX_WEIGHTS && (full || few && width >= 6))
+    s.taps() > 1 && s.group_out() * s.k() <= MAX_WEIGHTS && (full || few && width >= 6)
 }
 
 /// How a band is laid out: `[channel, depth, row, phase, column]`.
@@ -126,18 +122,10 @@ impl WithSimd for Band<'_> {
         let row_len = self.layout.row_len(s);
         for d in 0..s.output[0] {
             let x = d * s.stride[0] * self.layout.rows * row_len;
-            if s.group_out() == 1 {
-                for h in self.rows.clone().step_by(BLOCK) {
-                    let x = x + (h - self.rows.start) * s.stride[1] * row_len;
-                    let step = s.stride[1] * row_len;
-                    self.block::<S, true>(simd, BLOCK.min(self.rows.end - h), x, step, 0, d * s.output[1] + h);
-                }
-            } else {
-                for h in self.rows.clone() {
-                    let x = x + (h - self.rows.start) * s.stride[1] * row_len;
-                    for o in (0..s.group_out()).step_by(BLOCK) {
-                        self.block::<S, false>(simd, BLOCK.min(s.group_out() - o), x, 0, o, d * s.output[1] + h);
-                    }
+            for h in self.rows.clone() {
+                let x = x + (h - self.rows.start) * s.stride[1] * row_len;
+                for o in (0..s.group_out()).step_by(BLOCK) {
+                    self.block(simd, BLOCK.min(s.group_out() - o), x, o, d * s.output[1] + h);
                 }
             }
         }
@@ -145,17 +133,17 @@ impl WithSimd for Band<'_> {
 }
 
 impl Band<'_> {
-    /// A row of output of `n` channels, or `n` rows of one channel if `ROWS`.
+    /// A row of output of `n` channels.
     #[inline(always)]
-    fn block<S: Simd, const ROWS: bool>(&self, simd: S, n: usize, x: usize, step: usize, o: usize, row: usize) {
+    fn block<S: Simd>(&self, simd: S, n: usize, x: usize, o: usize, row: usize) {
         let mut w = 0;
         while w < self.s.output[2] {
             let two = self.s.output[2] - w > S::F32_LANES;
             macro_rules! sizes {
                 ($($n:literal),*) => {
                     match n {
-                        $($n if two => self.sums::<S, ROWS, $n, 2>(simd, x + w, step, o, row, w),)*
-                        $($n => self.sums::<S, ROWS, $n, 1>(simd, x + w, step, o, row, w),)*
+                        $($n if two => self.sums::<S, $n, 2>(simd, x + w, o, row, w),)*
+                        $($n => self.sums::<S, $n, 1>(simd, x + w, o, row, w),)*
                         _ => unreachable!("a block has at most {BLOCK} parts"),
                     }
                 };
@@ -166,25 +154,16 @@ impl Band<'_> {
     }
 
     #[inline(always)]
-    fn sums<S: Simd, const ROWS: bool, const N: usize, const V: usize>(
-        &self,
-        simd: S,
-        x: usize,
-        step: usize,
-        o: usize,
-        row: usize,
-        column: usize,
-    ) {
+    fn sums<S: Simd, const N: usize, const V: usize>(&self, simd: S, x: usize, o: usize, row: usize, column: usize) {
         let s = self.s;
         let k = self.offsets.len();
-        let at = |n: usize| if ROWS { 0 } else { o + n };
         let mut sum = [[simd.splat_f32s(0.0); V]; N];
         if let Some(bias) = self.bias {
             for n in 0..N {
-                sum[n] = [simd.splat_f32s(bias[at(n)]); V];
+                sum[n] = [simd.splat_f32s(bias[o + n]); V];
             }
         }
-        let w = &self.w[o * k..][..if ROWS { k } else { N * k }];
+        let w = &self.w[o * k..][..N * k];
         for (t, &offset) in self.offsets.iter().enumerate() {
             let load = |place: usize| {
                 debug_assert!(place + S::F32_LANES <= self.x.len());
@@ -192,25 +171,16 @@ impl Band<'_> {
                 // the slack covers.
                 unsafe { self.x.as_ptr().add(place).cast::<S::f32s>().read_unaligned() }
             };
-            if ROWS {
-                let w = simd.splat_f32s(w[t]);
-                for n in 0..N {
-                    for v in 0..V {
-                        sum[n][v] = simd.mul_add_e_f32s(w, load(x + offset + n * step + v * S::F32_LANES), sum[n][v]);
-                    }
-                }
-            } else {
-                let x: [S::f32s; V] = std::array::from_fn(|v| load(x + offset + v * S::F32_LANES));
-                for n in 0..N {
-                    let w = simd.splat_f32s(w[t * N + n]);
-                    for v in 0..V {
-                        sum[n][v] = simd.mul_add_e_f32s(w, x[v], sum[n][v]);
-                    }
+            let x: [S::f32s; V] = std::array::from_fn(|v| load(x + offset + v * S::F32_LANES));
+            for n in 0..N {
+                let w = simd.splat_f32s(w[t * N + n]);
+                for v in 0..V {
+                    sum[n][v] = simd.mul_add_e_f32s(w, x[v], sum[n][v]);
                 }
             }
         }
         for n in 0..N {
-            let place = if ROWS { (row + n) * s.output[2] } else { (o + n) * s.y_plane() + row * s.output[2] };
+            let place = (o + n) * s.y_plane() + row * s.output[2];
             for v in 0..V {
                 let column = column + v * S::F32_LANES;
                 let len = (s.output[2] - column).min(S::F32_LANES);
@@ -401,7 +371,7 @@ impl WeightSums<'_> {
 
 /// Is [`backward_weight`] the fastest path for that shape?
 pub(crate) fn suits_weight(s: &ConvShape) -> bool {
-    is_depthwise(s) || (s.taps() > 1 && s.output[2] >= 6 && s.k() <= if s.stride == [1; 3] { 600 } else { 256 })
+    s.taps() > 1 && s.output[2] >= 6 && s.k() <= if s.stride == [1; 3] { 600 } else { 256 }
 }
 
 /// Gradient by the weights.

@@ -8,6 +8,7 @@ pub mod attention;
 pub mod buffer;
 pub mod complex;
 pub mod conv;
+mod conv_depthwise;
 mod conv_direct;
 mod conv_flat;
 pub mod copy;
