@@ -1,6 +1,6 @@
 //! Memory of tensors: aligned, always initialised, recycled.
 
-use crate::Element;
+use crate::{Element, parallel};
 use parking_lot::Mutex;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::any::Any;
@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub const ALIGN: usize = 64;
 /// Freed bytes kept for reuse; beyond that memory goes back to the system.
 const KEEP: usize = 1 << 30;
+/// Bytes that one thread clears at a time: less is not worth another thread.
+const ZERO_CHUNK: usize = 1 << 20;
 /// Four classes to each doubling: at most a fifth of a buffer is unused.
 const CLASSES: usize = 4 * 48;
 
@@ -171,8 +173,9 @@ impl Buffer {
             Some(block) => {
                 KEPT.fetch_sub(size, Ordering::Relaxed);
                 if zero {
-                    // SAFETY: the block has at least `len` bytes and is ours alone.
-                    unsafe { block.0.as_ptr().write_bytes(0, len) };
+                    // SAFETY: the block has at least `len` bytes and is ours alone; they were initialised when it was new.
+                    let bytes = unsafe { std::slice::from_raw_parts_mut(block.0.as_ptr(), len) };
+                    parallel::for_each_chunk_mut(bytes, ZERO_CHUNK, 1, |_, piece| piece.fill(0));
                 }
                 block.0
             }
