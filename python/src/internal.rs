@@ -52,6 +52,7 @@ const INTERNAL: &[&str] = &[
     "piecewise_grad",
     "put_along",
     "rdivide",
+    "recurrent_walk",
     "reinterpret",
     "resample_axes",
     "reshape_to",

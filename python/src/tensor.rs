@@ -247,8 +247,7 @@ impl PyTensor {
     #[pyo3(signature = (set_to_zero = true))]
     fn clear_grad(&self, set_to_zero: bool) {
         let t = self.tensor();
-        let zeros = t.grad().filter(|_| set_to_zero).map(|g| Tensor::zeros(g.shape(), g.dtype()));
-        t.set_grad(zeros);
+        if set_to_zero { t.zero_grad() } else { t.clear_grad() }
     }
     /// Sets the gradient to zeros, or forgets it.
     #[pyo3(signature = (set_to_zero = true))]

@@ -1,8 +1,10 @@
 //! Attention, `softmax(scale · q kᵀ + mask) v`, in tiles: the matrix of all scores is never built. The forward pass keeps
-//! the logarithm of each row's sum of exponentials; the backward pass makes the tiles again from it.
+//! the logarithm of each row's sum of exponentials; the backward pass makes the tiles again from it. The random numbers of
+//! dropout come from a counter that the place of a weight determines, so they too are made again instead of kept.
 
 use crate::float::Shared;
 use crate::gemm::{Gemm, Mat, MatMut, matmul_serial};
+use crate::rng::keep_or_drop;
 use crate::simd::simd_fn;
 use crate::vmath::Real;
 use crate::widen::{lane_max, lane_sum};
@@ -12,6 +14,7 @@ use crate::{View, parallel};
 const ROWS: usize = 64;
 /// Keys in a tile.
 const COLUMNS: usize = 128;
+const _: () = assert!(COLUMNS.is_multiple_of(GROUP));
 
 /// What is attended to. All tensors are row-major: `q` is `[batch, q_len, heads, dim]`, `k` is
 /// `[batch, kv_len, kv_heads, dim]`, `v` is `[batch, kv_len, kv_heads, v_dim]`. `heads` is a multiple of `kv_heads`;
@@ -44,6 +47,44 @@ pub struct Attention<'a, T> {
     pub v: &'a [T],
     /// Added to the scores: a view of shape `[batch, heads, q_len, kv_len]`.
     pub mask: Option<View<'a, T>>,
+    /// What happens to the weights before they meet the values.
+    pub dropout: Option<Dropout>,
+}
+
+/// Each weight becomes zero with probability `p`, the others are scaled so that the mean stays.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dropout {
+    /// The share that is dropped.
+    pub p: f64,
+    /// The stream of random numbers.
+    pub seed: u64,
+    /// Where this call's part of it begins.
+    pub start: u64,
+}
+
+/// Keys whose random numbers share counters: what [`keep_or_drop`] makes at once.
+const GROUP: usize = 64;
+/// Counters to a group.
+const COUNTERS: usize = 16;
+
+impl Dropout {
+    /// Counters that a call with so many rows of weights uses.
+    pub fn counters(rows: usize, kv_len: usize) -> usize {
+        rows * kv_len.div_ceil(GROUP) * COUNTERS
+    }
+
+    /// The factors of a row's weights from key `from` on, a multiple of [`GROUP`].
+    fn factors<T: Real>(&self, row: usize, kv_len: usize, from: usize, out: &mut [T]) {
+        let group = row * kv_len.div_ceil(GROUP) + from / GROUP;
+        let keep = 1.0 - self.p;
+        let scale = if keep > 0.0 { T::of(1.0 / keep) } else { T::ZERO };
+        keep_or_drop(self.seed, self.start.wrapping_add((group * COUNTERS) as u64), keep, scale, out);
+    }
+
+    /// The factors of all weights, row by row of `kv_len`.
+    pub fn all_factors<T: Real>(&self, kv_len: usize, out: &mut [T]) {
+        parallel::for_each_chunk_mut(out, kv_len, 8, |row, out| self.factors(row, kv_len, 0, out));
+    }
 }
 
 simd_fn! {
@@ -80,6 +121,23 @@ simd_fn! {
             *s = (*s - lse).exp();
             *d = *s * (*d - delta) * scale;
         }
+    }
+}
+
+simd_fn! {
+    /// The same under dropout: `s ← p · factor`, `d ← p (d · factor − delta) scale`.
+    fn dropped_gradients[T: Real](s: &'a mut [T], d: &'a mut [T], factors: &'a [T], lse: T, delta: T, scale: T) {
+        for ((s, d), &factor) in s.iter_mut().zip(d).zip(factors) {
+            let p = (*s - lse).exp();
+            *d = p * (*d * factor - delta) * scale;
+            *s = p * factor;
+        }
+    }
+}
+
+simd_fn! {
+    fn multiply[T: Real](x: &'a mut [T], by: &'a [T]) {
+        x.iter_mut().zip(by).for_each(|(x, &by)| *x *= by);
     }
 }
 
@@ -182,6 +240,7 @@ impl<'a, T: Real + Gemm> Attention<'a, T> {
                 let (mut max, mut sum) = ([-T::INFINITY; ROWS], [T::ZERO; ROWS]);
                 acc.fill(T::ZERO);
                 let end = self.visible(i + rows);
+                let mut factors = [T::ZERO; COLUMNS];
                 for j in (0..end).step_by(COLUMNS) {
                     let t = Tile { b, h, i, rows, j, cols: COLUMNS.min(end - j) };
                     self.scores(t, &mut s, &mut mask_row);
@@ -193,6 +252,11 @@ impl<'a, T: Real + Gemm> Attention<'a, T> {
                             scale_slice(&mut acc[r * v_dim..(r + 1) * v_dim], keep);
                         }
                         (sum[r], max[r]) = (sum[r] * keep + total, m);
+                        if let Some(dropout) = self.dropout {
+                            let factors = &mut factors[..t.cols];
+                            dropout.factors(bh * q_len + i + r, self.kv_len, j, factors);
+                            multiply(s, factors);
+                        }
                     }
                     let v = self.keys(self.v, t, v_dim);
                     matmul_serial(rows, v_dim, t.cols, Mat::rows(&s, t.cols), v, MatMut::rows(&mut acc, v_dim), true);
@@ -229,7 +293,7 @@ impl<'a, T: Real + Gemm> Attention<'a, T> {
         let (dq, dk, dv) = (Shared::new(dq), Shared::new(dk), Shared::new(dv));
         parallel::for_each_range(batch * kv_heads, 1, 2 * group * q_len * self.cost(), |tasks| {
             let (mut s, mut d) = (vec![T::ZERO; ROWS * COLUMNS], vec![T::ZERO; ROWS * COLUMNS]);
-            let mut mask_row = Vec::new();
+            let (mut mask_row, mut factors) = (Vec::new(), [T::ZERO; COLUMNS]);
             for task in tasks {
                 let (b, kv) = (task / kv_heads, task % kv_heads);
                 let (mut dk_sum, mut dv_sum) = (vec![T::ZERO; kv_len * dim], vec![T::ZERO; kv_len * v_dim]);
@@ -248,7 +312,15 @@ impl<'a, T: Real + Gemm> Attention<'a, T> {
                             let pairs = s.chunks_exact_mut(cols).zip(d.chunks_exact_mut(cols));
                             for (r, (s, d)) in pairs.take(rows).enumerate() {
                                 let row = (b * heads + h) * q_len + i + r;
-                                score_gradients(s, d, lse[row], delta[row], T::of(self.scale));
+                                let (lse, delta, scale) = (lse[row], delta[row], T::of(self.scale));
+                                match self.dropout {
+                                    None => score_gradients(s, d, lse, delta, scale),
+                                    Some(dropout) => {
+                                        let factors = &mut factors[..cols];
+                                        dropout.factors(row, kv_len, j, factors);
+                                        dropped_gradients(s, d, factors, lse, delta, scale);
+                                    }
+                                }
                             }
                             let (p, ds) = (Mat::rows(&s, cols), Mat::rows(&d, cols));
                             let into = MatMut::rows(&mut dv_sum[j * v_dim..(j + cols) * v_dim], v_dim);
@@ -289,6 +361,12 @@ mod tests {
     /// The definition, score by score.
     fn plain(a: &Attention<f64>) -> Vec<f64> {
         let mut out = vec![0.0; a.batch * a.q_len * a.heads * a.v_dim];
+        let mut factors = vec![1.0; a.batch * a.heads * a.q_len * a.kv_len];
+        if let Some(dropout) = a.dropout {
+            dropout.all_factors(a.kv_len, &mut factors);
+            let kept = factors.iter().filter(|&&f| f != 0.0).count() as f64 / factors.len() as f64;
+            assert!(factors.len() < 1000 || (kept - 1.0 + dropout.p).abs() < 0.02);
+        }
         for b in 0..a.batch {
             for h in 0..a.heads {
                 for i in 0..a.q_len {
@@ -304,7 +382,8 @@ mod tests {
                     let total: f64 = (0..seen).map(score).sum();
                     for j in 0..seen {
                         for d in 0..a.v_dim {
-                            out[at * a.v_dim + d] += score(j) / total * a.v[key(j, a.v_dim) + d];
+                            let factor = factors[((b * a.heads + h) * a.q_len + i) * a.kv_len + j];
+                            out[at * a.v_dim + d] += score(j) / total * factor * a.v[key(j, a.v_dim) + d];
                         }
                     }
                 }
@@ -318,6 +397,7 @@ mod tests {
         for (q_len, kv_len, heads, causal, masked) in
             [(3, 5, 2, false, false), (150, 300, 2, false, true), (200, 200, 4, true, false), (70, 130, 2, true, true)]
         {
+            let dropout = masked.then_some(Dropout { p: 0.3, seed: 5, start: 48 });
             let (batch, kv_heads, dim, v_dim) = (2, 2, 3, 4);
             let q = noise(batch * q_len * heads * dim, 1);
             let k = noise(batch * kv_len * kv_heads * dim, 2);
@@ -338,6 +418,7 @@ mod tests {
                 k: &k,
                 v: &v,
                 mask: masked.then_some(mask),
+                dropout,
             };
             let (mut out, mut lse) = (vec![0.0; batch * q_len * heads * v_dim], vec![0.0; batch * heads * q_len]);
             a.forward(&mut out, &mut lse);
@@ -391,6 +472,7 @@ mod tests {
             k: &q,
             v: &q,
             mask: Some(mask),
+            dropout: None,
         };
         let (mut out, mut lse) = ([9.0f32], [0.0f32]);
         a.forward(&mut out, &mut lse);

@@ -4,7 +4,7 @@
 mod arena;
 mod system;
 
-use crate::Element;
+use crate::{Element, parallel};
 use parking_lot::Mutex;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::any::Any;
@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub const ALIGN: usize = 64;
 /// Freed bytes of small buffers kept for reuse; beyond that memory goes back to the system.
 const KEEP: usize = 256 << 20;
+/// Bytes that one thread clears at a time: less is not worth another thread.
+const ZERO_CHUNK: usize = 1 << 20;
 /// Four classes to each doubling: at most a fifth of a buffer is unused.
 const CLASSES: usize = 4 * 48;
 
@@ -188,8 +190,9 @@ impl Buffer {
         }
         let (ptr, known_zero, home) = Self::find(len).ok_or(full)?;
         if zero && !known_zero {
-            // SAFETY: the memory has at least `len` bytes and is ours alone.
-            unsafe { ptr.as_ptr().write_bytes(0, len) };
+            // SAFETY: the memory has at least `len` bytes and is ours alone; they were initialised when it was new.
+            let bytes = unsafe { std::slice::from_raw_parts_mut(ptr.as_ptr(), len) };
+            parallel::for_each_chunk_mut(bytes, ZERO_CHUNK, 1, |_, piece| piece.fill(0));
         }
         let size = home.size();
         let now = IN_USE.fetch_add(size, Ordering::Relaxed) + size;

@@ -1,6 +1,9 @@
 //! The pointwise part of one step of a recurrent layer: gates from preactivations, forward and backward. Preactivations
 //! come as two matrices, of the input and of the state, that are added here; rows are laid out gate after gate.
 
+mod product;
+pub mod sequence;
+
 use crate::elementwise::CHUNK;
 use crate::parallel;
 use crate::simd::simd_fn;

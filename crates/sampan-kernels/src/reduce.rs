@@ -136,13 +136,17 @@ simd_fn! {
         for (a, &v) in acc.iter_mut().zip(rows.remainder()) {
             *a = f.join(*a, v);
         }
-        let mut width = LANES / 2;
-        while width > 0 {
-            for j in 0..width {
-                acc[j] = f.join(acc[j], acc[j + width]);
-            }
-            width /= 2;
+        // The tree of lanes, each level written out with a constant width: a loop over widths would stay scalar and cost
+        // a short row more than its elements do.
+        macro_rules! halve {
+            ($($width:literal)*) => {
+                $(for j in 0..$width {
+                    acc[j] = f.join(acc[j], acc[j + $width]);
+                })*
+            };
         }
+        const { assert!(LANES == 64) };
+        halve!(32 16 8 4 2 1);
         acc[0]
     }
 }

@@ -101,9 +101,15 @@ macro_rules! with_packed {
 }
 use with_packed;
 
+/// What turns the order of the keys around, if `flip`.
+#[inline(always)]
+fn flip_mask<T: Ordered>(flip: bool) -> u64 {
+    if flip { u64::MAX >> (64 - key_bits::<T>()) } else { 0 }
+}
+
 /// Keys with positions; `flip` turns the order of the keys (not of the positions) around.
 fn pack_all<T: Ordered, P: Packed>(x: impl Iterator<Item = T>, flip: bool) -> Vec<P> {
-    let mask = if flip { u64::MAX >> (64 - key_bits::<T>()) } else { 0 };
+    let mask = flip_mask::<T>(flip);
     x.enumerate().map(|(i, v)| P::pack(key(v) ^ mask, i)).collect()
 }
 

@@ -4,13 +4,14 @@ use super::elementwise::sum_to;
 use super::prelude::*;
 use super::reduction::{LogsumexpOpts, SumOpts};
 use sampan_kernels::View;
-use sampan_kernels::attention::Attention;
+use crate::autograd::{grad_enabled, vjp};
+use sampan_kernels::attention::{Attention, Dropout};
 
 /// `softmax(query keyᵀ · scale + mask) value` for every sequence and head: `query` is `[batch, length, heads, width]`, `key` and
 /// `value` may have another length and, if `heads` is a multiple of theirs, fewer heads; without the batch axis one
 /// sequence is meant. A bool `attn_mask` says what takes part, a float one is added to the scores; it broadcasts to
 /// `[batch, heads, query length, key length]`. `is_causal` lets query `i` see keys `0..=i` (on top of a mask). Scores are made
-/// tile by tile and never kept, except under dropout. A query that sees nothing gives zeros.
+/// tile by tile and never kept. A query that sees nothing gives zeros.
 ///
 /// ```
 /// # use sampan_core::{DType, Tensor};
@@ -46,12 +47,13 @@ fn scaled_dot_product_attention(
         Some(m) => Some(m.clone()),
         None => None,
     };
-    let out = if training && dropout_p > 0.0 {
-        let weights = form.scores(&q, &k, form.mask_of(mask.as_ref())?.as_ref()).softmax(-1);
-        form.unfold(&weights.dropout(dropout_p).matrix_product(&form.keys(&v)))
-    } else {
-        q.try_attention(&k, &v, mask.as_ref(), form.scale, is_causal)?.0
-    };
+    let mut opts = AttentionOpts::new();
+    if training && dropout_p > 0.0 {
+        let rows = form.batch * form.heads() * form.q_len;
+        let (seed, start) = crate::random::reserve(Dropout::counters(rows, form.kv_len));
+        opts = opts.dropout_p(dropout_p).seed(seed as i64).counter(start as i64);
+    }
+    let out = q.try_attention_with(&k, &v, mask.as_ref(), form.scale, is_causal, opts)?.0;
     Ok(if single { out.squeeze(0) } else { out })
 }
 
@@ -174,8 +176,13 @@ impl Form {
     }
 }
 
+/// The dropout of a call, from the numbers that an op is told.
+fn dropout_of(p: f64, seed: i64, counter: i64) -> Option<Dropout> {
+    (p > 0.0).then_some(Dropout { p, seed: seed as u64, start: counter as u64 })
+}
+
 /// The tiled kernel of `scaled_dot_product_attention`, and the logarithm of the sum of the exponentials of each query's
-/// scores, `[batch, heads, length]`.
+/// scores, `[batch, heads, length]`. The random numbers of dropout are those of `seed` from `counter` on.
 ///
 /// ```
 /// # use sampan_core::Tensor;
@@ -200,15 +207,19 @@ fn attention(
     mask: Option<&Tensor>,
     scale: f64,
     causal: bool,
+    #[opt(0.0)] dropout_p: f64,
+    #[opt(0)] seed: i64,
+    #[opt(0)] counter: i64,
 ) -> Result<(Tensor, Tensor)> {
     let form = Form::new(query, key, value, Some(scale), causal)?;
+    let dropout = dropout_of(dropout_p, seed, counter);
     let dtype = promote_all(&[query.clone(), key.clone(), value.clone()])?;
     let mask4 = mask.map(|m| form.four_axes(m)).transpose()?;
     let wide = if dtype == DType::Float64 { dtype } else { DType::Float32 };
     let out = cx.out([form.batch, form.q_len, form.heads(), form.v_dim], wide)?;
     let lse = cx.out([form.batch, form.heads(), form.q_len], wide)?;
     cx.cpu(|| {
-        let call = Call::new(form, [query, key, value], mask4.as_ref(), wide)?;
+        let call = Call::new(form, [query, key, value], mask4.as_ref(), dropout, wide)?;
         match_dtype!(wide, T in [f32, f64] => {
             call.with::<T>(|a| a.forward(out.data_mut::<T>().slice(), lse.data_mut::<T>().slice()))
         }, else => {});
@@ -219,6 +230,15 @@ fn attention(
     let masked = mask.is_some();
     cx.grad_from_output((out, lse), &saved, move |g| {
         let (q, k, v, mask) = (g.saved(0), g.saved(1), g.saved(2), masked.then(|| g.saved(3)));
+        if dropout.is_some() && (grad_enabled() || mask.is_some() && g.needs(3)) {
+            // Gradients of gradients, and that of a mask, which is as large as the scores: no use in tiles.
+            let inputs: Vec<&Tensor> = [Some(q), Some(k), Some(v), mask].into_iter().flatten().collect();
+            return vjp(&inputs, &[Some(g.grad_of(0)), Some(g.grad_of(1))], |t| {
+                let out =
+                    attention_composite(&t[0], &t[1], &t[2], t.get(3), scale, causal, dropout_p, seed, counter)?;
+                Ok(vec![out.0, out.1])
+            });
+        }
         let (out, lse, d) = (g.output(0), g.output(1), g.grad_of(0));
         let delta = (out * &d).sum(-1).transpose([0, 2, 1]) - g.grad_of(1);
         if mask.is_some() && g.needs(3) {
@@ -230,7 +250,8 @@ fn attention(
             let dv = form.unfold_keys(&p.transpose_last().matrix_product(&form.queries(&d)));
             return Ok(vec![Some(dq), Some(dk), Some(dv), mask.map(|m| form.mask_gradient(&ds, m))]);
         }
-        let (dq, dk, dv) = q.try_attention_backward(k, v, mask, lse, &d, &delta, scale, causal)?;
+        let opts = AttentionBackwardOpts::new().dropout_p(dropout_p).seed(seed).counter(counter);
+        let (dq, dk, dv) = q.try_attention_backward_with(k, v, mask, lse, &d, &delta, scale, causal, opts)?;
         let mut grads = vec![Some(dq), Some(dk), Some(dv)];
         grads.extend(mask.map(|_| None));
         Ok(grads)
@@ -238,6 +259,13 @@ fn attention(
 }
 
 impl Form {
+    /// What dropout multiplies all weights by.
+    fn factors(&self, dropout: Dropout, shape: &[usize]) -> Tensor {
+        let out = Tensor::zeros(shape, DType::Float64);
+        dropout.all_factors(self.kv_len, out.data_mut::<f64>().slice());
+        out
+    }
+
     /// The gradient of the scores as that of the mask.
     fn mask_gradient(&self, ds: &Tensor, mask: &Tensor) -> Tensor {
         sum_to(&ds.reshape_to([self.batch, self.heads(), self.q_len, self.kv_len]), mask.shape())
@@ -252,11 +280,18 @@ fn attention_composite(
     mask: Option<&Tensor>,
     scale: f64,
     causal: bool,
+    dropout_p: f64,
+    seed: i64,
+    counter: i64,
 ) -> Result<(Tensor, Tensor)> {
     let form = Form::new(query, key, value, Some(scale), causal)?;
     let scores = form.scores(query, key, form.mask_of(mask)?.as_ref());
     let lse = scores.logsumexp_with(-1, LogsumexpOpts::new());
-    let out = form.unfold(&scores.softmax(-1).matrix_product(&form.keys(value)));
+    let mut weights = scores.softmax(-1);
+    if let Some(dropout) = dropout_of(dropout_p, seed, counter) {
+        weights = &weights * form.factors(dropout, weights.shape()).cast(weights.dtype());
+    }
+    let out = form.unfold(&weights.matrix_product(&form.keys(value)));
     Ok((out, lse.reshape_to([form.batch, form.heads(), form.q_len])))
 }
 
@@ -293,8 +328,12 @@ fn attention_backward(
     delta: &Tensor,
     scale: f64,
     causal: bool,
+    #[opt(0.0)] dropout_p: f64,
+    #[opt(0)] seed: i64,
+    #[opt(0)] counter: i64,
 ) -> Result<(Tensor, Tensor, Tensor)> {
     let form = Form::new(query, key, value, Some(scale), causal)?;
+    let dropout = dropout_of(dropout_p, seed, counter);
     let dtype = promote_all(&[query.clone(), key.clone(), value.clone()])?;
     let wide = if dtype == DType::Float64 { dtype } else { DType::Float32 };
     let mask4 = mask.map(|m| form.four_axes(m)).transpose()?;
@@ -306,7 +345,7 @@ fn attention_backward(
     let dk = cx.out(key.shape(), wide)?;
     let dv = cx.out(value.shape(), wide)?;
     cx.cpu(|| {
-        let call = Call::new(form, [query, key, value], mask4.as_ref(), wide)?;
+        let call = Call::new(form, [query, key, value], mask4.as_ref(), dropout, wide)?;
         let ready = |t: &Tensor| t.cast(wide).contiguous();
         let (lse, g, delta) = (ready(lse), ready(g), ready(delta));
         match_dtype!(wide, T in [f32, f64] => {
@@ -321,6 +360,7 @@ fn attention_backward(
     saved.extend(mask);
     let masked = mask.is_some();
     cx.grad(outputs, &saved, move |up| {
+        ensure!(dropout.is_none(), "under dropout the forward pass states its higher gradients");
         let [q, k, v, lse, g, delta] = [0, 1, 2, 3, 4, 5].map(|i| up.saved(i));
         let mask = masked.then(|| up.saved(6));
         let [p, dp] = form.weights(q, k, v, mask, lse, g)?;
@@ -350,17 +390,24 @@ struct Call {
     form: Form,
     tensors: [Tensor; 3],
     mask: Option<(Tensor, Layout)>,
+    dropout: Option<Dropout>,
 }
 
 impl Call {
-    fn new(form: Form, tensors: [&Tensor; 3], mask: Option<&Tensor>, dtype: DType) -> Result<Call> {
+    fn new(
+        form: Form,
+        tensors: [&Tensor; 3],
+        mask: Option<&Tensor>,
+        dropout: Option<Dropout>,
+        dtype: DType,
+    ) -> Result<Call> {
         let full = [form.batch, form.heads(), form.q_len, form.kv_len];
         let mask = mask.map(|m| -> Result<_> {
             let m = m.try_cast(dtype)?;
             let layout = m.layout().broadcast_to(&full);
             Ok((m, layout))
         });
-        Ok(Call { form, tensors: tensors.map(|t| t.cast(dtype).contiguous()), mask: mask.transpose()? })
+        Ok(Call { form, tensors: tensors.map(|t| t.cast(dtype).contiguous()), mask: mask.transpose()?, dropout })
     }
 
     fn with<T: sampan_kernels::Real>(&self, f: impl FnOnce(Attention<T>)) {
@@ -382,6 +429,7 @@ impl Call {
             k: k.slice(),
             v: v.slice(),
             mask: mask.as_ref().map(|(m, l)| -> View<T> { m.view_as(l) }),
+            dropout: self.dropout,
         })
     }
 }
@@ -404,6 +452,9 @@ fn kernel_samples() -> Vec<Sample> {
     vec![
         sample![randn([1, 3, 2, 2]), wide(&[1, 3, 2, 2]), positive([1, 3, 2, 1]), Value::None, 0.7, true],
         sample![randn([1, 2, 2, 2]), wide(&[1, 3, 1, 2]), positive([1, 3, 1, 2]), randn([1, 2, 1, 3]), 0.7, false],
+        sample![randn([1, 2, 2, 2]), wide(&[1, 3, 1, 2]), positive([1, 3, 1, 2]), Value::None, 0.7, false;
+            dropout_p = 0.4, seed = 3, counter = 16]
+        .peer("none: random numbers of its own"),
     ]
 }
 

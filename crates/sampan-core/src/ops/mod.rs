@@ -58,6 +58,7 @@ pub mod rnnt_loss;
 pub mod rounding;
 pub mod scan;
 pub mod scatter;
+pub mod sequence;
 pub mod shape;
 pub mod shuffle;
 pub mod signal;

@@ -13,10 +13,19 @@ type Hook = Arc<dyn Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync>;
 /// Made when first needed.
 #[derive(Default)]
 pub(crate) struct Extra {
-    grad: Mutex<Option<Tensor>>,
+    grad: Mutex<Slot>,
     hooks: Mutex<Vec<(u64, Hook)>>,
     name: Mutex<Option<String>>,
     persistable: AtomicBool,
+}
+
+/// Where the gradient is. Zeros are made when somebody asks for them: most are replaced by the next gradient unseen.
+#[derive(Default)]
+enum Slot {
+    #[default]
+    None,
+    Zeros(DType),
+    Held(Tensor),
 }
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
@@ -49,30 +58,49 @@ impl Tensor {
 
     /// The gradient that `backward` added up here.
     pub fn grad(&self) -> Option<Tensor> {
-        self.0.extra.get().and_then(|e| e.grad.lock().clone())
+        let mut slot = self.0.extra.get()?.grad.lock();
+        if let Slot::Zeros(dtype) = *slot {
+            *slot = Slot::Held(Tensor::zeros(self.shape(), dtype));
+        }
+        if let Slot::Held(grad) = &*slot { Some(grad.clone()) } else { None }
     }
 
     /// Replaces the gradient.
     pub fn set_grad(&self, grad: Option<Tensor>) {
-        *self.extra().grad.lock() = grad;
+        *self.extra().grad.lock() = grad.map_or(Slot::None, Slot::Held);
     }
 
     /// Forgets the gradient.
     pub fn clear_grad(&self) {
         if let Some(e) = self.0.extra.get() {
-            e.grad.lock().take();
+            *e.grad.lock() = Slot::None;
+        }
+    }
+
+    /// Sets the gradient to zeros, if there is one.
+    pub fn zero_grad(&self) {
+        if let Some(e) = self.0.extra.get() {
+            let mut slot = e.grad.lock();
+            if let Slot::Held(grad) = &*slot {
+                *slot = Slot::Zeros(grad.dtype());
+            }
         }
     }
 
     pub(crate) fn accumulate_grad(&self, g: Tensor, record: bool) -> Result<()> {
-        let old = self.extra().grad.lock().take();
+        let old = match std::mem::take(&mut *self.extra().grad.lock()) {
+            Slot::Held(old) => Some(old),
+            // Zeros of another type decide the type of the sum.
+            Slot::Zeros(dtype) if dtype != g.dtype() => Some(Tensor::zeros(self.shape(), dtype)),
+            _ => None,
+        };
         let new = match old {
             Some(old) => old.plus(&g, record)?,
             // Two leaves may receive the very same tensor; each must own its gradient, for people write into it.
             None if !record && (g.is_shared() || !g.is_contiguous()) => g.try_clone_data()?,
             None => g,
         };
-        *self.extra().grad.lock() = Some(new);
+        *self.extra().grad.lock() = Slot::Held(new);
         Ok(())
     }
 

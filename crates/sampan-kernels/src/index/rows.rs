@@ -52,6 +52,9 @@ struct Runs {
 
 impl Runs {
     fn new(idx: &[i64], n: usize) -> Runs {
+        if n <= 8 * idx.len() && n <= u32::MAX as usize {
+            return Runs::counted(idx, n);
+        }
         let keys: Vec<i64> = idx.iter().map(|&i| at(i, n) as i64).collect();
         let order = order_of_indices(&keys);
         let mut start = 0;
@@ -62,6 +65,29 @@ impl Runs {
                 (keys[run[0]] as usize, start - run.len()..start)
             })
             .collect();
+        Runs { order, runs }
+    }
+
+    /// By counting, where there are not many more rows than indices.
+    fn counted(idx: &[i64], n: usize) -> Runs {
+        let mut counts = vec![0u32; n];
+        idx.iter().for_each(|&i| counts[at(i, n)] += 1);
+        let mut runs = Vec::with_capacity(n.min(idx.len()));
+        let mut start = 0;
+        for (row, count) in counts.iter_mut().enumerate() {
+            let end = start + *count as usize;
+            if end > start {
+                runs.push((row, start..end));
+            }
+            *count = start as u32;
+            start = end;
+        }
+        let mut order = vec![0; idx.len()];
+        for (j, &i) in idx.iter().enumerate() {
+            let next = &mut counts[at(i, n)];
+            order[*next as usize] = j;
+            *next += 1;
+        }
         Runs { order, runs }
     }
 }

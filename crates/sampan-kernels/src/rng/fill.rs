@@ -1,6 +1,8 @@
 //! Fills whose elements need a fixed number of words, vectorised.
 
 use super::{LANES, Words, philox_lanes};
+use crate::simd::simd_fn;
+use crate::vmath::Real;
 use crate::{DType, Ordered, parallel};
 
 /// Elements per task; a multiple of every group.
@@ -285,15 +287,37 @@ fn threshold(p: f64) -> u64 {
 
 /// 1 with probability `p`, else 0.
 pub fn bernoulli<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], p: f64) {
-    let limit = threshold(p);
     let (zero, one) = (T::from_i64(0), T::from_i64(1));
+    // In 32 bits, where a vector holds twice as many words.
+    let Some(last) = threshold(p).checked_sub(1).map(|last| last as u32) else { return dst.fill(zero) };
     fill32(
         seed,
         ctr,
         dst,
         #[inline(always)]
-        |_, w| if (w as u64) < limit { one } else { zero },
+        |_, w| if w <= last { one } else { zero },
     );
+}
+
+simd_fn! {
+    /// `scale` with probability `keep`, else 0, on the calling thread: for kernels that make their random numbers where
+    /// they use them, as often as they need them. The words are those of a fill that begins at `ctr`.
+    pub fn keep_or_drop[T: Real](seed: u64, ctr: u64, keep: f64, scale: T, dst: &'a mut [T]) {
+        let Some(last) = threshold(keep).checked_sub(1).map(|last| last as u32) else { return dst.fill(T::ZERO) };
+        for (g, group) in dst.chunks_mut(4 * LANES).enumerate() {
+            let words = philox_lanes(seed, ctr.wrapping_add((g * LANES) as u64));
+            let mut whole = [T::ZERO; 4 * LANES];
+            for (row, out) in words.iter().zip(whole.chunks_exact_mut(LANES)) {
+                for b in 0..LANES {
+                    out[b] = if row[b] <= last { scale } else { T::ZERO };
+                }
+            }
+            match <&mut [T; 4 * LANES]>::try_from(&mut *group) {
+                Ok(group) => *group = whole,
+                Err(_) => group.copy_from_slice(&whole[..group.len()]),
+            }
+        }
+    }
 }
 
 /// 1 with each element's own probability, else 0.
@@ -367,6 +391,16 @@ mod tests {
         assert!((moments(&x).0 - 0.8).abs() < 0.005);
         bernoulli(4, 0, &mut x, 1.0);
         assert!(x.iter().all(|&v| v == 1.0));
+    }
+
+    #[test]
+    fn keeping_in_place_is_a_fill() {
+        let (mut mask, mut kept) = (vec![0f32; 300], vec![9f32; 300]);
+        for p in [0.0, 0.3, 1.0] {
+            bernoulli(7, 32, &mut mask, p);
+            keep_or_drop(7, 32, p, 2.5, &mut kept);
+            assert!(mask.iter().zip(&kept).all(|(m, k)| m * 2.5 == *k), "{p}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Sorting and selecting along one axis.
 
-use super::{Packed, key_bits, pack_all, sort_packed, with_packed};
+use super::{Packed, flip_mask, key, key_bits, pack_all, sort_packed, with_packed};
+use crate::simd::simd_fn;
 use crate::{Ordered, parallel};
 
 /// Contiguous data seen along one axis: `outer × n × inner` elements, the axis in the middle.
@@ -112,15 +113,66 @@ pub fn sort<T: Ordered>(x: &[T], axis: Axis, descending: bool, values: &mut [T],
     take(x, axis, axis.n, indices, values);
 }
 
+/// Up to one in so many is picked by keeping the best in hand while the line passes.
+const FEW: usize = 32;
+/// Pairs that are looked at together.
+const GLANCE: usize = 32;
+
+/// The `k` smallest pairs in order. The further the walk, the rarer a pair that belongs among them: most blocks pass with
+/// one comparison.
+fn first_few<P: Packed>(pairs: &[P], k: usize) -> Vec<P> {
+    let (first, rest) = pairs.split_at(k);
+    let mut best = first.to_vec();
+    best.sort_unstable();
+    for block in rest.chunks(GLANCE) {
+        if k == 0 || least(block) > best[k - 1] {
+            continue;
+        }
+        for &p in block {
+            if p < best[k - 1] {
+                let at = best.partition_point(|&b| b < p);
+                best.copy_within(at..k - 1, at + 1);
+                best[at] = p;
+            }
+        }
+    }
+    best
+}
+
+simd_fn! {
+    fn least[P: Packed](block: &'a [P]) -> P {
+        block.iter().fold(block[0], |m, &p| if p < m { p } else { m })
+    }
+}
+
+simd_fn! {
+    /// [`pack_all`] of a row, as vectors.
+    fn pack_row[T: Ordered, P: Packed](x: &'a [T], flip: bool) -> Vec<P> {
+        let mask = flip_mask::<T>(flip);
+        let mut pairs = vec![P::pack(0, 0); x.len()];
+        for (i, (pair, &v)) in pairs.iter_mut().zip(x).enumerate() {
+            *pair = P::pack(key(v) ^ mask, i);
+        }
+        pairs
+    }
+}
+
 /// The `k` largest (or smallest) of each line, best first, with their positions; of equals the first comes first. The
 /// order is always the sorted one, which `sorted = false` allows too.
 pub fn topk<T: Ordered>(x: &[T], axis: Axis, k: usize, largest: bool, values: &mut [T], indices: &mut [i64]) {
     per_line(axis, k, indices, |line, out| {
         with_packed!(T, axis.n, P => {
-            let mut pairs: Vec<P> = pack_all(axis.line(x, line), largest);
+            let mut pairs: Vec<P> = match axis.inner {
+                1 => pack_row(&x[line * axis.n..][..axis.n], largest),
+                _ => pack_all(axis.line(x, line), largest),
+            };
             if k < pairs.len() {
-                pairs.select_nth_unstable(k);
-                pairs.truncate(k);
+                if k * FEW <= pairs.len() {
+                    pairs = first_few(&pairs, k);
+                } else {
+                    pairs.select_nth_unstable(k);
+                    pairs.truncate(k);
+                }
             }
             pairs.sort_unstable();
             for (o, p) in out.iter_mut().zip(pairs) {

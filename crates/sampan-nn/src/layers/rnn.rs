@@ -32,7 +32,14 @@ pub(crate) fn walk(
         Some(lengths) => Some(taken(lengths, batch, steps)?.try_unbind(1)?),
         None => None,
     };
-    let (prepared, step) = (cell.prepare(x)?.try_unbind(time)?, cell.stepper()?);
+    let prepared = cell.prepare(x)?;
+    if masks.is_none()
+        && prepared.ndim() == 3
+        && let Some(whole) = cell.whole(&prepared, &states, is_reverse, time_major)?
+    {
+        return Ok(whole);
+    }
+    let (prepared, step) = (prepared.try_unbind(time)?, cell.stepper()?);
     let mut outputs: Vec<Option<Tensor>> = vec![None; steps];
     for i in 0..steps {
         let t = if is_reverse { steps - 1 - i } else { i };

@@ -14,6 +14,9 @@ pub type Step = (Tensor, Vec<Tensor>);
 /// A step with the parameters as they are now.
 pub type Stepper<'a> = Box<dyn Fn(&Tensor, &[Tensor]) -> Result<Step> + 'a>;
 
+/// What [`RnnCell::whole`] gives.
+pub type Whole = Result<Option<Step>>;
+
 /// What a recurrent layer computes at each step. A cell of your own implements it next to [`Layer`] and can then be used
 /// with [`RNN`](crate::RNN) and [`BiRNN`](crate::BiRNN).
 pub trait RnnCell: Layer {
@@ -34,6 +37,12 @@ pub trait RnnCell: Layer {
     /// The same step for many times: what it needs of the parameters is made once.
     fn stepper(&self) -> Result<Stepper<'_>> {
         Ok(Box::new(|x, states| self.step(x, states)))
+    }
+
+    /// All steps at once, where there is a kernel for it: from prepared inputs of three axes to the outputs and the last
+    /// states.
+    fn whole(&self, _prepared: &Tensor, _states: &[Tensor], _is_reverse: bool, _time_major: bool) -> Whole {
+        Ok(None)
     }
 
     /// States of zeros.
@@ -115,10 +124,10 @@ fn affine(x: &Tensor, weight: &Parameter, bias: &Parameter) -> Result<Tensor> {
     x.try_linear(&weight.value()?.try_t()?, Some(&bias.value()?))
 }
 
-/// What the three cells have in common: the sizes of the states, what else a description says, and the stepper made of the
-/// cell, the transposed weight and the bias of the state.
+/// What the three cells have in common: the sizes of the states, what else a description says, the name of its formula for
+/// a whole sequence if there is one, and the stepper made of the cell, the transposed weight and the bias of the state.
 macro_rules! cell {
-    ($name:ident, $sizes:expr, $more:expr, $stepper:expr) => {
+    ($name:ident, $sizes:expr, $more:expr, $mode:expr, $stepper:expr) => {
         impl RnnCell for $name {
             fn input_size(&self) -> usize {
                 self.weight_ih.shape()[1]
@@ -137,6 +146,15 @@ macro_rules! cell {
                 let (weight, bias) = (self.weight_hh.value()?.try_t()?, self.bias_hh.value()?);
                 let make: fn(&$name, Tensor, Tensor) -> Result<Stepper<'_>> = $stepper;
                 make(self, weight, bias)
+            }
+            fn whole(&self, prepared: &Tensor, states: &[Tensor], is_reverse: bool, time_major: bool) -> Whole {
+                let mode: fn(&$name) -> Option<&'static str> = $mode;
+                let Some(mode) = mode(self) else { return Ok(None) };
+                let (weight, bias) = (self.weight_hh.value()?, self.bias_hh.value()?);
+                let (h, c) = (&states[0], states.get(1));
+                let mut out = prepared.try_recurrent_walk(&weight, &bias, h, c, mode, is_reverse, time_major)?;
+                let states = out.split_off(1);
+                Ok(Some((out.swap_remove(0), states)))
             }
         }
 
@@ -231,12 +249,18 @@ impl SimpleRNNCell {
     }
 }
 
-cell!(SimpleRNNCell, |cell| vec![cell.hidden_size], SimpleRNNCell::described, |cell, weight, bias| {
-    Ok(Box::new(move |x, states| {
-        let h = x.try_simple_rnn_cell(&states[0].try_linear(&weight, Some(&bias))?, &cell.activation)?;
-        Ok((h.clone(), vec![h]))
-    }))
-});
+cell!(
+    SimpleRNNCell,
+    |cell| vec![cell.hidden_size],
+    SimpleRNNCell::described,
+    |cell| Some(if cell.activation == "relu" { "RNN_RELU" } else { "RNN_TANH" }),
+    |cell, weight, bias| {
+        Ok(Box::new(move |x, states| {
+            let h = x.try_simple_rnn_cell(&states[0].try_linear(&weight, Some(&bias))?, &cell.activation)?;
+            Ok((h.clone(), vec![h]))
+        }))
+    }
+);
 
 /// A step of an LSTM.
 #[derive(Layer)]
@@ -304,6 +328,7 @@ cell!(
     LSTMCell,
     |cell| vec![cell.weight_ho.as_ref().map_or(cell.hidden_size, |w| w.shape()[1]), cell.hidden_size],
     |_| "",
+    |cell| cell.weight_ho.is_none().then_some("LSTM"),
     |cell, weight, bias| {
         let project = cell.weight_ho.as_ref().map(Parameter::value).transpose()?;
         Ok(Box::new(move |x, states| {
@@ -365,7 +390,7 @@ impl GRUCell {
     }
 }
 
-cell!(GRUCell, |cell| vec![cell.hidden_size], |_| "", |_cell, weight, bias| {
+cell!(GRUCell, |cell| vec![cell.hidden_size], |_| "", |_| Some("GRU"), |_cell, weight, bias| {
     Ok(Box::new(move |x, states| {
         let h = x.try_gru_cell(&states[0].try_linear(&weight, Some(&bias))?, &states[0])?;
         Ok((h.clone(), vec![h]))

@@ -283,11 +283,9 @@ impl Optimizer {
     /// Forgets the gradients, or sets those there are to zero, as Paddle's `clear_grad(set_to_zero=True)` does.
     pub fn clear_grad_with(&self, set_to_zero: bool) {
         for Slot { parameter, .. } in self.slots.iter().filter(|s| s.parameter.trainable()) {
-            match parameter.grad() {
-                Some(g) if set_to_zero => {
-                    parameter.tensor().set_grad(Some(Tensor::zeros(g.shape(), g.dtype())));
-                }
-                _ => parameter.clear_grad(),
+            match set_to_zero {
+                true => parameter.tensor().zero_grad(),
+                false => parameter.clear_grad(),
             }
         }
     }
