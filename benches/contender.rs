@@ -49,7 +49,7 @@ fn training(network_name: &str, shape: &[usize], classes: Option<i64>, kind: &st
     let net = network(network_name)?;
     let x = Tensor::randn(shape);
     let y = match classes {
-        Some(n) if n > 0 => try_randint(0, n, [shape[0], 1])?,
+        Some(n) if n > 0 => try_randint(0, n, [shape[0]])?,
         _ => Tensor::randn([shape[0], 1]),
     };
     let mut optimizer = match kind {

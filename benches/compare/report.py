@@ -40,6 +40,10 @@ def duration(seconds):
     return f"{seconds * 1e9:.3g} ns"
 
 
+def binary(size):
+    return f"{size / 2**20:.0f} MiB" if size >= 2**20 else f"{size / 2**10:.0f} KiB"
+
+
 def mark(met):
     return "✓" if met else "✗"
 
@@ -122,7 +126,7 @@ def about(facts):
         f"{versions}; commit {facts['commit']}, {facts['date']}."
     )
     if peak := facts["peak"]:
-        caches = ", ".join(f"{speed / 1e9:.0f} at {size / 2**20:.4g} MiB" for size, speed in peak["bandwidth"])
+        caches = ", ".join(f"{speed / 1e9:.0f} at {binary(size)}" for size, speed in peak["bandwidth"])
         text += (
             f"\n\nPeak, measured in the same run: {peak['flops'] / 1e9:.0f} GFLOP/s in float32 ({peak['flops_one'] / 1e9:.0f} on one "
             f"thread); GB/s by the size of what is touched: {caches}."
@@ -144,7 +148,9 @@ def gaps(rows):
     """Where there is most to gain: networks and ops that are farthest from their floor, and what a peer does faster."""
 
     def farthest(rows):
-        found = sorted((row for row in rows if row.share), key=lambda row: row.share)[:5]
+        # Below that the cost of calls rules, and bytes say little about sorting.
+        telling = (row for row in rows if row.share and row.floor >= 1e-5 and row.group != "sort")
+        found = sorted(telling, key=lambda row: row.share)[:5]
         return "\n".join(
             f"* {row.name}: {duration(min(row.ours.values()))}, floor {duration(row.floor)} by {row.bound}, {row.share:.0%}" for row in found
         )

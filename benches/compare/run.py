@@ -15,6 +15,7 @@ import fnmatch
 import json
 import pathlib
 import platform
+import signal
 import statistics
 import subprocess
 import sys
@@ -147,6 +148,8 @@ def main():
         say("The Rust contender is not built, so there is no Rust column and no peak: cargo build --release -p sampan-bench")
         options.rust = None
 
+    # Being ended is like Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     groups = {STARTUP: "startup", **{name: w.group for name, w in WORKLOADS.items()}}
     wanted = [n for n, g in groups.items() if any(fnmatch.fnmatch(n, p) or fnmatch.fnmatch(g, p) for p in options.only or ["*"])]
     wanted.sort(key=lambda name: list(GROUPS).index(groups[name]))
