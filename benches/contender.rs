@@ -1,8 +1,10 @@
 //! The Rust contender of `benches/compare`: the same workloads, the same lines in and out as its `contender.py`.
 
+mod peak;
+
 use sampan::core::ops::random::try_randint;
 use sampan::prelude::*;
-use std::collections::HashMap;
+use serde_json::{Value, json};
 use std::io::{BufRead, Write};
 use std::time::Instant;
 
@@ -47,7 +49,7 @@ fn training(network_name: &str, shape: &[usize], classes: Option<i64>, kind: &st
     let net = network(network_name)?;
     let x = Tensor::randn(shape);
     let y = match classes {
-        Some(n) if n > 0 => try_randint(0, n, [shape[0], 1])?,
+        Some(n) if n > 0 => try_randint(0, n, [shape[0]])?,
         _ => Tensor::randn([shape[0], 1]),
     };
     let mut optimizer = match kind {
@@ -126,53 +128,88 @@ fn build(name: &str) -> Option<Result<Step>> {
     })
 }
 
-fn prepare(name: &str, steps: &mut HashMap<String, Step>) -> Result<String> {
-    let Some(made) = build(name) else { return Ok(r#"{"absent": true}"#.into()) };
-    let mut step = made?;
-    let began = Instant::now();
-    step()?;
-    let first = began.elapsed().as_secs_f64();
-    for _ in 0..if first > 0.3 { 2 } else { 10 } {
-        step()?;
-    }
-    steps.insert(name.into(), step);
-    Ok(format!(r#"{{"first": {first}, "import": 0.0}}"#))
+/// A workload that is being timed.
+struct Running {
+    step: Step,
+    /// Steps between two looks at the clock.
+    batch: usize,
 }
 
-fn measure(name: &str, seconds: f64, steps: &mut HashMap<String, Step>) -> Result<String> {
-    let step = steps.get_mut(name).expect("built before it is timed");
-    let (began, mut n) = (Instant::now(), 0);
-    loop {
+/// Long enough that looking at the clock costs nothing beside it.
+const BATCH_SECONDS: f64 = 0.001;
+const WARM_UP_SECONDS: f64 = 0.3;
+
+fn seconds(step: &mut Step, times: usize) -> Result<f64> {
+    let began = Instant::now();
+    for _ in 0..times {
         step()?;
-        n += 1;
-        let spent = began.elapsed().as_secs_f64();
-        if spent >= seconds {
-            return Ok(format!(r#"{{"step": {}}}"#, spent / f64::from(n)));
+    }
+    Ok(began.elapsed().as_secs_f64())
+}
+
+impl Running {
+    /// Makes the first step and warms up: the workload, and the seconds of that first step.
+    fn start(mut step: Step) -> Result<(Running, f64)> {
+        let first = seconds(&mut step, 1)?;
+        let (mut spent, mut steps) = (0.0, 0);
+        while spent < WARM_UP_SECONDS || steps < 2 {
+            spent += seconds(&mut step, 1)?;
+            steps += 1;
         }
+        let batch = (BATCH_SECONDS * steps as f64 / spent).ceil() as usize;
+        Ok((Running { step, batch }, first))
+    }
+
+    /// Seconds of a step: the median over batches, at least two of them, for `enough` seconds.
+    fn time(&mut self, enough: f64) -> Result<f64> {
+        let (began, mut batches) = (Instant::now(), Vec::new());
+        while batches.len() < 2 || began.elapsed().as_secs_f64() < enough {
+            batches.push(seconds(&mut self.step, self.batch)? / self.batch as f64);
+        }
+        batches.sort_by(f64::total_cmp);
+        Ok((batches[(batches.len() - 1) / 2] + batches[batches.len() / 2]) / 2.0)
     }
 }
 
 /// The peak resident size in MiB.
-fn memory() -> String {
+fn memory() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|l| l.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<f64>().ok());
-    format!(r#"{{"memory": {}}}"#, peak.unwrap_or(0.0) / 1024.0)
+    peak.unwrap_or(0.0) / 1024.0
+}
+
+/// What a line asks for: `["build", name]`, `["time", seconds]`, `["memory"]`, `["peak"]`, or `["first", name]`, which
+/// is a build that ends with the first step.
+fn answer(command: &Value, threads: usize, running: &mut Option<Running>) -> Result<Value> {
+    let name = command[1].as_str().unwrap_or_default();
+    Ok(match (command[0].as_str(), running) {
+        (Some("memory"), _) => json!({ "memory": memory() }),
+        (Some("peak"), _) => peak::measure(threads),
+        (Some("time"), Some(running)) => json!({ "step": running.time(command[1].as_f64().unwrap_or(0.5))? }),
+        (Some("build"), running) => match build(name) {
+            None => json!({ "absent": true }),
+            Some(step) => {
+                let (started, first) = Running::start(step?)?;
+                *running = Some(started);
+                json!({ "first": first })
+            }
+        },
+        (Some("first"), _) => match build(name) {
+            None => json!({ "absent": true }),
+            Some(step) => json!({ "first": seconds(&mut step?, 1)? }),
+        },
+        _ => json!({ "error": format!("no such command: {command}") }),
+    })
 }
 
 fn main() {
-    if let Some(threads) = std::env::args().nth(1).and_then(|a| a.parse().ok()) {
-        sampan::core::set_num_threads(threads);
-    }
-    let mut steps = HashMap::new();
+    let threads = std::env::args().nth(1).and_then(|a| a.parse().ok()).unwrap_or(1);
+    sampan::core::set_num_threads(threads);
+    let mut running = None;
     for line in std::io::stdin().lock().lines().map_while(std::result::Result::ok) {
-        let command: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
-        let name = command[1].as_str().unwrap_or_default();
-        let answer = match command[0].as_str() {
-            Some("build") => prepare(name, &mut steps),
-            Some("time") => measure(name, command[2].as_f64().unwrap_or(0.5), &mut steps),
-            _ => Ok(memory()),
-        };
-        println!("{}", answer.unwrap_or_else(|e| format!(r#"{{"error": {:?}}}"#, e.to_string())));
+        let command = serde_json::from_str(&line).unwrap_or_default();
+        let found = answer(&command, threads, &mut running);
+        println!("{}", found.unwrap_or_else(|e| json!({ "error": e.to_string() })));
         let _ = std::io::stdout().flush();
     }
 }

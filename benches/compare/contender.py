@@ -1,68 +1,78 @@
-"""One contender: builds workloads and times them when asked, a line in and a line out.
+"""One contender in Python: builds a workload and times it when asked, a line in and a line out.
 
-    python contender.py sampan|torch|paddle THREADS
+    python contender.py sampan|torch|paddle
 
-`build NAME` makes a workload and warms it up, `time NAME SECONDS` runs it and answers with seconds per step, `memory`
-answers with the peak resident size in MiB.
+`["build", name]` makes the workload and warms it up, `["time", seconds]` answers with the seconds of a step, `["memory"]`
+with the peak resident size in MiB, `["count"]` with the operations and bytes of a step (PyTorch alone can tell).
 """
 
 import importlib
 import json
+import math
 import os
 import resource
+import statistics
 import sys
 import time
 
-name, threads = sys.argv[1], int(sys.argv[2])
-began = time.perf_counter()
-module = importlib.import_module(name)
-if name == "torch":
-    module.set_num_threads(threads)
-elif name == "sampan":
-    module._core.set_num_threads(threads)
-imported = time.perf_counter() - began
+BATCH_SECONDS = 0.001
+"""Between two looks at the clock; long enough that looking costs nothing beside it."""
 
-import loader  # noqa: E402, F401
-from workloads import WORKLOADS  # noqa: E402
-
-api = "torch" if name == "torch" else "paddle"
-steps = {}
+WARM_UP_SECONDS = 0.3
 
 
-def build(workload):
-    builder = WORKLOADS[workload].get(api)
-    if builder is None:
-        return {"absent": True}
-    steps[workload] = step = builder(module)
+def seconds(step, times):
     began = time.perf_counter()
-    step()
-    first = time.perf_counter() - began
-    for _ in range(2 if first > 0.3 else 10):
+    for _ in range(times):
         step()
-    return {"first": first, "import": imported}
+    return time.perf_counter() - began
 
 
-def measure(workload, seconds):
-    step = steps[workload]
-    n, began = 0, time.perf_counter()
-    while True:
-        step()
-        n += 1
-        spent = time.perf_counter() - began
-        if spent >= seconds:
-            return {"step": spent / n}
+class Contender:
+    def __init__(self, name):
+        self.module = importlib.import_module(name)
+
+    def build(self, name):
+        import workloads  # noqa: F401
+        from apis import api_of
+        from work import WORKLOADS
+
+        self.work = WORKLOADS[name].build(api_of(self.module))
+        self.step = self.work.step
+        first = seconds(self.step, 1)
+        spent = steps = 0
+        while spent < WARM_UP_SECONDS or steps < 2:
+            spent += seconds(self.step, 1)
+            steps += 1
+        self.batch = math.ceil(BATCH_SECONDS * steps / spent)
+        return {"first": first, "version": self.module.__version__}
+
+    def time(self, enough):
+        """The median over batches, at least two of them."""
+        began, batches = time.perf_counter(), []
+        while len(batches) < 2 or time.perf_counter() - began < enough:
+            batches.append(seconds(self.step, self.batch) / self.batch)
+        return {"step": statistics.median(batches)}
+
+    def memory(self):
+        return {"memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+    def count(self):
+        from count import count
+
+        return count(self.module, self.work)
 
 
-for line in sys.stdin:
-    command, *rest = json.loads(line)
-    try:
-        if command == "build":
-            answer = build(*rest)
-        elif command == "time":
-            answer = measure(*rest)
-        else:
-            answer = {"memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
-    except Exception as error:  # The table says which contender cannot do what.
-        answer = {"error": f"{type(error).__name__}: {error}"[:300]}
-    print(json.dumps(answer), flush=True)
-os._exit(0)
+if __name__ == "__main__":
+    # What a library prints does not get between the answers.
+    answers, sys.stdout = sys.stdout, sys.stderr
+    contender = Contender(sys.argv[1])
+    for line in sys.stdin:
+        command, *rest = json.loads(line)
+        try:
+            answer = getattr(contender, command)(*rest)
+        except Exception as error:  # The table says which contender cannot do what.
+            answer = {"error": f"{type(error).__name__}: {error}"[:300]}
+        print(json.dumps(answer), file=answers, flush=True)
+    # Libraries that fail while they are torn down have answered everything by now.
+    os._exit(0)

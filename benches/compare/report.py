@@ -1,24 +1,36 @@
-"""The table and the picture of a comparison."""
+"""The table and the picture of a comparison, from the numbers that run.py has saved.
+
+    python benches/compare/report.py docs/performance.json
+"""
 
 import json
 import pathlib
-import platform
-import statistics
+import sys
 
-OURS = ("sampan", "sampan (Rust)")
+from process import RUST
+from work import GROUPS, WHOLE
 
+OURS = ("sampan", RUST)
 
-def median(entry):
-    return statistics.median(entry["seconds"])
-
-
-def best_peer(contenders):
-    """The fastest peer: label and seconds."""
-    peers = {k: median(v) for k, v in contenders.items() if k not in OURS}
-    if not peers:
-        return None, float("nan")
-    label = min(peers, key=peers.get)
-    return label, peers[label]
+# How many times as fast as the best peer a workload is to be, from Python and, where that differs, from Rust.
+TARGETS = {
+    "linear b16": (5, 15),
+    "mlp b100": (4,),
+    "seeds' cnn b100": (2,),
+    "lenet b64": (3,),
+    "lenet b1024": (2,),
+    "resnet18 32px b32": (1.3,),
+    "mobilenetv3-small 224px b8": (1.5,),
+    "transformer encoder b8": (1.15,),
+    "lstm 256 s64 b32": (1.1,),
+    "lenet b1": (8,),
+    "mobilenetv3-small b1": (2,),
+    "resnet50 b1": (1.2,),
+    "mnist epoch b64": (5,),
+    "import and first step": (10,),
+}
+MEMORY_TARGET = 0.5
+"""Peak memory beside the most economical peer's, at most, of what trains or infers."""
 
 
 def duration(seconds):
@@ -28,72 +40,154 @@ def duration(seconds):
     return f"{seconds * 1e9:.3g} ns"
 
 
-def row(name, result):
-    contenders = result["contenders"]
-    label, peer = best_peer(contenders)
-    cells = [name]
-    for ours in OURS:
-        if ours in contenders:
-            own = median(contenders[ours])
-            cells += [duration(own), f"**{peer / own:.2f}×**" if label else ""]
-        else:
-            cells += ["", ""]
-    cells.append(f"{duration(peer)} ({label.removesuffix(' passive')})" if label else "")
-    memory = [contenders[c].get("memory") for c in (OURS[0], label) if c in contenders]
-    if len(memory) == 2 and all(memory):
-        cells.append(f"{memory[0]:,.0f} / {memory[1]:,.0f} MiB = {memory[0] / memory[1]:.2f}")
-    else:
-        cells.append("")
-    return "| " + " | ".join(cells) + " |"
+def binary(size):
+    return f"{size / 2**20:.0f} MiB" if size >= 2**20 else f"{size / 2**10:.0f} KiB"
 
 
-def table(results):
-    groups = {}
-    for name, result in results.items():
-        if result["contenders"]:
-            groups.setdefault(result["group"], []).append(row(name, result))
-    head = "| workload | Python | ratio | Rust | ratio | best peer | peak memory, ours / peer |\n|---|---:|---:|---:|---:|---|---|"
-    return "\n\n".join(f"### {group}\n\n{head}\n" + "\n".join(rows) for group, rows in groups.items())
+def mark(met):
+    return "✓" if met else "✗"
 
 
-def chart(results, path):
-    """Bars of the ratio to the best peer."""
-    import matplotlib
+class Row:
+    """What the table says about one workload."""
 
-    matplotlib.use("svg")
-    import matplotlib.pyplot as plt
+    def __init__(self, name, result, peak):
+        self.name, self.group = name, result["group"]
+        entries = result["contenders"]
+        self.ours = {label: entries[label]["median"] for label in OURS if label in entries}
+        peers = {label: entry for label, entry in entries.items() if label not in OURS}
+        self.peer = min(peers, key=lambda label: peers[label]["median"], default=None)
+        self.peer_seconds = peers[self.peer]["median"] if peers else None
+        self.ratios = {label: self.peer_seconds / own for label, own in self.ours.items()} if peers else {}
+        memory = [entry["memory"] for entry in peers.values() if "memory" in entry]
+        self.memory = (entries["sampan"]["memory"], min(memory)) if memory and "memory" in entries.get("sampan", {}) else None
+        self.floor, self.bound = floor(result["count"], peak)
+        self.share = self.floor / min(self.ours.values()) if self.floor and self.ours else None
 
-    bars = []
-    for name, result in results.items():
-        if result["group"] in ("train", "infer", "loader", "startup") and "sampan" in result["contenders"]:
-            label, peer = best_peer(result["contenders"])
-            if label:
-                bars.append((name, peer / median(result["contenders"]["sampan"]), label.removesuffix(" passive")))
-    if not bars:
-        return
-    fig, ax = plt.subplots(figsize=(8, 0.34 * len(bars) + 1))
-    names = [b[0] for b in bars][::-1]
-    values = [b[1] for b in bars][::-1]
-    colors = ["#2a9d8f" if v >= 1 else "#e76f51" for v in values]
-    ax.barh(names, values, color=colors, height=0.7)
-    ax.axvline(1, color="#444", linewidth=1)
-    ax.set_xscale("log")
-    ax.set_xlabel("times as fast as the faster of PyTorch and PaddlePaddle (CPU, Python)")
-    for y, (v, b) in enumerate(zip(values, bars[::-1])):
-        ax.text(v * 1.04, y, f"{v:.2f}× {b[2]}", va="center", fontsize=8)
-    ax.set_xlim(min(0.5, min(values) * 0.9), max(values) * 2)
-    ax.spines[["top", "right"]].set_visible(False)
-    fig.tight_layout()
-    fig.savefig(path.with_suffix(".svg"))
-    fig.savefig(path.with_suffix(".png"), dpi=150)
+    @property
+    def peer_name(self):
+        return self.peer.removesuffix(" passive")
+
+    def targets(self):
+        """For each target: the front it is about, the ratio it asks for, and whether that is met."""
+        for label, wanted in zip(OURS, TARGETS.get(self.name, ())):
+            if label in self.ratios:
+                yield label, wanted, self.ratios[label] >= wanted
+
+    def memory_met(self):
+        """None where there is no target."""
+        if self.memory and self.group in ("train", "infer"):
+            return self.memory[0] / self.memory[1] <= MEMORY_TARGET
+        return None
+
+    def cells(self):
+        """Column → text."""
+        cells = {"workload": self.name}
+        for label, front in zip(OURS, ("Python", "Rust")):
+            cells[front] = duration(self.ours[label]) if label in self.ours else ""
+            cells[f"{front}: ratio"] = f"**{self.ratios[label]:.2f}×**" if label in self.ratios else ""
+        wanted = list(self.targets())
+        names = {"sampan": "", RUST: "Rust "}
+        cells["target"] = ", ".join(f"{names[label]}≥ {ratio:g} {mark(met)}" for label, ratio, met in wanted)
+        cells["best peer"] = f"{duration(self.peer_seconds)} {self.peer_name}" if self.peer else ""
+        cells["floor"] = f"{duration(self.floor)} {self.bound}" if self.floor else ""
+        cells["share of peak"] = f"{self.share:.0%}" if self.share else ""
+        cells["peak memory, ours / peer"] = ""
+        if self.memory and self.group in WHOLE:
+            own, peer = self.memory
+            met = "" if self.memory_met() is None else " " + mark(self.memory_met())
+            cells["peak memory, ours / peer"] = f"{own:,.0f} / {peer:,.0f} MiB = {own / peer:.2f}{met}"
+        return cells
 
 
-def write(results, options):
-    out = pathlib.Path(options.out)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    heading = f"{options.threads} threads, {options.rounds} rounds of {options.seconds} s, {platform.processor() or platform.machine()}, Python {platform.python_version()}"
-    out.with_suffix(".json").write_text(json.dumps({"settings": heading, "results": results}, indent=1))
-    text = f"{heading}\n\n{table(results)}\n"
+def floor(count, peak):
+    """The least seconds that the work can take on this machine, and which peak sets them."""
+    if not count or not peak:
+        return None, ""
+    # At the speed of the cache it fits in: the largest working set that was measured and is not larger.
+    speeds = [speed for size, speed in peak["bandwidth"] if size <= count["bytes"]] or [peak["bandwidth"][0][1]]
+    arithmetic, memory = count["flops"] / peak["flops"], count["bytes"] / speeds[-1]
+    return (arithmetic, "arithmetic") if arithmetic >= memory else (memory, "memory")
+
+
+def markdown(rows):
+    """A table without the columns that would be empty."""
+    cells = [row.cells() for row in rows]
+    columns = [name for name in cells[0] if any(row[name] for row in cells)]
+    lines = [columns, ["---" if c in ("workload", "best peer", "target") else "---:" for c in columns]]
+    lines += [[row[name] for name in columns] for row in cells]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def about(facts):
+    versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
+    text = (
+        f"{facts['cpu']}, {facts['threads']} threads; medians of {facts['rounds']} rounds of {facts['seconds']:g} s; "
+        f"{versions}; commit {facts['commit']}, {facts['date']}."
+    )
+    if peak := facts["peak"]:
+        caches = ", ".join(f"{speed / 1e9:.0f} at {binary(size)}" for size, speed in peak["bandwidth"])
+        text += (
+            f"\n\nPeak, measured in the same run: {peak['flops'] / 1e9:.0f} GFLOP/s in float32 ({peak['flops_one'] / 1e9:.0f} on one "
+            f"thread); GB/s by the size of what is touched: {caches}."
+        )
+    return text
+
+
+def summary(rows):
+    compared = [row.ratios["sampan"] for row in rows if "sampan" in row.ratios]
+    targets = [met for row in rows for *_, met in row.targets()]
+    memory = [met for row in rows if (met := row.memory_met()) is not None]
+    return (
+        f"Faster than the best peer from Python: {sum(r >= 1 for r in compared)} of {len(compared)} workloads. "
+        f"Targets met: {sum(targets)} of {len(targets)} for speed, {sum(memory)} of {len(memory)} for memory."
+    )
+
+
+def gaps(rows):
+    """Where there is most to gain: networks and ops that are farthest from their floor, and what a peer does faster."""
+
+    def farthest(rows):
+        # Below that the cost of calls rules, and bytes say little about sorting.
+        telling = (row for row in rows if row.share and row.floor >= 1e-5 and row.group != "sort")
+        found = sorted(telling, key=lambda row: row.share)[:5]
+        return "\n".join(
+            f"* {row.name}: {duration(min(row.ours.values()))}, floor {duration(row.floor)} by {row.bound}, {row.share:.0%}" for row in found
+        )
+
+    parts = ["## The largest gaps", "Networks farthest from their floor:", farthest(r for r in rows if r.group in WHOLE)]
+    parts += ["Single ops farthest from theirs:", farthest(r for r in rows if r.group not in WHOLE)]
+    slower = sorted((r.ratios["sampan"], r.name, r.peer_name) for r in rows if r.ratios.get("sampan", 1) < 1)
+    parts += ["Slower from Python than the best peer:", "\n".join(f"* {name}: {ratio:.2f}× {peer}" for ratio, name, peer in slower)]
+    # A heading with nothing below it is left out.
+    kept = [parts[0]] + [text for title, text in zip(parts[1::2], parts[2::2]) if text for text in (title, text)]
+    return "\n\n".join(kept) if len(kept) > 1 else ""
+
+
+def failures(results):
+    lines = [f"* {name}, {label}: {why}" for name, result in results.items() for label, why in result["failed"].items()]
+    return "## Not measured\n\n" + "\n".join(lines) if lines else ""
+
+
+def write(out):
+    """Writes the table and the picture beside the numbers in `out`.json; gives the table."""
+    saved = json.loads(out.with_suffix(".json").read_text())
+    rows = [Row(name, result, saved["facts"]["peak"]) for name, result in saved["results"].items() if result["contenders"]]
+    parts = ["<!-- Made by benches/compare/report.py from performance.json; do not edit. -->", "# Speed, measured", about(saved["facts"])]
+    if rows:
+        parts.append(summary(rows))
+    for group, title in GROUPS.items():
+        if found := [row for row in rows if row.group == group]:
+            parts += [f"## {title}", markdown(found)]
+    parts += [gaps(rows), failures(saved["results"])]
+    text = "\n\n".join(part for part in parts if part) + "\n"
     out.with_name(out.name + "-table.md").write_text(text)
-    print(text)
-    chart(results, out)
+    if shown := [row for row in rows if row.group in WHOLE and "sampan" in row.ratios]:
+        from chart import chart
+
+        chart(shown, saved["facts"], out.with_suffix(".svg"))
+    return text
+
+
+if __name__ == "__main__":
+    print(write(pathlib.Path(sys.argv[1]).with_suffix("")))

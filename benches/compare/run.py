@@ -9,128 +9,170 @@ time counts. In every round each contender runs for a while in turn; the table s
 """
 
 import argparse
+import contextlib
+import datetime
 import fnmatch
 import json
-import os
 import pathlib
+import platform
+import signal
 import statistics
 import subprocess
 import sys
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-sys.path.insert(0, str(HERE))
+import report
+import workloads  # noqa: F401
+from process import HERE, ROOT, RUST, Contender, contenders, environment
+from work import GROUPS, WHOLE, WORKLOADS
 
-import loader  # noqa: E402, F401
-from report import write  # noqa: E402
-from workloads import GROUPS, WORKLOADS  # noqa: E402
-
-PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE", "KMP_BLOCKTIME": "0"}
+STARTUP = "import and first step"
 
 
-class Contender:
-    """A process that answers lines."""
-
-    def __init__(self, label, command, environment):
-        self.label = label
-        env = {**os.environ, **environment}
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env, cwd=HERE, stderr=subprocess.DEVNULL)
-
-    def ask(self, *command):
-        try:
-            self.process.stdin.write(json.dumps(command) + "\n")
-            self.process.stdin.flush()
-            line = self.process.stdout.readline()
-        except BrokenPipeError:
-            line = ""
-        return json.loads(line) if line else {"error": f"the process ended with {self.process.poll()}"}
-
-    def end(self):
-        self.process.stdin.close()
-        self.process.wait()
-
-
-def contenders(threads, peers, rust):
-    python = sys.executable
-    script = str(HERE / "contender.py")
-    count = {"OMP_NUM_THREADS": str(threads), "SAMPAN_NUM_THREADS": str(threads)}
-    yield "sampan", [python, script, "sampan", str(threads)], count
-    if rust:
-        yield "sampan (Rust)", [rust, str(threads)], count
-    for peer in peers:
-        yield peer, [python, script, peer, str(threads)], count
-        yield f"{peer} passive", [python, script, peer, str(threads)], {**count, **PASSIVE}
+def say(*words):
+    print(*words, file=sys.stderr, flush=True)
 
 
 def compare(name, options):
-    """Times of one workload: label → {seconds: [...], first, import, memory}."""
-    running, found = [], {}
-    for label, command, environment in contenders(options.threads, options.peers, options.rust):
-        contender = Contender(label, command, environment)
-        answer = contender.ask("build", name)
-        if "first" in answer:
-            running.append(contender)
-            found[label] = {"seconds": [], **answer}
-        else:
+    """One workload by everyone: `contenders` by label, what `failed` and why, and the `count` of its work."""
+    seconds = options.seconds if WORKLOADS[name].group in WHOLE else options.seconds / 2
+    found, failed, count = {}, {}, None
+    with contextlib.ExitStack() as stack:
+        running = []
+
+        def ask(contender, *command):
+            answer = contender.ask(*command)
             if "error" in answer:
-                print(f"    {label}: {answer['error']}", file=sys.stderr)
-            contender.end()
-    for _ in range(options.rounds):
+                failed[contender.label] = answer["error"]
+                found.pop(contender.label, None)
+                say(f"    {contender.label}: {answer['error']}")
+            return None if "error" in answer or "absent" in answer else answer
+
+        for label, command, env in contenders(options):
+            contender = stack.enter_context(Contender(label, command, env))
+            if answer := ask(contender, "build", name):
+                found[label] = {"seconds": [], **answer}
+                running.append(contender)
+        for turn in range(options.rounds):
+            for contender in rotated(running, turn):
+                # Threads of the one before may spin for a while.
+                time.sleep(0.05)
+                if contender.label in found and (answer := ask(contender, "time", seconds)):
+                    found[contender.label]["seconds"].append(answer["step"])
         for contender in running:
-            # Threads of the one before may spin for a while.
-            time.sleep(0.05)
-            answer = contender.ask("time", name, options.seconds)
-            if "step" in answer:
-                found[contender.label]["seconds"].append(answer["step"])
-    for contender in running:
-        found[contender.label]["memory"] = contender.ask("memory")["memory"]
-        contender.end()
-    return {label: entry for label, entry in found.items() if entry["seconds"]}
+            if contender.label in found and (answer := ask(contender, "memory")):
+                found[contender.label]["memory"] = answer["memory"]
+            # Last, for counting takes memory too.
+            if contender.label == "torch" and "torch" in found:
+                count = ask(contender, "count")
+    return {"contenders": spread(found), "failed": failed, "count": count}
+
+
+def rotated(items, by):
+    """So that nobody always runs after the same neighbour."""
+    start = by % max(1, len(items))
+    return items[start:] + items[:start]
+
+
+def spread(found):
+    for entry in found.values():
+        entry.update(low=min(entry["seconds"]), high=max(entry["seconds"]), median=statistics.median(entry["seconds"]))
+    return found
 
 
 def startup(options):
-    """Import and first step: a new process that trains the linear model once."""
-    code = (
-        "import sys; sys.path.insert(0, {here!r})\n"
-        "import importlib; m = importlib.import_module({module!r})\n"
-        "from workloads import WORKLOADS; WORKLOADS['linear b16'][{api!r}](m)()"
-    )
-    found = {}
-    for module in ("sampan", *options.peers):
-        api = "torch" if module == "torch" else "paddle"
-        text = code.format(here=str(HERE), module=module, api=api)
-        found[module] = {"seconds": []}
-        for _ in range(max(3, options.rounds)):
+    """Import and first step, in a new process each time."""
+
+    def python(module):
+        command = [sys.executable, str(HERE / "first_step.py"), module]
+        subprocess.run(command, env=environment(options.threads), check=True, capture_output=True)
+
+    def rust(_):
+        with Contender(RUST, [options.rust, str(options.threads)], environment(options.threads)) as contender:
+            answer = contender.ask("first", "linear b16")
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+
+    found, failed = {}, {}
+    for _ in range(options.rounds):
+        for label in ["sampan", *([RUST] if options.rust else []), *options.peers]:
             began = time.perf_counter()
-            subprocess.run([sys.executable, "-c", text], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            found[module]["seconds"].append(time.perf_counter() - began)
-    return found
+            try:
+                (rust if label == RUST else python)(label)
+            except (RuntimeError, subprocess.CalledProcessError) as error:
+                failed[label] = str(error) if label == RUST else f"ended with status {error.returncode}"
+                continue
+            found.setdefault(label, {"seconds": []})["seconds"].append(time.perf_counter() - began)
+    return {"contenders": spread(found), "failed": failed, "count": None}
+
+
+def peak(options, known=None):
+    """The machine's best, as measured now and `known` from before."""
+    with Contender(RUST, [options.rust, str(options.threads)], environment(options.threads)) as contender:
+        now = contender.ask("peak")
+    if "error" in now or not known:
+        return known or (None if "error" in now else now)
+    bandwidth = [[size, max(a, b)] for (size, a), (_, b) in zip(known["bandwidth"], now["bandwidth"])]
+    return {"bandwidth": bandwidth, **{k: max(known[k], now[k]) for k in ("flops", "flops_one")}}
+
+
+def heading(options):
+    """What was measured where."""
+    cpu = platform.machine()
+    with contextlib.suppress(OSError):
+        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+        cpu = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), cpu)
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    return {
+        "cpu": cpu,
+        "threads": options.threads,
+        "rounds": options.rounds,
+        "seconds": options.seconds,
+        "date": datetime.date.today().isoformat(),
+        "commit": commit,
+        "versions": {"python": platform.python_version()},
+    }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", action="append", help="pattern of workload or group names; may be repeated")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.5, help="how long a contender runs in a round")
+    parser.add_argument("--seconds", type=float, default=0.5, help="how long a contender runs in a round; half of it for a single op")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--peers", nargs="*", default=["torch", "paddle"])
     parser.add_argument("--rust", default=str(ROOT / "target/release/contender"))
-    parser.add_argument("--out", default=str(ROOT / "docs/performance"))
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs/performance", help="where to write, without the suffix")
     options = parser.parse_args()
     if not pathlib.Path(options.rust).exists():
+        say("The Rust contender is not built, so there is no Rust column and no peak: cargo build --release -p sampan-bench")
         options.rust = None
-    wanted = options.only or ["*"]
-    results = {}
-    for name in WORKLOADS:
-        if not any(fnmatch.fnmatch(name, p) or fnmatch.fnmatch(GROUPS[name], p) for p in wanted):
-            continue
-        results[name] = {"group": GROUPS[name], "contenders": compare(name, options)}
-        shown = {k: f"{statistics.median(v['seconds']) * 1e6:,.0f} µs" for k, v in results[name]["contenders"].items()}
-        print(f"{name:45}", "  ".join(f"{k} {v}" for k, v in shown.items()), flush=True)
-    if any(fnmatch.fnmatch("startup", p) for p in wanted):
-        results["import and first step"] = {"group": "startup", "contenders": startup(options)}
-    write(results, options)
+
+    # Being ended is like Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    groups = {STARTUP: "startup", **{name: w.group for name, w in WORKLOADS.items()}}
+    wanted = [n for n, g in groups.items() if any(fnmatch.fnmatch(n, p) or fnmatch.fnmatch(g, p) for p in options.only or ["*"])]
+    wanted.sort(key=lambda name: list(GROUPS).index(groups[name]))
+    facts = heading(options)
+    facts["peak"] = peak(options) if options.rust else None
+    results, began = {}, time.monotonic()
+    try:
+        for i, name in enumerate(wanted):
+            left = (time.monotonic() - began) / i * (len(wanted) - i) if i else None
+            say(f"[{i + 1}/{len(wanted)}] {name}" + (f" ({left / 60:.0f} min left)" if left else ""))
+            result = startup(options) if name == STARTUP else compare(name, options)
+            results[name] = {"group": groups[name], **result}
+            for label, entry in result["contenders"].items():
+                if version := entry.pop("version", None):
+                    facts["versions"][label.removesuffix(" passive")] = version
+                say(f"    {label:16} {report.duration(entry['median'])}")
+        if options.rust:
+            facts["peak"] = peak(options, facts["peak"])
+    except KeyboardInterrupt:
+        say("Interrupted: writing what was measured.")
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.with_suffix(".json").write_text(json.dumps({"facts": facts, "results": results}, indent=1) + "\n")
+    print(report.write(options.out))
 
 
 if __name__ == "__main__":

@@ -39,3 +39,9 @@ def test_the_program_of_the_readme(readme, tmp_path, monkeypatch):
     exec(compile(program, readme, "exec"), names)
     assert (tmp_path / "net.pdparams").exists()
     assert float(names["loss"]) < 1.0
+
+
+def test_the_program_of_the_page_on_speed(capsys):
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/performance.md").read_text(), re.S)
+    exec(compile(program, "performance.md", "exec"), {"__name__": "performance"})
+    assert "conv2d" in capsys.readouterr().out
