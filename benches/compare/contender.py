@@ -2,8 +2,9 @@
 
     python contender.py sampan|torch|paddle
 
-`["build", name]` makes the workload and warms it up, `["time", seconds]` answers with the seconds of a step, `["memory"]`
-with the peak resident size in MiB, `["count"]` with the operations and bytes of a step (PyTorch alone can tell).
+`["build", name]` makes the workload and warms it up, `["time", seconds]` answers with the seconds of a step,
+`["memory"]` with the peak resident size in MiB, `["count"]` with the operations and bytes of a step (PyTorch alone can
+tell).
 """
 
 import importlib
