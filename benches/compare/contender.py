@@ -21,6 +21,9 @@ BATCH_SECONDS = 0.001
 
 WARM_UP_SECONDS = 0.3
 
+LONG_SECONDS = 2
+"""A step of this length warms itself up, and one of them is enough for a round."""
+
 
 def seconds(step, times):
     began = time.perf_counter()
@@ -41,18 +44,20 @@ class Contender:
         self.work = WORKLOADS[name].build(api_of(self.module))
         self.step = self.work.step
         first = seconds(self.step, 1)
-        spent = steps = 0
-        while spent < WARM_UP_SECONDS or steps < 2:
+        spent, steps = (first, 1) if first >= LONG_SECONDS else (0, 0)
+        while spent < WARM_UP_SECONDS or steps < 2 and spent < LONG_SECONDS:
             spent += seconds(self.step, 1)
             steps += 1
         self.batch = math.ceil(BATCH_SECONDS * steps / spent)
         return {"first": first, "version": self.module.__version__}
 
     def time(self, enough):
-        """The median over batches, at least two of them."""
-        began, batches = time.perf_counter(), []
-        while len(batches) < 2 or time.perf_counter() - began < enough:
-            batches.append(seconds(self.step, self.batch) / self.batch)
+        """The median over batches, at least two of them unless they are long."""
+        spent, batches = 0, []
+        while spent < enough or len(batches) < 2 and spent < LONG_SECONDS:
+            batch = seconds(self.step, self.batch)
+            spent += batch
+            batches.append(batch / self.batch)
         return {"step": statistics.median(batches)}
 
     def memory(self):

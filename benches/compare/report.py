@@ -106,8 +106,9 @@ def floor(count, peak):
     """The least seconds that the work can take on this machine, and which peak sets them."""
     if not count or not peak:
         return None, ""
-    # At the speed of the cache it fits in: the largest working set that was measured and is not larger.
-    speeds = [speed for size, speed in peak["bandwidth"] if size <= count["bytes"]] or [peak["bandwidth"][0][1]]
+    # At the speed of the cache it fits in. What is both read and written counts twice but takes room once.
+    room = count["bytes"] / 2
+    speeds = [speed for size, speed in peak["bandwidth"] if size <= room] or [peak["bandwidth"][0][1]]
     arithmetic, memory = count["flops"] / peak["flops"], count["bytes"] / speeds[-1]
     return (arithmetic, "arithmetic") if arithmetic >= memory else (memory, "memory")
 
