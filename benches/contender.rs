@@ -138,6 +138,8 @@ struct Running {
 /// Long enough that looking at the clock costs nothing beside it.
 const BATCH_SECONDS: f64 = 0.001;
 const WARM_UP_SECONDS: f64 = 0.3;
+/// A step of this length warms itself up, and one of them is enough for a round.
+const LONG_SECONDS: f64 = 2.0;
 
 fn seconds(step: &mut Step, times: usize) -> Result<f64> {
     let began = Instant::now();
@@ -151,8 +153,8 @@ impl Running {
     /// Makes the first step and warms up: the workload, and the seconds of that first step.
     fn start(mut step: Step) -> Result<(Running, f64)> {
         let first = seconds(&mut step, 1)?;
-        let (mut spent, mut steps) = (0.0, 0);
-        while spent < WARM_UP_SECONDS || steps < 2 {
+        let (mut spent, mut steps) = if first >= LONG_SECONDS { (first, 1) } else { (0.0, 0) };
+        while spent < WARM_UP_SECONDS || (steps < 2 && spent < LONG_SECONDS) {
             spent += seconds(&mut step, 1)?;
             steps += 1;
         }
@@ -160,11 +162,13 @@ impl Running {
         Ok((Running { step, batch }, first))
     }
 
-    /// Seconds of a step: the median over batches, at least two of them, for `enough` seconds.
+    /// Seconds of a step: the median over batches for `enough` seconds, at least two of them unless they are long.
     fn time(&mut self, enough: f64) -> Result<f64> {
-        let (began, mut batches) = (Instant::now(), Vec::new());
-        while batches.len() < 2 || began.elapsed().as_secs_f64() < enough {
-            batches.push(seconds(&mut self.step, self.batch)? / self.batch as f64);
+        let (mut spent, mut batches) = (0.0, Vec::new());
+        while spent < enough || (batches.len() < 2 && spent < LONG_SECONDS) {
+            let batch = seconds(&mut self.step, self.batch)?;
+            spent += batch;
+            batches.push(batch / self.batch as f64);
         }
         batches.sort_by(f64::total_cmp);
         Ok((batches[(batches.len() - 1) / 2] + batches[batches.len() / 2]) / 2.0)

@@ -1,4 +1,4 @@
-"""The two APIs where their names differ: Paddle's, which is sampan's, and PyTorch's. Workloads are written once on these."""
+"""The two APIs where their names differ: Paddle's, which is sampan's, and PyTorch's. Workloads are written on these."""
 
 from functools import cached_property
 from types import SimpleNamespace

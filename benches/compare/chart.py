@@ -36,27 +36,32 @@ def chart(rows, facts, path):
     colors = [FASTER if ratio >= 1 else SLOWER for ratio in ratios]
     axes.barh([y for y, _ in bars], [ratio - 1 for ratio in ratios], left=1, color=colors, height=0.7)
     if rust:
-        axes.scatter(*zip(*rust), marker="D", s=22, color=RUST_COLOR, edgecolor="white", linewidth=0.6, zorder=3, label="from Rust")
+        look = dict(marker="D", s=22, color=RUST_COLOR, edgecolor="white", linewidth=0.6, zorder=3)
+        axes.scatter(*zip(*rust), **look, label="from Rust")
         axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderpad=0, frameon=False, fontsize=9)
     shown = [*ratios, *(ratio for ratio, _ in rust)]
     axes.set_xscale("log")
     axes.set_xlim(min(0.9, min(shown) * 0.85), max(2, *shown) * 1.2)
     axes.set_ylim(bars[-1][0] + 0.7, -0.6)
 
-    right = axes.get_yaxis_transform()
+    def write(x, y, text, **look):
+        usual = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 9, "color": TEXT}
+        axes.text(x, y, text, **usual | look)
+
     for y, row in bars:
-        axes.text(1.02, y, f"{row.ratios['sampan']:.2f}×", transform=right, va="center", fontsize=9, color=TEXT, weight="bold")
-        axes.text(1.11, y, row.peer_name, transform=right, va="center", fontsize=9, color=PALE)
+        write(1.02, y, f"{row.ratios['sampan']:.2f}×", weight="bold")
+        write(1.11, y, row.peer_name, color=PALE)
     for y, title in titles:
-        axes.text(-0.02, y, title, transform=right, va="center", ha="right", fontsize=9.5, color=TEXT, weight="bold")
-    axes.text(1.11, 0, "the peer", transform=right, va="center", fontsize=8, color=PALE, style="italic")
+        write(-0.02, y, title, ha="right", fontsize=9.5, weight="bold")
+    write(1.11, 0, "the peer", fontsize=8, color=PALE, style="italic")
     axes.set_yticks([y for y, _ in bars], [row.name for _, row in bars], fontsize=9.5)
     axes.axvline(1, color=TEXT, linewidth=1)
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}×"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("times as fast as the faster of PyTorch and PaddlePaddle")
-    axes.set_title(f"sampan from Python on {facts['threads']} threads of {facts['cpu']}, float32", fontsize=11, loc="left")
+    title = f"sampan from Python on {facts['threads']} threads of {facts['cpu']}, float32"
+    axes.set_title(title, fontsize=11, loc="left")
     axes.tick_params(left=False)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.grid(axis="x", color="#e2e2e2", linewidth=0.6)

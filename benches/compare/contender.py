@@ -2,8 +2,9 @@
 
     python contender.py sampan|torch|paddle
 
-`["build", name]` makes the workload and warms it up, `["time", seconds]` answers with the seconds of a step, `["memory"]`
-with the peak resident size in MiB, `["count"]` with the operations and bytes of a step (PyTorch alone can tell).
+`["build", name]` makes the workload and warms it up, `["time", seconds]` answers with the seconds of a step,
+`["memory"]` with the peak resident size in MiB, `["count"]` with the operations and bytes of a step (PyTorch alone can
+tell).
 """
 
 import importlib
@@ -19,6 +20,9 @@ BATCH_SECONDS = 0.001
 """Between two looks at the clock; long enough that looking costs nothing beside it."""
 
 WARM_UP_SECONDS = 0.3
+
+LONG_SECONDS = 2
+"""A step of this length warms itself up, and one of them is enough for a round."""
 
 
 def seconds(step, times):
@@ -40,18 +44,20 @@ class Contender:
         self.work = WORKLOADS[name].build(api_of(self.module))
         self.step = self.work.step
         first = seconds(self.step, 1)
-        spent = steps = 0
-        while spent < WARM_UP_SECONDS or steps < 2:
+        spent, steps = (first, 1) if first >= LONG_SECONDS else (0, 0)
+        while spent < WARM_UP_SECONDS or steps < 2 and spent < LONG_SECONDS:
             spent += seconds(self.step, 1)
             steps += 1
         self.batch = math.ceil(BATCH_SECONDS * steps / spent)
         return {"first": first, "version": self.module.__version__}
 
     def time(self, enough):
-        """The median over batches, at least two of them."""
-        began, batches = time.perf_counter(), []
-        while len(batches) < 2 or time.perf_counter() - began < enough:
-            batches.append(seconds(self.step, self.batch) / self.batch)
+        """The median over batches, at least two of them unless they are long."""
+        spent, batches = 0, []
+        while spent < enough or len(batches) < 2 and spent < LONG_SECONDS:
+            batch = seconds(self.step, self.batch)
+            spent += batch
+            batches.append(batch / self.batch)
         return {"step": statistics.median(batches)}
 
     def memory(self):
@@ -60,7 +66,8 @@ class Contender:
     def count(self):
         from count import count
 
-        return count(self.module, self.work)
+        # A workload that names nothing, such as an epoch of the loader, has no floor.
+        return count(self.module, self.work) if self.work.inputs else {"absent": True}
 
 
 if __name__ == "__main__":

@@ -7,14 +7,15 @@ def size(tensors):
     return sum(t.numel() * t.element_size() for t in tensors)
 
 
-def convolution_backward(grad, x, weight, bias, stride, padding, dilation, transposed, output_padding, groups, mask, **_):
-    """Each gradient costs what the forward pass costs. (PyTorch's own formula counts a weight gradient once per group.)"""
-    return 2 * prod(grad) * prod(weight[1:]) * sum(mask[:2])
+def convolution_backward(grad, x, weight, *settings, **_):
+    """Each gradient costs what the forward pass costs. (PyTorch's formula counts that of a weight once per group.)"""
+    wanted = settings[-1]
+    return 2 * prod(grad) * prod(weight[1:]) * sum(wanted[:2])
 
 
 def count(torch, work):
-    """Multiplications and additions of all products and convolutions, direct ones, and the bytes that the step must move:
-    what `Work` names and, in training, what the forward pass keeps for the backward pass, written once and read once."""
+    """Multiplications and additions of all products and (direct) convolutions, and the bytes that the step must move:
+    what `Work` names and, in training, what the forward pass keeps for the backward pass, written once, read once."""
     from torch.utils._pytree import tree_leaves
     from torch.utils.flop_counter import FlopCounterMode
 

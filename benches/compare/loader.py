@@ -1,4 +1,4 @@
-"""The MNIST epoch through each library's data loader: the same files, transforms and batch size, in the main process."""
+"""The MNIST epoch through each library's loader: the same files, transforms and batch size, in the main process."""
 
 import gzip
 import os

@@ -6,7 +6,7 @@ from work import STATES, Work, array, workload
 
 
 def tensors(api, shapes, indices, wanted=()):
-    """Float tensors of these shapes, those at the places `wanted` with a gradient, and integer tensors `(shape, high)`."""
+    """Float tensors of these shapes, those at the places `wanted` with a gradient, and integers `(shape, high)`."""
     floats = [api.tensor(array(*shape, seed=i), i in wanted) for i, shape in enumerate(shapes)]
     return floats, [api.tensor(array(*shape, high=high, seed=9)) for shape, high in indices]
 
@@ -124,7 +124,8 @@ for axis in (0, 1):
     forward(f"max over axis {axis} of 1024²", "reduction", lambda api, a=axis: lambda x: api.max(x, a), SQUARE)
 for axis in (0, 1, 2):
     cube = (64, 128, 128)
-    forward(f"mean over axis {axis} of 64×128×128", "reduction", lambda api, a=axis: lambda x: api.math.mean(x, a), cube)
+    make = lambda api, a=axis: lambda x: api.math.mean(x, a)  # noqa: E731
+    forward(f"mean over axis {axis} of 64×128×128", "reduction", make, cube)
 forward("argmax over axis 1 of 1024²", "reduction", lambda api: lambda x: api.math.argmax(x, 1), SQUARE)
 
 # ---- places: gather, scatter, embedding, sort, copies ----
@@ -135,9 +136,10 @@ both("gather 10000 rows of 64", "index", lambda api: api.gather_rows, ROWS, indi
 forward("scatter 10000 rows of 64", "index", lambda api: api.put_rows, ROWS, ROWS, indices=TEN_THOUSAND)
 forward("add at 10000 rows of 64", "index", lambda api: api.add_rows, ROWS, ROWS, indices=TEN_THOUSAND)
 forward("take along axis 1024²", "index", lambda api: api.take_along, SQUARE, indices=[(SQUARE, 1024)], picks=True)
+EMBEDDING = lambda api: lambda w, i: api.F.embedding(i, w)  # noqa: E731
 WORDS = dict(indices=[((32, 128), 30000)], picks=True)
-forward("embedding 30000×256, 4096 words", "index", lambda api: lambda w, i: api.F.embedding(i, w), (30000, 256), **WORDS)
-both("embedding 30000×256, 4096 words", "index", lambda api: lambda w, i: api.F.embedding(i, w), (30000, 256), **WORDS)
+forward("embedding 30000×256, 4096 words", "index", EMBEDDING, (30000, 256), **WORDS)
+both("embedding 30000×256, 4096 words", "index", EMBEDDING, (30000, 256), **WORDS)
 
 forward("sort 1024² by rows", "sort", lambda api: api.sort, SQUARE)
 forward("sort 1M", "sort", lambda api: api.sort, (1024 * 1024,))

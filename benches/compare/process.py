@@ -37,9 +37,8 @@ class Contender:
         self.label = label
         self.errors = tempfile.TemporaryFile()
         # A session of its own, so that Ctrl-C reaches the one who has to write the table, and not the contenders.
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, env=env, cwd=HERE, text=True, start_new_session=True
-        )  # fmt: skip
+        pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True)
+        self.process = subprocess.Popen(command, **pipes, env=env, cwd=HERE, start_new_session=True)
 
     def ask(self, *command):
         """The answer, `{"error": …}` if the process has died."""
@@ -59,7 +58,8 @@ class Contender:
         code = self.process.wait()
         self.errors.seek(0)
         print(self.errors.read()[-2000:].decode(errors="replace"), file=sys.stderr)
-        return f"the process ended by {signal.Signals(-code).name}" if code < 0 else f"the process ended with status {code}"
+        how = f"by {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
+        return f"the process ended {how}"
 
     def __enter__(self):
         return self

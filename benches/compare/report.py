@@ -11,6 +11,7 @@ from process import RUST
 from work import GROUPS, WHOLE
 
 OURS = ("sampan", RUST)
+MADE_BY = "<!-- Made by benches/compare/report.py from the numbers beside it; do not edit. -->"
 
 # How many times as fast as the best peer a workload is to be, from Python and, where that differs, from Rust.
 TARGETS = {
@@ -60,7 +61,8 @@ class Row:
         self.peer_seconds = peers[self.peer]["median"] if peers else None
         self.ratios = {label: self.peer_seconds / own for label, own in self.ours.items()} if peers else {}
         memory = [entry["memory"] for entry in peers.values() if "memory" in entry]
-        self.memory = (entries["sampan"]["memory"], min(memory)) if memory and "memory" in entries.get("sampan", {}) else None
+        own = entries.get("sampan", {}).get("memory")
+        self.memory = (own, min(memory)) if own and memory else None
         self.floor, self.bound = floor(result["count"], peak)
         self.share = self.floor / min(self.ours.values()) if self.floor and self.ours else None
 
@@ -104,8 +106,9 @@ def floor(count, peak):
     """The least seconds that the work can take on this machine, and which peak sets them."""
     if not count or not peak:
         return None, ""
-    # At the speed of the cache it fits in: the largest working set that was measured and is not larger.
-    speeds = [speed for size, speed in peak["bandwidth"] if size <= count["bytes"]] or [peak["bandwidth"][0][1]]
+    # At the speed of the cache it fits in. What is both read and written counts twice but takes room once.
+    room = count["bytes"] / 2
+    speeds = [speed for size, speed in peak["bandwidth"] if size <= room] or [peak["bandwidth"][0][1]]
     arithmetic, memory = count["flops"] / peak["flops"], count["bytes"] / speeds[-1]
     return (arithmetic, "arithmetic") if arithmetic >= memory else (memory, "memory")
 
@@ -128,8 +131,8 @@ def about(facts):
     if peak := facts["peak"]:
         caches = ", ".join(f"{speed / 1e9:.0f} at {binary(size)}" for size, speed in peak["bandwidth"])
         text += (
-            f"\n\nPeak, measured in the same run: {peak['flops'] / 1e9:.0f} GFLOP/s in float32 ({peak['flops_one'] / 1e9:.0f} on one "
-            f"thread); GB/s by the size of what is touched: {caches}."
+            f"\n\nPeak, measured in the same run: {peak['flops'] / 1e9:.0f} GFLOP/s in float32 "
+            f"({peak['flops_one'] / 1e9:.0f} on one thread); GB/s by the size of what is touched: {caches}."
         )
     return text
 
@@ -150,18 +153,20 @@ def gaps(rows):
     def farthest(rows):
         # Below that the cost of calls rules, and bytes say little about sorting.
         telling = (row for row in rows if row.share and row.floor >= 1e-5 and row.group != "sort")
-        found = sorted(telling, key=lambda row: row.share)[:5]
-        return "\n".join(
-            f"* {row.name}: {duration(min(row.ours.values()))}, floor {duration(row.floor)} by {row.bound}, {row.share:.0%}" for row in found
-        )
+        for row in sorted(telling, key=lambda row: row.share)[:5]:
+            own, floor = duration(min(row.ours.values())), duration(row.floor)
+            yield f"* {row.name}: {own}, floor {floor} by {row.bound}, {row.share:.0%}"
 
-    parts = ["## The largest gaps", "Networks farthest from their floor:", farthest(r for r in rows if r.group in WHOLE)]
-    parts += ["Single ops farthest from theirs:", farthest(r for r in rows if r.group not in WHOLE)]
-    slower = sorted((r.ratios["sampan"], r.name, r.peer_name) for r in rows if r.ratios.get("sampan", 1) < 1)
-    parts += ["Slower from Python than the best peer:", "\n".join(f"* {name}: {ratio:.2f}× {peer}" for ratio, name, peer in slower)]
-    # A heading with nothing below it is left out.
-    kept = [parts[0]] + [text for title, text in zip(parts[1::2], parts[2::2]) if text for text in (title, text)]
-    return "\n\n".join(kept) if len(kept) > 1 else ""
+    slower = sorted((row for row in rows if row.ratios.get("sampan", 1) < 1), key=lambda row: row.ratios["sampan"])
+    lists = {
+        "Networks farthest from their floor:": farthest(row for row in rows if row.group in WHOLE),
+        "Single ops farthest from theirs:": farthest(row for row in rows if row.group not in WHOLE),
+        "Slower from Python than the best peer:": (
+            f"* {row.name}: {row.ratios['sampan']:.2f}× {row.peer_name}" for row in slower
+        ),
+    }
+    texts = [f"{title}\n\n{lines}" for title, found in lists.items() if (lines := "\n".join(found))]
+    return "\n\n".join(["## The largest gaps", *texts]) if texts else ""
 
 
 def failures(results):
@@ -172,20 +177,21 @@ def failures(results):
 def write(out):
     """Writes the table and the picture beside the numbers in `out`.json; gives the table."""
     saved = json.loads(out.with_suffix(".json").read_text())
-    rows = [Row(name, result, saved["facts"]["peak"]) for name, result in saved["results"].items() if result["contenders"]]
-    parts = ["<!-- Made by benches/compare/report.py from performance.json; do not edit. -->", "# Speed, measured", about(saved["facts"])]
+    facts, results = saved["facts"], saved["results"]
+    rows = [Row(name, result, facts["peak"]) for name, result in results.items() if result["contenders"]]
+    parts = [MADE_BY, "# Speed, measured", about(facts)]
     if rows:
         parts.append(summary(rows))
     for group, title in GROUPS.items():
         if found := [row for row in rows if row.group == group]:
             parts += [f"## {title}", markdown(found)]
-    parts += [gaps(rows), failures(saved["results"])]
+    parts += [gaps(rows), failures(results)]
     text = "\n\n".join(part for part in parts if part) + "\n"
     out.with_name(out.name + "-table.md").write_text(text)
     if shown := [row for row in rows if row.group in WHOLE and "sampan" in row.ratios]:
         from chart import chart
 
-        chart(shown, saved["facts"], out.with_suffix(".svg"))
+        chart(shown, facts, out.with_suffix(".svg"))
     return text
 
 

@@ -3,9 +3,9 @@
     make bench                                       # sets everything up and runs all of it
     python benches/compare/run.py --only 'lenet*'    # some of it, in an environment that has the peers
 
-Each contender is a process of its own with the same number of threads. A peer runs twice: with OpenMP's own settings and
-with OMP_WAIT_POLICY=PASSIVE, since threads that spin slow a peer down on a machine that is not quite quiet; its better
-time counts. In every round each contender runs for a while in turn; the table shows medians over the rounds.
+Each contender is a process of its own with the same number of threads. A peer runs twice: with OpenMP's own settings
+and with OMP_WAIT_POLICY=PASSIVE, since threads that spin slow a peer down on a machine that is not quite quiet; its
+better time counts. In every round each contender runs for a while in turn; the table shows medians over the rounds.
 """
 
 import argparse
@@ -122,7 +122,8 @@ def heading(options):
     with contextlib.suppress(OSError):
         lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
         cpu = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), cpu)
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    describe = ["git", "describe", "--always", "--dirty"]
+    commit = subprocess.run(describe, cwd=ROOT, capture_output=True, text=True).stdout.strip()
     return {
         "cpu": cpu,
         "threads": options.threads,
@@ -136,23 +137,27 @@ def heading(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", action="append", help="pattern of workload or group names; may be repeated")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.5, help="how long a contender runs in a round; half of it for a single op")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--peers", nargs="*", default=["torch", "paddle"])
-    parser.add_argument("--rust", default=str(ROOT / "target/release/contender"))
-    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs/performance", help="where to write, without the suffix")
+    add = parser.add_argument
+    add("--only", action="append", help="pattern of workload or group names; may be repeated")
+    add("--rounds", type=int, default=5)
+    add("--seconds", type=float, default=0.5, help="how long a contender runs in a round; a single op half as long")
+    add("--threads", type=int, default=2)
+    add("--peers", nargs="*", default=["torch", "paddle"])
+    add("--rust", default=str(ROOT / "target/release/contender"))
+    add("--out", type=pathlib.Path, default=ROOT / "docs/performance", help="what to write, without the suffix")
     options = parser.parse_args()
     if not pathlib.Path(options.rust).exists():
-        say("The Rust contender is not built, so there is no Rust column and no peak: cargo build --release -p sampan-bench")
+        say("No Rust column and no peak without the Rust contender: cargo build --release -p sampan-bench")
         options.rust = None
 
     # Being ended is like Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     groups = {STARTUP: "startup", **{name: w.group for name, w in WORKLOADS.items()}}
-    wanted = [n for n, g in groups.items() if any(fnmatch.fnmatch(n, p) or fnmatch.fnmatch(g, p) for p in options.only or ["*"])]
-    wanted.sort(key=lambda name: list(GROUPS).index(groups[name]))
+
+    def is_wanted(name):
+        return any(fnmatch.fnmatch(word, p) for p in options.only or ["*"] for word in (name, groups[name]))
+
+    wanted = sorted(filter(is_wanted, groups), key=lambda name: list(GROUPS).index(groups[name]))
     facts = heading(options)
     facts["peak"] = peak(options) if options.rust else None
     results, began = {}, time.monotonic()

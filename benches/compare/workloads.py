@@ -49,6 +49,7 @@ TRAINING = {
     "lstm 256 s64 b32": ("lstm", (32, 64, 256), SMALL_OUTPUT, "Adam"),
 }
 
+
 def training(api, network, shape, classes, kind):
     net = NETWORKS[network](api)
     x = api.tensor(array(*shape))
