@@ -5,10 +5,9 @@
 //! a time, small enough to stay in the second-level cache. Work is cut by shape alone, so results have the same bits for
 //! any number of threads.
 
-use crate::conv_trim::Trim;
 use crate::float::{Float, Real, Shared, narrow, widened};
 use crate::gemm::{Batch, Gemm, Mat, MatMut, batched_matmul, matmul_serial};
-use crate::{Buffer, DType, conv_depthwise, conv_direct, conv_flat, conv_trim, parallel};
+use crate::{Buffer, DType, conv_depthwise, conv_direct, conv_flat, parallel};
 use std::mem::size_of;
 
 /// Elements of a tile of unfolded input.
@@ -266,9 +265,6 @@ fn forward<T: Float + Gemm>(s: &ConvShape, x: &[T], w: &[T], bias: Option<&[T]>,
     if y.is_empty() {
         return;
     }
-    if conv_trim::is_whole(s) {
-        return conv_trim::forward(s, x, w, bias, y);
-    }
     let direct = match T::DTYPE {
         DType::Float32 if conv_depthwise::is_depthwise(s) => Some(conv_depthwise::forward as Forward),
         DType::Float32 if conv_flat::suits(s) => Some(conv_flat::forward as Forward),
@@ -340,9 +336,6 @@ fn backward_data<T: Float + Gemm>(s: &ConvShape, w: &[T], dy: &[T], dx: &mut [T]
     if w.is_empty() || dy.is_empty() {
         return dx.fill(T::ZERO);
     }
-    if conv_trim::is_whole(s) {
-        return conv_trim::backward_data(s, w, dy, dx);
-    }
     if conv_depthwise::is_depthwise(s) && T::DTYPE == DType::Float32 {
         let (w, dy) = (bytemuck::cast_slice(w), bytemuck::cast_slice(dy));
         return conv_depthwise::backward_data(s, w, dy, bytemuck::cast_slice_mut(dx));
@@ -385,9 +378,6 @@ fn backward_weight<T: Float + Gemm>(s: &ConvShape, x: &[T], dy: &[T], dw: &mut [
     let positions = s.batch * plane;
     if dw.is_empty() || positions == 0 || x.is_empty() {
         return dw.fill(T::ZERO);
-    }
-    if conv_trim::is_whole(s) {
-        return conv_trim::backward_weight(s, x, dy, dw);
     }
     let depthwise = conv_depthwise::is_depthwise(s);
     if !depthwise && conv_flat::suits_weight(s) && T::DTYPE == DType::Float32 {
@@ -518,19 +508,13 @@ half_conv!(crate::f16, crate::bf16);
 pub fn conv_forward<T: Conv>(s: &ConvShape, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
     check(s, x.len(), w.len(), y.len());
     assert!(bias.is_none_or(|b| b.len() == s.out_channels), "conv: one bias per output channel");
-    match Trim::of(s) {
-        Some(trim) => T::forward(&trim.shape, x, trim.weights(s, w).as_slice(), bias, y),
-        None => T::forward(s, x, w, bias, y),
-    }
+    T::forward(s, x, w, bias, y);
 }
 
 /// The gradient by `x` of [`conv_forward`]; also transposed convolution, of `dy` to `dx`.
 pub fn conv_backward_data<T: Conv>(s: &ConvShape, w: &[T], dy: &[T], dx: &mut [T]) {
     check(s, dx.len(), w.len(), dy.len());
-    match Trim::of(s) {
-        Some(trim) => T::backward_data(&trim.shape, trim.weights(s, w).as_slice(), dy, dx),
-        None => T::backward_data(s, w, dy, dx),
-    }
+    T::backward_data(s, w, dy, dx);
 }
 
 /// Adds `bias[channel]` to the result of [`conv_backward_data`].
@@ -547,14 +531,7 @@ pub fn add_bias<T: Conv>(s: &ConvShape, bias: &[T], dx: &mut [T]) {
 /// The gradient by `w` of [`conv_forward`].
 pub fn conv_backward_weight<T: Conv>(s: &ConvShape, x: &[T], dy: &[T], dw: &mut [T]) {
     check(s, x.len(), dw.len(), dy.len());
-    match Trim::of(s) {
-        Some(trim) => {
-            let mut small = Buffer::uninit(trim.shape.w_len() * size_of::<T>());
-            T::backward_weight(&trim.shape, x, dy, small.as_mut_slice());
-            trim.spread(s, small.as_slice(), dw);
-        }
-        None => T::backward_weight(s, x, dy, dw),
-    }
+    T::backward_weight(s, x, dy, dw);
 }
 
 #[cfg(test)]

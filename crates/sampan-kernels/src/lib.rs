@@ -11,7 +11,6 @@ pub mod conv;
 mod conv_depthwise;
 mod conv_direct;
 mod conv_flat;
-mod conv_trim;
 pub mod copy;
 pub mod ctc;
 pub mod element;
