@@ -9,6 +9,8 @@ pub mod buffer;
 pub mod complex;
 pub mod conv;
 mod conv_direct;
+mod conv_gemm;
+mod conv_reduce;
 pub mod copy;
 pub mod ctc;
 pub mod element;
