@@ -7,13 +7,17 @@
 
 use crate::float::{Float, Real, Shared, narrow, widened};
 use crate::gemm::{Batch, Gemm, Mat, MatMut, batched_matmul, matmul_serial};
-use crate::{Buffer, DType, conv_depthwise, conv_direct, conv_flat, parallel};
+use crate::{Buffer, DType, conv_depthwise, conv_direct, conv_flat, conv_gemm, conv_reduce, parallel};
 use std::mem::size_of;
 
 /// Elements of a tile of unfolded input.
 const TILE: usize = 96 << 10;
 /// Output positions of a tile are a multiple of this, which suits every micro-kernel.
 const STEP: usize = 48;
+
+/// Elements of an image's plane from which on a kernel of one element goes through images one by one: its rows are then
+/// read in place.
+const WHOLE_IMAGES: usize = 400;
 
 /// Everything that describes a convolution. Fewer than three spatial axes are filled up with leading ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -260,33 +264,54 @@ fn check(s: &ConvShape, x: usize, w: usize, y: usize) {
 /// A path for some shapes in `f32`.
 type Forward = fn(&ConvShape, &[f32], &[f32], Option<&[f32]>, &mut [f32]);
 
+/// The path that is faster than a product for that shape, if one is.
+fn direct(s: &ConvShape) -> Option<Forward> {
+    match s {
+        s if conv_depthwise::is_depthwise(s) => Some(conv_depthwise::forward),
+        s if conv_flat::suits(s) => Some(conv_flat::forward),
+        s if conv_direct::suits(s) => Some(conv_direct::forward),
+        _ => None,
+    }
+}
+
+/// A kernel of one element: in each image and group the product of the weights `w` (of the first group; those of the others
+/// follow) with the channels.
+fn pointwise<T: Float + Gemm>(s: &ConvShape, x: &[T], w: Mat<T>, y: &mut [T], accumulate: bool) {
+    let (gi, go, plane) = (s.group_in(), s.group_out(), s.y_plane());
+    let batch = Batch {
+        shape: &[s.batch, s.groups],
+        a_strides: &[0, (go * gi) as isize],
+        b_strides: &[(s.in_channels * plane) as isize, (gi * plane) as isize],
+        c_stride: go * plane,
+    };
+    batched_matmul(batch, go, plane, gi, w, Mat::rows(x, plane), MatMut::rows(y, plane), accumulate)
+}
+
 fn forward<T: Float + Gemm>(s: &ConvShape, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
     let (k, go, gi, plane) = (s.k(), s.group_out(), s.group_in(), s.y_plane());
     if y.is_empty() {
         return;
     }
-    let direct = match T::DTYPE {
-        DType::Float32 if conv_depthwise::is_depthwise(s) => Some(conv_depthwise::forward as Forward),
-        DType::Float32 if conv_flat::suits(s) => Some(conv_flat::forward as Forward),
-        DType::Float32 if conv_direct::suits(s) => Some(conv_direct::forward as Forward),
-        _ => None,
-    };
-    if let Some(direct) = direct {
+    if let Some((small, kept)) = conv_reduce::trimmed(s) {
+        return forward(&small, x, conv_reduce::trim_weights(s, &kept, w).as_slice(), bias, y);
+    }
+    if T::DTYPE == DType::Float32
+        && let Some(direct) = direct(s)
+    {
         let bias = bias.map(bytemuck::cast_slice);
         return direct(s, bytemuck::cast_slice(x), bytemuck::cast_slice(w), bias, bytemuck::cast_slice_mut(y));
+    }
+    let whole_images = s.is_pointwise() && plane >= WHOLE_IMAGES;
+    if T::DTYPE == DType::Float32 && !whole_images {
+        let w = conv_gemm::Weights::plain(s, bytemuck::cast_slice(w));
+        let bias = bias.map(bytemuck::cast_slice);
+        return conv_gemm::forward(s, bytemuck::cast_slice(x), &w, bias, bytemuck::cast_slice_mut(y));
     }
     if s.is_pointwise() {
         if let Some(bias) = bias {
             parallel::for_each_chunk_mut(y, plane, 1, |i, y| y.fill(bias[i % s.out_channels]));
         }
-        let batch = Batch {
-            shape: &[s.batch, s.groups],
-            a_strides: &[0, (go * gi) as isize],
-            b_strides: &[(s.in_channels * plane) as isize, (gi * plane) as isize],
-            c_stride: go * plane,
-        };
-        let (a, b) = (Mat::rows(w, gi), Mat::rows(x, plane));
-        return batched_matmul(batch, go, plane, gi, a, b, MatMut::rows(y, plane), bias.is_some());
+        return pointwise(s, x, Mat::rows(w, gi), y, bias.is_some());
     }
     let (positions, tile) = (s.batch * plane, s.tile(k));
     let tiles = positions.div_ceil(tile);
@@ -336,12 +361,25 @@ fn backward_data<T: Float + Gemm>(s: &ConvShape, w: &[T], dy: &[T], dx: &mut [T]
     if w.is_empty() || dy.is_empty() {
         return dx.fill(T::ZERO);
     }
+    if let Some((small, kept)) = conv_reduce::trimmed(s) {
+        return backward_data(&small, conv_reduce::trim_weights(s, &kept, w).as_slice(), dy, dx);
+    }
     if conv_depthwise::is_depthwise(s) && T::DTYPE == DType::Float32 {
         let (w, dy) = (bytemuck::cast_slice(w), bytemuck::cast_slice(dy));
         return conv_depthwise::backward_data(s, w, dy, bytemuck::cast_slice_mut(dx));
     }
     if let Some(mirrored) = s.mirrored() {
+        if s.is_pointwise() && s.y_plane() >= WHOLE_IMAGES {
+            return pointwise(&mirrored, dy, Mat::rows(w, s.group_in()).t(), dx, false);
+        }
+        if T::DTYPE == DType::Float32 && direct(&mirrored).is_none() {
+            let w = conv_gemm::Weights::mirrored(s, bytemuck::cast_slice(w));
+            return conv_gemm::forward(&mirrored, bytemuck::cast_slice(dy), &w, None, bytemuck::cast_slice_mut(dx));
+        }
         return forward(&mirrored, dy, mirror_weights(s, w).as_slice(), None, dx);
+    }
+    if conv_reduce::by_residues(s, w, dy, dx, |s, dy, w, dx| forward(s, dy, w, None, dx)) {
+        return;
     }
     let (k, go, gi, taps, plane, x_plane) = (s.k(), s.group_out(), s.group_in(), s.taps(), s.y_plane(), s.x_plane());
     // A few channels to a task, and at least four tasks where there are channels enough.
@@ -379,6 +417,11 @@ fn backward_weight<T: Float + Gemm>(s: &ConvShape, x: &[T], dy: &[T], dw: &mut [
     if dw.is_empty() || positions == 0 || x.is_empty() {
         return dw.fill(T::ZERO);
     }
+    if let Some((small, kept)) = conv_reduce::trimmed(s) {
+        let mut part = Buffer::uninit(small.w_len() * size_of::<T>());
+        backward_weight(&small, x, dy, part.as_mut_slice::<T>());
+        return conv_reduce::untrim_weights(s, &kept, part.as_slice::<T>(), dw);
+    }
     let depthwise = conv_depthwise::is_depthwise(s);
     if !depthwise && conv_flat::suits_weight(s) && T::DTYPE == DType::Float32 {
         return conv_flat::backward_weight(
@@ -396,6 +439,10 @@ fn backward_weight<T: Float + Gemm>(s: &ConvShape, x: &[T], dy: &[T], dw: &mut [
         if dw.iter().all(|v| !v.is_nan()) {
             return;
         }
+    }
+    if T::DTYPE == DType::Float32 {
+        let (x, dy) = (bytemuck::cast_slice(x), bytemuck::cast_slice(dy));
+        return conv_gemm::backward_weight(s, x, dy, bytemuck::cast_slice_mut(dw));
     }
     let channels = (576 / taps).clamp(1, gi);
     let blocks = gi.div_ceil(channels);

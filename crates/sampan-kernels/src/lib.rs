@@ -11,6 +11,8 @@ pub mod conv;
 mod conv_depthwise;
 mod conv_direct;
 mod conv_flat;
+mod conv_gemm;
+mod conv_reduce;
 pub mod copy;
 pub mod ctc;
 pub mod element;

@@ -6,6 +6,7 @@ use super::pack::Lines;
 use super::tile::{Block, Out, TileSize};
 use crate::float::Shared;
 use crate::{Buffer, parallel};
+use std::ops::Range;
 
 /// Depth of a block: a panel of rows then fits into the first-level cache.
 const DEPTH: usize = 512;
@@ -16,6 +17,8 @@ const TASK: usize = 1 << 18;
 const TASKS: usize = 32;
 /// Up to so many panels of rows the right factor is read where it lies, since each element is used so few times.
 const FEW_PANELS: usize = 2;
+/// Panels that a task packs.
+const PANELS: usize = 4;
 /// Multiplications to an elementary operation, as the thread pool counts.
 const PER_OPERATION: usize = 8;
 
@@ -24,20 +27,33 @@ const SMALL_FACTOR: usize = 128 << 10;
 /// Up to so many rows a product is not cut by rows if it has some blocks of columns.
 const FEW_ROWS: usize = 128;
 
+/// From so many elements on the left factor of a product with few columns is packed by the tasks that use it, since it
+/// would not stay in a cache from the one to the other.
+const LARGE_FACTOR: usize = 128 << 10;
+/// Elements of the left factor in a block that a task packs for itself.
+const OWN_ROWS: usize = 48 << 10;
+
 /// How a product is cut.
+#[derive(Clone, Copy)]
 struct Plan {
-    tile: TileSize,
     depth: usize,
     rows: usize,
     cols: usize,
+    /// Are the rows packed before, for all tasks? The columns?
+    rows_before: bool,
+    cols_before: bool,
 }
 
 impl Plan {
-    fn new(m: usize, n: usize, k: usize, whole: usize) -> Plan {
-        let tile = TileSize::here();
+    fn new(tile: TileSize, (m, n, k): (usize, usize, usize), whole: usize, in_place: bool) -> Plan {
         let depth = if k <= DEPTH + DEPTH / 4 { k } else { k.div_ceil(k.div_ceil(DEPTH)).next_multiple_of(whole) };
         let width = tile.columns();
         let wanted = (m * n * k / TASK).clamp(1, TASKS);
+        if m >= 2 * n && m * k >= LARGE_FACTOR {
+            let most = (OWN_ROWS / depth / tile.rows * tile.rows).max(tile.rows);
+            let rows = m.div_ceil(wanted).next_multiple_of(tile.rows).min(most);
+            return Plan { depth, rows, cols: n, rows_before: false, cols_before: true };
+        }
         let widest = (BLOCK / depth / width * width).max(width);
         // Every block of columns reads the whole left factor: narrow ones only where that is small.
         let narrowest = if m * k <= SMALL_FACTOR { width } else { 2 * width };
@@ -48,7 +64,59 @@ impl Plan {
         let enough = along >= TASKS / 2 || along >= 4 && m <= FEW_ROWS;
         let across = if enough { 1 } else { wanted.div_ceil(along).min(m.div_ceil(2 * tile.rows)) };
         let rows = m.div_ceil(across).next_multiple_of(tile.rows);
-        Plan { tile, depth, rows, cols }
+        Plan { depth, rows, cols, rows_before: true, cols_before: rows < m && !in_place }
+    }
+}
+
+/// A factor, cut into panels for the tiles.
+struct Factor<'a> {
+    lines: &'a dyn Lines,
+    count: usize,
+    /// Lines of a panel; the last one has as many as remain, rounded up to a multiple of `lanes`.
+    panel: usize,
+    lanes: usize,
+}
+
+impl Factor<'_> {
+    fn width(&self, first: usize) -> usize {
+        (self.count - first).next_multiple_of(self.lanes).min(self.panel)
+    }
+
+    fn panels(&self) -> usize {
+        self.count.div_ceil(self.panel)
+    }
+
+    /// Lines of all panels.
+    fn padded(&self) -> usize {
+        let last = (self.count - 1) / self.panel * self.panel;
+        last + self.width(last)
+    }
+
+    /// Packs the panel that begins with line `first`.
+    fn pack(&self, first: usize, depth: Range<usize>, out: &mut [f32]) {
+        self.lines.pack(first, self.panel.min(self.count - first), depth, self.width(first), out);
+    }
+
+    /// Packs lines `lines`, panel after panel.
+    fn pack_lines(&self, lines: Range<usize>, depth: Range<usize>, out: &mut [f32]) {
+        for (first, out) in lines.step_by(self.panel).zip(out.chunks_mut(self.panel * depth.len())) {
+            self.pack(first, depth.clone(), out);
+        }
+    }
+
+    /// Packs a panel in all depths. Blocks of depth follow each other, in each of them the panels.
+    ///
+    /// # Safety
+    /// `to` has room for the whole factor, and nobody else uses the panel's part of it.
+    unsafe fn pack_panel(&self, panel: usize, k: usize, depth: usize, to: *mut f32) {
+        let first = panel * self.panel;
+        for start in (0..k).step_by(depth) {
+            let end = k.min(start + depth);
+            let (at, len) = (start * self.padded() + first * (end - start), self.width(first) * (end - start));
+            // SAFETY: promised by the caller.
+            let out = unsafe { std::slice::from_raw_parts_mut(to.add(at), len) };
+            self.pack(first, start..end, out);
+        }
     }
 }
 
@@ -59,88 +127,77 @@ impl Plan {
 /// All elements of `out` may be written and nobody else touches them.
 pub(crate) unsafe fn multiply(
     (m, n, k): (usize, usize, usize),
-    a: &(impl Lines + ?Sized),
-    b: &(impl Lines + ?Sized),
+    a: &dyn Lines,
+    b: &dyn Lines,
     whole: usize,
     out: Out,
     threads: bool,
 ) {
-    let plan = Plan::new(m, n, k, whole);
-    let Plan { tile, depth, rows, cols } = plan;
-    let (across, along) = (m.div_ceil(rows), n.div_ceil(cols));
+    let tile = TileSize::here();
     let width = tile.columns();
-    // Where `b` is read by several tasks, it is packed once, before.
     let in_place = if m <= FEW_PANELS * tile.rows { b.side_by_side() } else { None };
-    let before = across > 1 && in_place.is_none();
-    let full = n / width * width;
-    let padded = full + if full < n { tile.panel(n - full) } else { 0 };
+    let Plan { depth, rows, cols, rows_before, cols_before } = Plan::new(tile, (m, n, k), whole, in_place.is_some());
+    let a = Factor { lines: a, count: m, panel: tile.rows, lanes: 1 };
+    let b = Factor { lines: b, count: n, panel: width, lanes: tile.lanes };
+    let cost = |operations: usize| if threads { operations } else { 0 };
 
-    let mut packed = Buffer::uninit(4 * k * (m + if before { padded } else { 0 }));
-    let (pa, pb) = packed.as_mut_slice::<f32>().split_at_mut(m * k);
-    let (to_a, to_b) = (Shared::new(pa), Shared::new(pb));
-    let (a_panels, b_panels) = (m.div_ceil(tile.rows), if before { n.div_ceil(width) } else { 0 });
-    let cost = |macs: usize| if threads { macs } else { 0 };
-    parallel::for_each_range(a_panels + b_panels, 4, cost(k * width / 2), |panels| {
+    let (a_len, b_len) = (if rows_before { m * k } else { 0 }, if cols_before { b.padded() * k } else { 0 });
+    let mut packed = Buffer::uninit(4 * (a_len + b_len));
+    let (pa, pb) = packed.as_mut_slice::<f32>().split_at_mut(a_len);
+    let (pa, pb) = (Shared::new(pa), Shared::new(pb));
+    let (a_panels, b_panels) = (if rows_before { a.panels() } else { 0 }, if cols_before { b.panels() } else { 0 });
+    parallel::for_each_range(a_panels + b_panels, PANELS, cost(k * width / 2), |panels| {
         for panel in panels {
-            for start in (0..k).step_by(depth) {
-                let end = k.min(start + depth);
-                let len = end - start;
-                if panel < a_panels {
-                    let first = panel * tile.rows;
-                    let count = tile.rows.min(m - first);
-                    // SAFETY: the place of this panel in the packed factor, which no other task writes.
-                    let to =
-                        unsafe { std::slice::from_raw_parts_mut(to_a.get().add(start * m + first * len), count * len) };
-                    a.pack(first, count, start..end, count, to);
-                } else {
-                    let first = (panel - a_panels) * width;
-                    let wide = tile.panel(n - first);
-                    // SAFETY: as above.
-                    let to = unsafe {
-                        std::slice::from_raw_parts_mut(to_b.get().add(start * padded + first * len), wide * len)
-                    };
-                    b.pack(first, width.min(n - first), start..end, wide, to);
+            // SAFETY: the factors have room, and each panel has one task.
+            unsafe {
+                match panel.checked_sub(a_panels) {
+                    None => a.pack_panel(panel, k, depth, pa.get()),
+                    Some(panel) => b.pack_panel(panel, k, depth, pb.get()),
                 }
             }
         }
     });
 
+    let (across, along) = (m.div_ceil(rows), n.div_ceil(cols));
     let each = rows.min(m) * cols.min(n) * k / PER_OPERATION;
     parallel::for_each_range(across * along, 1, cost(each), |task| {
         let (row, col) = (task.start / along * rows, task.start % along * cols);
         let (rows, cols) = (rows.min(m - row), cols.min(n - col));
-        let wholes = cols / width * width;
-        let own = if before { 0 } else { cols.next_multiple_of(width) - if in_place.is_some() { wholes } else { 0 } };
-        let mut buffer = Buffer::uninit(4 * own * depth.min(k));
-        let own = buffer.as_mut_slice::<f32>();
+        // What is read in place are whole panels.
+        let wholes = if in_place.is_some() { cols / width * width } else { 0 };
+        let own_rows = if rows_before { 0 } else { rows * depth };
+        let own_cols = if cols_before { 0 } else { (cols - wholes).next_multiple_of(width) * depth };
+        let mut buffer = Buffer::uninit(4 * (own_rows + own_cols));
+        let (own_rows, own_cols) = buffer.as_mut_slice::<f32>().split_at_mut(own_rows);
         for start in (0..k).step_by(depth) {
             let end = k.min(start + depth);
             let len = end - start;
             let out = if start == 0 { out } else { Out { accumulate: true, bias: None, ..out } };
-            // SAFETY: inside the packed factors; see the layout above.
-            let a = unsafe { to_a.get().add(start * m + row * len) };
+            let left: *const f32 = if rows_before {
+                // SAFETY: inside the packed factor; see `pack_panel`.
+                unsafe { pa.get().add(start * m + row * len) }
+            } else {
+                a.pack_lines(row..row + rows, start..end, own_rows);
+                own_rows.as_ptr()
+            };
             let block = |from: usize, cols: usize, b: *const f32, b_step: Option<usize>| {
                 if cols > 0 {
-                    let block = Block { row, rows, col: col + from, cols, depth: len, a, b, b_step, out };
+                    let block = Block { row, rows, col: col + from, cols, depth: len, a: left, b, b_step, out };
                     // SAFETY: the panels hold these rows and columns, and no other task has this block of `out`.
                     unsafe { block.run() };
                 }
             };
-            if before {
-                // SAFETY: as above.
-                block(0, cols, unsafe { to_b.get().add(start * padded + col * len) }, None);
+            if cols_before {
+                // SAFETY: inside the packed factor; see `pack_panel`.
+                block(0, cols, unsafe { pb.get().add(start * b.padded() + col * len) }, None);
                 continue;
-            }
-            let first = if in_place.is_some() { wholes } else { 0 };
-            for (from, to) in (first..cols).step_by(width).zip(own.chunks_mut(width * len)) {
-                let wide = tile.panel(cols - from);
-                b.pack(col + from, width.min(cols - from), start..end, wide, to);
             }
             if let Some((base, step)) = in_place {
                 // SAFETY: inside `b`.
                 block(0, wholes, unsafe { base.get().add(start * step + col) }, Some(step));
             }
-            block(first, cols - first, own.as_ptr(), None);
+            b.pack_lines(col + wholes..col + cols, start..end, own_cols);
+            block(wholes, cols - wholes, own_cols.as_ptr(), None);
         }
     });
 }

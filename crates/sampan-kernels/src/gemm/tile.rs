@@ -35,11 +35,6 @@ impl TileSize {
     pub(crate) fn columns(self) -> usize {
         VECTORS * self.lanes
     }
-
-    /// Columns that the panel is wide in which `left` columns remain: whole vectors.
-    pub(crate) fn panel(self, left: usize) -> usize {
-        left.next_multiple_of(self.lanes).min(self.columns())
-    }
 }
 
 const fn rows<S: Simd>() -> usize {
