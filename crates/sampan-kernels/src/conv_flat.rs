@@ -27,9 +27,10 @@ const MAX_WEIGHTS: usize = 160 << 10;
 /// Operations that make a task worth handing over.
 const TASK: usize = 1 << 19;
 
-/// How a band is packed: `[channel, kernel column, depth, row phase, row, output column]`. Rows are dealt out into as
-/// many phases as the stride has steps.
+/// How the rows of a band of some images are packed: `[channel, kernel column, depth, row phase, row, image, output
+/// column]`. Rows are dealt out into as many phases as the stride has steps.
 struct Layout {
+    images: usize,
     bands: usize,
     depth: usize,
     /// Rows of a phase.
@@ -54,7 +55,12 @@ impl Layout {
         let bands = s.output[1].div_ceil(fit.max(LEAST_ROWS));
         let (rows, channel) = size(s.output[1].div_ceil(bands));
         let phase = s.output[2] + window(2) / s.stride[2];
-        Layout { bands, depth, rows, channel, line: phase * s.stride[2], phase }
+        Layout { images: 1, bands, depth, rows, channel, line: phase * s.stride[2], phase }
+    }
+
+    /// The same bands of that many images side by side.
+    fn of_images(&self, images: usize) -> Layout {
+        Layout { images, channel: self.channel / self.images * images, ..*self }
     }
 
     /// Output rows of a band: nearly as many in each.
@@ -64,23 +70,24 @@ impl Layout {
 
     /// Elements of a packed band with room for the last vector, and of the padded rows of one channel.
     fn room(&self, s: &ConvShape) -> (usize, usize) {
-        (s.group_in() * self.channel + WIDEST, self.depth * s.stride[1] * self.rows * self.line + WIDEST)
+        let lines = self.depth * s.stride[1] * self.rows * self.images * self.line;
+        (s.group_in() * self.channel + WIDEST, lines + WIDEST)
     }
 
     /// Where element `(d, h, w)` of the kernel of channel `c` begins.
     fn offset(&self, s: &ConvShape, c: usize, [d, h, w]: [usize; 3]) -> usize {
         let h = h * s.dilation[1];
         let plane = (w * self.depth + d * s.dilation[0]) * s.stride[1] + h % s.stride[1];
-        c * self.channel + (plane * self.rows + h / s.stride[1]) * s.output[2]
+        c * self.channel + (plane * self.rows + h / s.stride[1]) * self.images * s.output[2]
     }
 
     /// From one output plane of a volume to the next.
     fn depth_step(&self, s: &ConvShape) -> usize {
-        s.stride[0] * s.stride[1] * self.rows * s.output[2]
+        s.stride[0] * s.stride[1] * self.rows * self.images * s.output[2]
     }
 }
 
-/// Packs the input of a band; `x` begins at the first channel of the group.
+/// Packs the input of a band from output row `first`; `x` begins at the first channel of the group in the first image.
 struct Pack<'a> {
     s: &'a ConvShape,
     layout: &'a Layout,
@@ -98,20 +105,27 @@ impl WithSimd for Pack<'_> {
         let Pack { s, layout, x, first, lines, out } = self;
         let (channels, width) = (s.group_in(), s.output[2]);
         let (packed, padded) = layout.room(s);
-        assert!(out.len() >= packed && lines.len() >= padded && x.len() >= channels * s.x_plane());
-        let per_plane = s.stride[1] * layout.rows;
+        assert!(out.len() >= packed && lines.len() >= padded && layout.line >= width);
+        let count = layout.depth * s.stride[1] * layout.rows * layout.images;
         let mut to = 0;
         for c in 0..channels {
-            let x = &x[c * s.x_plane()..][..s.x_plane()];
-            for i in 0..layout.depth * per_plane {
-                let (d, phase, h) = (i / per_plane, i % per_plane / layout.rows, i % layout.rows);
-                let line = &mut lines[i * layout.line..][..layout.line + WIDEST];
-                pad_row(simd, s, layout, x, d, (first + h) * s.stride[1] + phase, line);
+            let mut row = 0;
+            for d in 0..layout.depth {
+                for phase in 0..s.stride[1] {
+                    for h in 0..layout.rows {
+                        for image in 0..layout.images {
+                            let x = &x[(image * s.in_channels + c) * s.x_plane()..];
+                            let line = &mut lines[row..][..layout.line + WIDEST];
+                            pad_row(simd, s, layout, x, d, (first + h) * s.stride[1] + phase, line);
+                            row += layout.line;
+                        }
+                    }
+                }
             }
             for kw in 0..s.kernel[2] {
                 let w = kw * s.dilation[2];
                 let from = w % s.stride[2] * layout.phase + w / s.stride[2];
-                for i in 0..layout.depth * per_plane {
+                for i in 0..count {
                     // SAFETY: `width` elements from a padded row and one vector more, both inside the slices as was
                     // checked. Rows are written in order, so what a vector writes too much is overwritten.
                     unsafe {
@@ -130,7 +144,7 @@ impl WithSimd for Pack<'_> {
 /// # Safety
 /// That much is valid to read and to write.
 #[inline(always)]
-unsafe fn copy<S: Simd>(simd: S, from: *const f32, to: *mut f32, len: usize) {
+pub(crate) unsafe fn copy<S: Simd>(simd: S, from: *const f32, to: *mut f32, len: usize) {
     let _ = simd;
     let mut i = 0;
     while i < len {
@@ -172,7 +186,7 @@ fn pad_row<S: Simd>(simd: S, s: &ConvShape, layout: &Layout, x: &[f32], d: usize
 }
 
 /// `len` cut into the fewest pieces of at most `most`, nearly equal: where piece `i` begins.
-fn even(len: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+pub(crate) fn even(len: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     let pieces = len.div_ceil(most).max(1);
     (0..pieces).map(move |i| i * len / pieces..(i + 1) * len / pieces)
 }
@@ -183,7 +197,7 @@ struct Band<'a> {
     layout: &'a Layout,
     offsets: &'a [usize],
     x: &'a [f32],
-    /// Weights of the group, block by block as `[k, channels of the block]`.
+    /// Weights of the group, block by block as `[k, channels of the block]`, the kernel's rows outermost.
     w: &'a [f32],
     bias: Option<&'a [f32]>,
     /// The first output channel of the group in this image.
@@ -206,11 +220,12 @@ impl WithSimd for Band<'_> {
                 let x = &self.x[d * self.layout.depth_step(self.s)..];
                 let place = (d * height + self.rows.start) * width;
                 for piece in even(vectors, (SUMS / block.len()).min(4)) {
+                    let taps = self.taps(piece.start * S::F32_LANES, (piece.end * S::F32_LANES).min(len));
                     macro_rules! sizes {
                         ($($n:literal: $($v:literal)*;)*) => {
                             match (block.len(), piece.len()) {
                                 $($(($n, $v) => {
-                                    self.sums::<S, $n, $v>(simd, x, block.start, piece.start, place, len)
+                                    self.sums::<S, $n, $v>(simd, x, taps, block.start, piece.start, place, len)
                                 })*)*
                                 _ => unreachable!("blocks are at most {CHANNELS} channels and {SUMS} sums"),
                             }
@@ -226,6 +241,20 @@ impl WithSimd for Band<'_> {
 }
 
 impl Band<'_> {
+    /// The kernel elements that some of the positions `first..end` of the band need: the others are all in the padding
+    /// above or below.
+    #[inline(always)]
+    fn taps(&self, first: usize, end: usize) -> Range<usize> {
+        let s = self.s;
+        // The last vector begins before its turn where the band ends.
+        let first = first.min(end.saturating_sub(WIDEST)) / s.output[2] + self.rows.start;
+        let last = (end - 1) / s.output[2] + self.rows.start;
+        let (step, pad, per_row) = (s.dilation[1], s.pad_begin[1], self.offsets.len() / s.kernel[1]);
+        let from = pad.saturating_sub(last * s.stride[1]).div_ceil(step).min(s.kernel[1]);
+        let to = (s.input[1] + pad).saturating_sub(first * s.stride[1]).div_ceil(step).clamp(from, s.kernel[1]);
+        from * per_row..to * per_row
+    }
+
     /// `V` vectors of positions from vector `first` of `N` channels. The last vector of a band ends where the band does:
     /// it computes some positions again.
     #[inline(always)]
@@ -233,6 +262,7 @@ impl Band<'_> {
         &self,
         simd: S,
         x: &[f32],
+        taps: Range<usize>,
         o: usize,
         first: usize,
         place: usize,
@@ -247,8 +277,8 @@ impl Band<'_> {
             }
         }
         let x: [*const f32; V] = at.map(|at| x[at..].as_ptr());
-        let weights = self.w[o * k..][..N * k].chunks_exact(N);
-        for (&offset, w) in self.offsets.iter().zip(weights) {
+        let weights = self.w[o * k + taps.start * N..o * k + taps.end * N].chunks_exact(N);
+        for (&offset, w) in self.offsets[taps].iter().zip(weights) {
             // SAFETY: every kernel element has `len` positions inside `x`, as was checked for the farthest.
             let x: [S::f32s; V] =
                 std::array::from_fn(|v| unsafe { x[v].add(offset).cast::<S::f32s>().read_unaligned() });
@@ -286,18 +316,21 @@ pub(crate) fn suits(s: &ConvShape) -> bool {
 pub(crate) fn forward(s: &ConvShape, x: &[f32], w: &[f32], bias: Option<&[f32]>, y: &mut [f32]) {
     let layout = Layout::new(s);
     let (k, gi, go) = (s.k(), s.group_in(), s.group_out());
-    let mut offsets = Vec::with_capacity(k);
-    for c in 0..gi {
-        for t in 0..s.taps() {
-            let at = [t / (s.kernel[1] * s.kernel[2]), t / s.kernel[2] % s.kernel[1], t % s.kernel[2]];
-            offsets.push(layout.offset(s, c, at));
+    let [kd, kh, kw] = s.kernel;
+    let (mut offsets, mut order) = (Vec::with_capacity(k), Vec::with_capacity(k));
+    for h in 0..kh {
+        for c in 0..gi {
+            for (d, w) in (0..kd).flat_map(|d| (0..kw).map(move |w| (d, w))) {
+                offsets.push(layout.offset(s, c, [d, h, w]));
+                order.push(((c * kd + d) * kh + h) * kw + w);
+            }
         }
     }
     let mut packed = Buffer::uninit(std::mem::size_of_val(w));
     for (group, out) in w.chunks_exact(go * k).zip(packed.as_mut_slice::<f32>().chunks_exact_mut(go * k)) {
         for block in even(go, CHANNELS) {
             let group = &group[block.start * k..block.end * k];
-            for (t, out) in out[block.start * k..block.end * k].chunks_exact_mut(block.len()).enumerate() {
+            for (t, out) in order.iter().zip(out[block.start * k..block.end * k].chunks_exact_mut(block.len())) {
                 out.iter_mut().enumerate().for_each(|(i, o)| *o = group[i * k + t]);
             }
         }
@@ -336,22 +369,62 @@ const WEIGHT_CHANNELS: [usize; TAPS + 1] = [0, 8, 8, 8, 6, 5];
 /// Gradient elements of a block of channels that stay in the first-level cache while all kernel elements pass.
 const NEAR: usize = 4 << 10;
 
+/// Operations of an independent part of the gradient by the weights.
+const PART: usize = 1 << 22;
+
+/// Packs the gradient of a band of some images as `[channel, depth, row, image, column]`.
+struct PackGrad<'a> {
+    s: &'a ConvShape,
+    images: usize,
+    rows: Range<usize>,
+    /// From the first channel of the group in the first image.
+    dy: &'a [f32],
+    out: &'a mut [f32],
+}
+
+impl WithSimd for PackGrad<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let PackGrad { s, images, rows, dy, out } = self;
+        let [depth, height, width] = s.output;
+        let mut to = 0;
+        for o in 0..s.group_out() {
+            for d in 0..depth {
+                for h in rows.clone() {
+                    for image in 0..images {
+                        let from = ((image * s.out_channels + o) * depth + d) * height * width + h * width;
+                        if from + width + WIDEST <= dy.len() {
+                            let out = &mut out[to..to + width + WIDEST];
+                            // SAFETY: both slices have a vector more than is copied, and rows are written in order.
+                            unsafe { copy(simd, dy.as_ptr().add(from), out.as_mut_ptr(), width) };
+                        } else {
+                            out[to..to + width].copy_from_slice(&dy[from..from + width]);
+                        }
+                        to += width;
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Part of the gradient by the weights of one group: `dw[o, t] += Σ dy[o] · x` shifted by kernel element `t`, over one
 /// band of some images.
 struct WeightSums<'a> {
-    s: &'a ConvShape,
-    layout: &'a Layout,
     /// Kernel elements, those of one kernel column after each other: their place in `dw` and where they begin in `x`.
     taps: &'a [(usize, usize)],
     /// Taps of a block.
     step: usize,
-    /// Packed bands, `x_step` apart.
+    /// Output channels.
+    channels: usize,
+    /// The packed input and the packed gradient of one depth, where the channels of the gradient are `stride` apart.
     x: &'a [f32],
-    x_step: usize,
-    /// The gradient from the first element of the band of the first channel of the group in the first image.
     dy: &'a [f32],
-    images: usize,
-    rows: usize,
+    stride: usize,
+    /// Positions.
+    len: usize,
     dw: &'a mut [f32],
 }
 
@@ -360,26 +433,22 @@ impl WithSimd for WeightSums<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        let (s, taps) = (self.s, self.taps);
-        let (go, len) = (s.group_out(), self.rows * s.output[2]);
-        let far = taps.iter().map(|t| t.1).max().unwrap_or(0) + (s.output[0] - 1) * self.layout.depth_step(s) + len;
-        assert!(self.images > 0 && (self.images - 1) * self.x_step + far <= self.x.len() && len >= S::F32_LANES);
-        let image_step = s.out_channels * s.y_plane();
-        let last = (s.output[0] - 1) * s.output[1] * s.output[2] + len;
-        assert!((self.images - 1) * image_step + (go - 1) * s.y_plane() + last <= self.dy.len());
-        let tail = tail(simd, len);
-        for block in even(go, WEIGHT_CHANNELS[self.step]) {
-            for taps in taps.chunks(self.step) {
+        let far = self.taps.iter().map(|t| t.1).max().unwrap_or(0) + self.len;
+        assert!(far <= self.x.len() && self.len >= S::F32_LANES);
+        assert!((self.channels - 1) * self.stride + self.len <= self.dy.len());
+        let tail = tail(simd, self.len);
+        for block in even(self.channels, WEIGHT_CHANNELS[self.step]) {
+            for taps in self.taps.chunks(self.step) {
                 macro_rules! sizes {
                     ($($t:literal: $($n:literal)*;)*) => {
                         match (taps.len(), block.len()) {
-                            $($(($t, $n) => self.block::<S, $n, $t>(simd, block.start, taps, len, tail),)*)*
+                            $($(($t, $n) => self.block::<S, $n, $t>(simd, block.start, taps, tail),)*)*
                             _ => unreachable!("blocks are as wide as registers allow"),
                         }
                     };
                 }
                 sizes! {
-                    1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5 6 7 8; 3: 1 2 3 4 5 6 7 8; 4: 1 2 3 4 5 6 7 8; 5: 1 2 3 4 5;
+                    1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5 6 7 8; 3: 1 2 3 4 5 6 7 8; 4: 1 2 3 4 5 6; 5: 1 2 3 4 5;
                 }
             }
         }
@@ -404,113 +473,126 @@ impl WeightSums<'_> {
         simd: S,
         o: usize,
         taps: &[(usize, usize)],
-        len: usize,
         tail: S::f32s,
     ) {
-        let s = self.s;
-        let whole = len / S::F32_LANES;
-        let (plane, depth_step) = (s.y_plane(), self.layout.depth_step(s));
-        let offsets: [usize; T] = std::array::from_fn(|t| taps[t].1);
+        let x: [*const f32; T] = std::array::from_fn(|t| self.x[taps[t].1..].as_ptr());
+        let dy: [*const f32; N] = std::array::from_fn(|n| self.dy[(o + n) * self.stride..].as_ptr());
         let mut sum = [[simd.splat_f32s(0.0); T]; N];
-        for image in 0..self.images {
-            for d in 0..s.output[0] {
-                let x = self.x[image * self.x_step + d * depth_step..].as_ptr();
-                let dy = (image * s.out_channels + o) * plane + d * s.output[1] * s.output[2];
-                let dy = self.dy[dy..].as_ptr();
-                // SAFETY: all positions of all images were found inside both slices.
-                let load = |p: *const f32| unsafe { p.cast::<S::f32s>().read_unaligned() };
-                let at = |x: *const f32, i: usize| unsafe { x.add(i) };
-                for v in 0..whole {
-                    let p = v * S::F32_LANES;
-                    let x: [S::f32s; T] = std::array::from_fn(|t| load(at(x, offsets[t] + p)));
-                    for n in 0..N {
-                        let dy = load(at(dy, n * plane + p));
-                        for t in 0..T {
-                            sum[n][t] = simd.mul_add_e_f32s(dy, x[t], sum[n][t]);
-                        }
-                    }
+        // SAFETY: all positions were found inside both slices.
+        let load = |p: *const f32, at: usize| unsafe { p.add(at).cast::<S::f32s>().read_unaligned() };
+        let whole = self.len / S::F32_LANES * S::F32_LANES;
+        let mut p = 0;
+        while p < whole {
+            let x: [S::f32s; T] = std::array::from_fn(|t| load(x[t], p));
+            for n in 0..N {
+                let dy = load(dy[n], p);
+                for t in 0..T {
+                    sum[n][t] = simd.mul_add_e_f32s(dy, x[t], sum[n][t]);
                 }
-                if whole * S::F32_LANES < len {
-                    // The last vector ends where the band does; what the one before it had is taken out of both, so
-                    // that an infinite element does not count either.
-                    let p = len - S::F32_LANES;
-                    let x: [S::f32s; T] = std::array::from_fn(|t| simd.and_f32s(load(at(x, offsets[t] + p)), tail));
-                    for n in 0..N {
-                        let dy = simd.and_f32s(load(at(dy, n * plane + p)), tail);
-                        for t in 0..T {
-                            sum[n][t] = simd.mul_add_e_f32s(dy, x[t], sum[n][t]);
-                        }
-                    }
+            }
+            p += S::F32_LANES;
+        }
+        if whole < self.len {
+            // The last vector ends where the band does; what the one before it had is taken out of both factors, so that
+            // an infinite element does not count either.
+            let p = self.len - S::F32_LANES;
+            let x: [S::f32s; T] = std::array::from_fn(|t| simd.and_f32s(load(x[t], p), tail));
+            for n in 0..N {
+                let dy = simd.and_f32s(load(dy[n], p), tail);
+                for t in 0..T {
+                    sum[n][t] = simd.mul_add_e_f32s(dy, x[t], sum[n][t]);
                 }
             }
         }
+        let k = self.taps.len();
         for n in 0..N {
+            let dw = &mut self.dw[(o + n) * k..][..k];
             for t in 0..T {
-                self.dw[(o + n) * s.k() + taps[t].0] += simd.reduce_sum_f32s(sum[n][t]);
+                dw[taps[t].0] += simd.reduce_sum_f32s(sum[n][t]);
             }
         }
     }
 }
 
-/// Is [`backward_weight`] the fastest path for that shape?
+/// Kernel elements in the order of [`WeightSums`].
+fn taps_by_column(s: &ConvShape, layout: &Layout) -> Vec<(usize, usize)> {
+    let [kd, kh, kw] = s.kernel;
+    let mut taps = Vec::with_capacity(s.k());
+    for c in 0..s.group_in() {
+        for (d, w) in (0..kd).flat_map(|d| (0..kw).map(move |w| (d, w))) {
+            taps.extend((0..kh).map(|h| (((c * kd + d) * kh + h) * kw + w, layout.offset(s, c, [d, h, w]))));
+        }
+    }
+    taps
+}
+
+/// How the gradient by the weights is cut: in parts of so many images each.
+fn images_per_part(s: &ConvShape, layout: &Layout) -> usize {
+    let work = 2 * s.k() * s.out_channels * s.batch * s.y_plane();
+    let parts = (work / PART).clamp(1, 16).next_power_of_two().div_ceil(s.groups * layout.bands);
+    s.batch.div_ceil(parts.min(s.batch))
+}
+
+/// Is [`backward_weight`] the fastest path for that shape? Adding up lanes in the end must be cheap against the sums.
 pub(crate) fn suits_weight(s: &ConvShape) -> bool {
-    s.taps() > 1 && s.group_in() * s.group_out() > 1 && s.k() <= 600 && possible(s)
+    let layout = Layout::new(s);
+    let positions = images_per_part(s, &layout) * s.y_plane() / layout.bands;
+    s.taps() > 1 && s.group_in() * s.group_out() > 1 && s.k() <= 600 && positions >= 256 && possible(s)
 }
 
 /// The gradient by the weights.
 pub(crate) fn backward_weight(s: &ConvShape, x: &[f32], dy: &[f32], dw: &mut [f32]) {
     let layout = Layout::new(s);
-    let (gi, go, [kd, kh, kw]) = (s.group_in(), s.group_out(), s.kernel);
-    let mut taps = Vec::with_capacity(s.k());
-    for c in 0..gi {
-        for d in 0..kd {
-            for w in 0..kw {
-                for h in 0..kh {
-                    taps.push((((c * kd + d) * kh + h) * kw + w, layout.offset(s, c, [d, h, w])));
-                }
-            }
-        }
-    }
+    let (gi, go, kh) = (s.group_in(), s.group_out(), s.kernel[1]);
     // Blocks of one column of the kernel read the same rows; other blocks are of nearly equal size.
     let step = if (2..=TAPS).contains(&kh) { kh } else { s.taps().div_ceil(s.taps().div_ceil(4)) };
+    let per_part = images_per_part(s, &layout);
     // Images at once: enough that adding up lanes in the end is cheap, so few that the gradient stays near.
-    let (room, lines) = layout.room(s);
     let near = NEAR / (WEIGHT_CHANNELS[step].min(go) * s.y_plane() / layout.bands).max(1);
-    let together = near.min(4 * BAND / room).max(1);
-    // Independent sums over ranges of images, added up in order at the end.
-    let work = 2 * s.k() * s.out_channels * s.batch * s.y_plane();
-    let parts = (work / TASK).clamp(1, 16).next_power_of_two().div_ceil(s.groups).min(s.batch * layout.bands);
-    let image_parts = parts.div_ceil(layout.bands).min(s.batch);
-    let per_part = s.batch.div_ceil(image_parts);
-    let image_parts = s.batch.div_ceil(per_part);
-    let parts = image_parts * layout.bands;
-    let one = dw.len() / s.groups;
+    let together = near.min(4 * BAND / (gi * layout.channel)).clamp(1, per_part);
+    let layout = layout.of_images(together);
+    let taps = taps_by_column(s, &layout);
+    let parts = s.batch.div_ceil(per_part) * layout.bands;
+    // Independent sums over ranges of images and bands, added up in order at the end.
     let mut sums = Buffer::zeroed(parts * std::mem::size_of_val(dw));
-    parallel::for_each_chunk_mut(sums.as_mut_slice::<f32>(), one, work / one / s.groups / parts, |task, dw| {
+    let one = dw.len() / s.groups;
+    let cost = 2 * per_part * s.y_plane() / layout.bands;
+    parallel::for_each_chunk_mut(sums.as_mut_slice::<f32>(), one, cost, |task, dw| {
         let (part, group) = (task / s.groups, task % s.groups);
         let (images, rows) = (part / layout.bands, layout.band(s, part % layout.bands));
-        let mut buffer = Buffer::uninit(4 * (together * room + lines));
-        let (packed, lines) = buffer.as_mut_slice::<f32>().split_at_mut(together * room);
         let images = images * per_part..((images + 1) * per_part).min(s.batch);
-        for first in images.clone().step_by(together) {
-            let n = together.min(images.end - first);
-            for (image, out) in (first..first + n).zip(packed.chunks_exact_mut(room)) {
-                let x = &x[(image * s.in_channels + group * gi) * s.x_plane()..][..gi * s.x_plane()];
-                Arch::new().dispatch(Pack { s, layout: &layout, x, first: rows.start, lines, out });
+        let (room, lines) = layout.room(s);
+        let grad = go * s.output[0] * rows.len() * together * s.output[2] + WIDEST;
+        let mut buffer = Buffer::uninit(4 * (room + lines + grad));
+        let (packed, more) = buffer.as_mut_slice::<f32>().split_at_mut(room);
+        let (lines, grad) = more.split_at_mut(lines);
+        let mut add = |layout: &Layout, taps: &[(usize, usize)], first: usize| {
+            let x = &x[(first * s.in_channels + group * gi) * s.x_plane()..];
+            Arch::new().dispatch(Pack { s, layout, x, first: rows.start, lines, out: packed });
+            let dy = &dy[(first * s.out_channels + group * go) * s.y_plane()..];
+            Arch::new().dispatch(PackGrad { s, images: layout.images, rows: rows.clone(), dy, out: grad });
+            let len = rows.len() * layout.images * s.output[2];
+            for d in 0..s.output[0] {
+                Arch::new().dispatch(WeightSums {
+                    taps,
+                    step,
+                    channels: go,
+                    x: &packed[d * layout.depth_step(s)..],
+                    dy: &grad[d * len..],
+                    stride: s.output[0] * len,
+                    len,
+                    dw,
+                });
             }
-            let start = (first * s.out_channels + group * go) * s.y_plane() + rows.start * s.output[2];
-            Arch::new().dispatch(WeightSums {
-                s,
-                layout: &layout,
-                taps: &taps,
-                step,
-                x: packed,
-                x_step: room,
-                dy: &dy[start..],
-                images: n,
-                rows: rows.len(),
-                dw,
-            });
+        };
+        let mut first = images.start;
+        while first + together <= images.end {
+            add(&layout, &taps, first);
+            first += together;
+        }
+        if first < images.end {
+            let fewer = layout.of_images(images.end - first);
+            add(&fewer, &taps_by_column(s, &fewer), first);
         }
     });
     let sums = sums.as_slice::<f32>();

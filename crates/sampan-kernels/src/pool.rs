@@ -2,6 +2,7 @@
 //! channels) of row-major `[depth, height, width]`; fewer axes are filled up with leading ones.
 
 use crate::float::{Float, Real};
+use crate::simd::simd_fn;
 use crate::{Element, Ordered, parallel};
 use std::ops::Range;
 
@@ -230,17 +231,56 @@ pub fn max_pool<T: Real>(s: &PoolShape, x: &[T], y: &mut [T]) {
     });
 }
 
-/// 2×2 windows of one plane: first the rows, then neighbours, without branches.
-fn halve<T: Real>(s: &PoolShape, x: &[T], y: &mut [T]) {
-    let [_, _, iw] = s.input;
-    let [_, oh, ow] = s.output;
-    let max = |a: T, b: T| if beats(b, a) { b } else { a };
-    for (row, y) in y.chunks_exact_mut(ow).enumerate() {
-        let (d, h) = (row / oh, row % oh);
-        let x = &x[(d * s.input[1] + 2 * h) * iw..][..2 * iw];
-        let (top, bottom) = x.split_at(iw);
-        for ((y, a), b) in y.iter_mut().zip(top.chunks_exact(2)).zip(bottom.chunks_exact(2)) {
-            *y = max(max(a[0], a[1]), max(b[0], b[1]));
+simd_fn! {
+    /// 2×2 windows of one plane: first the rows, then neighbours, without branches.
+    fn halve[T: Real](s: &'a PoolShape, x: &'a [T], y: &'a mut [T]) {
+        let [_, _, iw] = s.input;
+        let [_, oh, ow] = s.output;
+        let max = |a: T, b: T| if beats(b, a) { b } else { a };
+        for (row, y) in y.chunks_exact_mut(ow).enumerate() {
+            let (d, h) = (row / oh, row % oh);
+            let x = &x[(d * s.input[1] + 2 * h) * iw..][..2 * iw];
+            let (top, bottom) = x.split_at(iw);
+            for ((y, a), b) in y.iter_mut().zip(top.chunks_exact(2)).zip(bottom.chunks_exact(2)) {
+                *y = max(max(a[0], a[1]), max(b[0], b[1]));
+            }
+        }
+    }
+}
+
+simd_fn! {
+    /// Where the maxima of the 2×2 windows of one plane lie. Written with selects only, which become vector code.
+    fn halve_index[T: Real](s: &'a PoolShape, x: &'a [T], index: &'a mut [i64]) {
+        let [_, ih, iw] = s.input;
+        let [_, oh, ow] = s.output;
+        for (row, index) in index.chunks_exact_mut(ow).enumerate() {
+            let start = (row / oh * ih + 2 * (row % oh)) * iw;
+            let (top, bottom) = x[start..start + 2 * iw].split_at(iw);
+            for (w, (at, (a, b))) in index.iter_mut().zip(top.chunks_exact(2).zip(bottom.chunks_exact(2))).enumerate() {
+                let (i, v) = if beats(a[1], a[0]) { (1, a[1]) } else { (0, a[0]) };
+                let (j, u) = if beats(b[1], b[0]) { (1, b[1]) } else { (0, b[0]) };
+                *at = (start + 2 * w + if beats(u, v) { j + iw } else { i }) as i64;
+            }
+        }
+    }
+}
+
+simd_fn! {
+    /// The gradient of the average of 2×2 windows of one plane.
+    fn halve_avg_backward[T: Real](s: &'a PoolShape, over: T::Acc, dy: &'a [T], dx: &'a mut [T]) {
+        let [_, ih, iw] = s.input;
+        let [_, oh, ow] = s.output;
+        for (row, dx) in dx.chunks_exact_mut(iw).enumerate() {
+            let (d, h) = (row / ih, row % ih / 2);
+            if h >= oh {
+                dx.fill(T::default());
+                continue;
+            }
+            let dy = &dy[(d * oh + h) * ow..][..ow];
+            for (dx, v) in dx.chunks_exact_mut(2).zip(dy) {
+                dx.fill(T::down(v.up() / over));
+            }
+            dx[2 * ow..].fill(T::default());
         }
     }
 }
@@ -269,21 +309,7 @@ pub fn max_index<T: Real>(s: &PoolShape, x: &[T], index: &mut [i64]) {
     let axes = s.axes();
     by_plane(x, s.x_plane(), index, s.y_plane(), s.cost(), |x, index| {
         if s.halves() {
-            let [_, ih, iw] = s.input;
-            let [_, oh, ow] = s.output;
-            for (row, index) in index.chunks_exact_mut(ow).enumerate() {
-                let start = (row / oh * ih + 2 * (row % oh)) * iw;
-                let (top, bottom) = x[start..start + 2 * iw].split_at(iw);
-                for (w, (at, (a, b))) in
-                    index.iter_mut().zip(top.chunks_exact(2).zip(bottom.chunks_exact(2))).enumerate()
-                {
-                    // Written with selects only, which become vector code.
-                    let (i, v) = if beats(a[1], a[0]) { (1, a[1]) } else { (0, a[0]) };
-                    let (j, u) = if beats(b[1], b[0]) { (1, b[1]) } else { (0, b[0]) };
-                    *at = (start + 2 * w + if beats(u, v) { j + iw } else { i }) as i64;
-                }
-            }
-            return;
+            return halve_index(s, x, index);
         }
         PoolShape::each_window(&axes, |at, ranges, _| {
             let [d, h, w] = ranges.map(|r| r.start);
@@ -424,6 +450,9 @@ pub fn avg_pool_backward<T: Real>(s: &PoolShape, divisor: Divisor, dy: &[T], dx:
     let axes = s.axes();
     let cost = s.cost() * s.y_plane() / s.x_plane().max(1) + 1;
     by_plane(dy, s.y_plane(), dx, s.x_plane(), cost, |dy, dx| {
+        if s.halves() {
+            return halve_avg_backward(s, T::Acc::from_f64(divisor.get(4, 4)), dy, dx);
+        }
         // Sums of half types are kept wide until the plane is done.
         let mut wide = vec![T::Acc::ZERO; dx.len()];
         let mut line = vec![T::Acc::ZERO; s.input[2]];
