@@ -68,8 +68,7 @@ impl PyLayerBase {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let depth = DEPTH.get();
-        let span =
-            if sampan_core::profiler::on() { Some(crate::profiler::enter_layer(slf, depth)?) } else { None };
+        let span = if sampan_core::profiler::on() { Some(crate::profiler::enter_layer(slf, depth)?) } else { None };
         DEPTH.set(depth + 1);
         let name = if slf.get().hooked.load(Ordering::Relaxed) {
             pyo3::intern!(slf.py(), "_call_hooked")

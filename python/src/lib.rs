@@ -113,9 +113,7 @@ mod _core {
         clip_grad_norm_, clip_grad_value_, parameters_to_vector, vector_to_parameters,
     };
     #[pymodule_export]
-    use crate::profiler::{
-        _profile_load, _profiler_on, _profiler_start, _profiler_stop, PyProfile, PyRange,
-    };
+    use crate::profiler::{_profile_load, _profiler_on, _profiler_start, _profiler_stop, PyProfile, PyRange};
     #[pymodule_export]
     use crate::pylayer::_apply_layer;
     #[pymodule_export]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from .. import _core
 from .record import RecordEvent, TracerEventType
 from .states import RECORDING, ProfilerState, ProfilerTarget, SortedKeys, SummaryView, make_scheduler
-from .timer import benchmark
+from .timer import Event, benchmark
 
 # About 200 bytes each; what comes later is counted and dropped.
 _CAPACITY = 1_000_000
@@ -145,6 +145,15 @@ class Profiler:
         self.current_state = self.scheduler(0)
         self.record_event: RecordEvent | None = None
         self.profiler_result: _core.ProfilerResult | None = None
+        self._recording = False
+        self._task: Event | None = None
+
+    def __del__(self) -> None:
+        # One that was lost between start and stop must not block the next.
+        if getattr(self, "_task", None) is not None:
+            benchmark().forget(self._task)
+            if self._recording:
+                _core._profiler_stop()
 
     def __enter__(self) -> Profiler:
         self.start()
@@ -157,11 +166,14 @@ class Profiler:
         """Begins, with step 0."""
         if not self.timer_only and self.current_state in RECORDING:
             self._record()
-        benchmark().begin()
+        self._task = benchmark().begin()
         self._begin_step()
 
     def stop(self) -> None:
         """Ends; what was recorded since the last result is handed to `on_trace_ready`."""
+        if self._task is None:
+            return
+        self._task = None
         benchmark().end()
         if self.timer_only:
             return
@@ -169,11 +181,9 @@ class Profiler:
             self._end_step()
         if self.current_state == ProfilerState.READY:
             warnings.warn("Profiler: stopped while it was ready to record, nothing was recorded")
-        if self.current_state in RECORDING:
-            self.profiler_result = _core._profiler_stop()
-            self._hand_over()
         self.record_event = None
         self.current_state = ProfilerState.CLOSED
+        self._finish()
 
     def step(self, num_samples: int | None = None) -> None:
         """One step is done, the next begins.
@@ -269,9 +279,15 @@ class Profiler:
 
     def _record(self) -> None:
         _core._profiler_start(self.record_shapes, self.profile_memory, _CAPACITY)
+        self._recording = True
 
-    def _hand_over(self) -> None:
-        if self.profiler_result is not None:
+    def _finish(self, hand_over: bool = True) -> None:
+        if not self._recording:
+            return
+        self._recording = False
+        result = _core._profiler_stop()
+        if hand_over:
+            self.profiler_result = result
             self.on_trace_ready(self)
 
     def _begin_step(self) -> None:
@@ -289,12 +305,11 @@ class Profiler:
                 f"Profiler: the scheduler goes from RECORD to {now.name}, what was recorded is dropped. "
                 "Hint: the last step to record is RECORD_AND_RETURN"
             )
-            _core._profiler_stop()
+            self._finish(hand_over=False)
         elif before == ProfilerState.READY and now == ProfilerState.CLOSED:
             warnings.warn("Profiler: the scheduler goes from READY to CLOSED, nothing was recorded")
         elif before == ProfilerState.RECORD_AND_RETURN:
-            self.profiler_result = _core._profiler_stop()
-            self._hand_over()
+            self._finish()
         if now in RECORDING and before != ProfilerState.RECORD:
             self._record()
 

@@ -107,10 +107,15 @@ class Benchmark:
     def current_event(self) -> Event | None:
         return self.events[-1] if self.events else None
 
-    def begin(self) -> None:
+    def begin(self) -> Event:
         """A task begins."""
         self.events.append(Event())
         self._step_began = time.perf_counter()
+        return self.events[-1]
+
+    def forget(self, event: Event) -> None:
+        """A task that nobody will end."""
+        self.events = [other for other in self.events if other is not event]
 
     def before_reader(self) -> None:
         """A batch is asked for."""

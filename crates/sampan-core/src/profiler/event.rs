@@ -91,7 +91,7 @@ impl Input {
 pub struct Memory {
     /// Bytes of tensors made by this thread meanwhile.
     pub allocated: u64,
-    /// Bytes given back meanwhile.
+    /// Bytes given back meanwhile, by any thread.
     pub freed: u64,
     /// Bytes that all live tensors held at the end.
     pub live: u64,

@@ -20,8 +20,8 @@ mod record;
 mod work;
 
 pub use event::{Event, Input, Kind, Memory, Name};
+pub(crate) use record::{Origin, allocated, call, gradient, op, origin};
 pub use record::{Range, Span, enclosing_layer, layer, range, range_of};
-pub(crate) use record::{Origin, allocated, gradient, op, origin};
 pub use work::multiply_adds;
 
 use crate::error::Kind as ErrorKind;

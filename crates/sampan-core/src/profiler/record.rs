@@ -252,6 +252,17 @@ fn enter_op(op: &'static OpDef, args: &[Value]) -> Span {
     .unwrap_or(Span::NONE)
 }
 
+/// A computation begins that is no call of an op.
+#[inline]
+pub(crate) fn call(name: &'static str) -> Span {
+    if super::on() { enter_call(name) } else { Span::NONE }
+}
+
+#[cold]
+fn enter_call(name: &'static str) -> Span {
+    with_local(|local| local.enter(Kind::Op, name.into(), local.current_layer(), None)).unwrap_or(Span::NONE)
+}
+
 /// The gradient of a recorded call begins.
 #[inline]
 pub(crate) fn gradient(node: &'static str, origin: Option<&Arc<Origin>>, grads: &[Option<Tensor>]) -> Span {

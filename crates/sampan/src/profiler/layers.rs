@@ -111,7 +111,7 @@ impl fmt::Display for Layers<'_> {
                 r.calls.to_string(),
                 self.unit.show(r.forward),
                 self.unit.show(r.own),
-                self.unit.show(r.backward),
+                if r.backward > 0 { self.unit.show(r.backward) } else { String::new() },
                 table::percent(r.share),
                 table::speed(r.multiply_adds, r.forward + r.backward),
                 if memory { table::bytes(r.allocated) } else { String::new() },

@@ -37,7 +37,8 @@ pub(super) fn write(recording: &Recording) -> String {
     lines.push(json!({"name": "process_name", "ph": "M", "pid": pid, "args": {"name": "sampan"}}));
     for (tid, name) in recording.threads.iter().enumerate() {
         lines.push(json!({"name": "thread_name", "ph": "M", "pid": pid, "tid": tid, "args": {"name": name}}));
-        lines.push(json!({"name": "thread_sort_index", "ph": "M", "pid": pid, "tid": tid, "args": {"sort_index": tid}}));
+        lines
+            .push(json!({"name": "thread_sort_index", "ph": "M", "pid": pid, "tid": tid, "args": {"sort_index": tid}}));
     }
     let mut ends: Vec<u64> = Vec::new();
     let mut thread = u32::MAX;
