@@ -310,6 +310,10 @@ def bmm(x: Tensor, y: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The products of two batches of matrices, `[b, m, k]` and `[b, k, n]`."""
 
 
+def broadcast_shape(x_shape, y_shape, name=None) -> Any:
+    """The shape that tensors of two shapes broadcast to. -1 is an extent that is not known yet."""
+
+
 def broadcast_tensors(input: Sequence[Tensor], *args: Any, **kwargs: Any) -> _list[Tensor]:
     """The tensors expanded to the shape they broadcast to."""
 

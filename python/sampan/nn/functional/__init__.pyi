@@ -214,6 +214,22 @@ def feature_alpha_dropout(x: Tensor, p: _float = 0.5, training: _bool = True, *a
     """`alpha_dropout` of whole channels: the mask varies along the first two axes only."""
 
 
+def flash_attn_qkvpacked(qkv, dropout=0.0, causal=False, return_softmax=False, fixed_seed_offset=None, rng_name='', training=True, name=None) -> Any:
+    """The attention of `qkv` `[batch, length, groups + 2, heads, width]`: queries of `groups * heads` heads, then keys and values.
+    Gives the attention `[batch, length, groups * heads, width]`, and its weights with `return_softmax`.
+    """
+
+
+def flash_attn_varlen_qkvpacked(qkv, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, scale, dropout=0.0, causal=False, return_softmax=False, fixed_seed_offset=None, rng_name='', varlen_padded=True, training=True, name=None) -> Any:
+    """[`flash_attn_unpadded`] of `qkv` `[length of all, groups + 2, heads, width]`, packed as in [`flash_attn_qkvpacked`]. With
+    `varlen_padded` each sequence has room for `max_seqlen_q` rows, of which the first are its own; the others give zeros.
+    """
+
+
+def flashmask_attention(query, key, value, startend_row_indices=None, dropout=0.0, causal=False, window_size=None, return_softmax_lse=False, return_seed_offset=False, fixed_seed_offset=None, rng_name='', training=True, softmax_scale=None, block_mask=None, name=None) -> Any:
+    """Attention of `query`, `key` and `value` `[batch, length, heads, width]` where each key is hidden from a range of queries."""
+
+
 def fold(x: Tensor, output_sizes: _int | Sequence[_int] | Tensor, kernel_sizes: _int | Sequence[_int] | Tensor, strides: _int | Sequence[_int] | Tensor = 1, paddings: _int | Sequence[_int] | Tensor = 0, dilations: _int | Sequence[_int] | Tensor = 1, *args: Any, **kwargs: Any) -> Tensor:
     """Columns of blocks added up to the image of extents `output_sizes` that they were taken from: the transpose of `unfold`."""
 
@@ -587,6 +603,14 @@ def softshrink(x: Tensor, threshold: _float = 0.5, *args: Any, **kwargs: Any) ->
 
 def softsign(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """`x / (1 + |x|)`."""
+
+
+def sparse_attention(query, key, value, sparse_csr_offset, sparse_csr_columns, key_padding_mask=None, attn_mask=None, name=None) -> Any:
+    """Attention of `query`, `key` and `value` `[batch, heads, length, width]` where each query sees a few keys: those of query
+    `i` are `sparse_csr_columns` `[batch, heads, n]` from `sparse_csr_offset` `[batch, heads, length + 1]` at `i` to at `i + 1`.
+    A 0 in `key_padding_mask` `[batch, length]` hides a key from all, one in `attn_mask` `[length, length]` a key from a
+    query. A query that sees nothing gives zeros.
+    """
 
 
 def square_error_cost(input: Tensor, label: Tensor, *args: Any, **kwargs: Any) -> Tensor:
