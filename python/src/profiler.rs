@@ -128,11 +128,11 @@ impl PyProfile {
             dict.set_item("duration", e.duration)?;
             dict.set_item("thread", &recording.threads[e.thread as usize])?;
             dict.set_item("layer", e.layer.as_deref())?;
-            let shapes = |inputs: &Box<[profiler::Input]>| {
+            let shapes = |inputs: &[profiler::Input]| {
                 let one = |i: &profiler::Input| (i.name.to_string(), i.shape.to_vec(), i.dtype.name());
                 inputs.iter().map(one).collect::<Vec<_>>()
             };
-            dict.set_item("inputs", e.inputs.as_ref().map(shapes))?;
+            dict.set_item("inputs", e.inputs.as_deref().map(shapes))?;
             dict.set_item("allocated", e.memory.map(|m| m.allocated))?;
             dict.set_item("live", e.memory.map(|m| m.live))?;
             dict.set_item("flops", 2 * e.multiply_adds)?;
