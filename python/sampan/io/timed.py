@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import _core
-from ..profiler.timer import benchmark
+from .._timer import benchmark
 
 _TIMER = benchmark()
 

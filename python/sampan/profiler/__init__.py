@@ -8,6 +8,7 @@
 True
 """
 
+from .._timer import benchmark
 from .profiler import (
     Profiler,
     export_chrome_tracing,
@@ -16,7 +17,6 @@ from .profiler import (
 )
 from .record import RecordEvent, TracerEventType, load_profiler_result
 from .states import ProfilerState, ProfilerTarget, SortedKeys, SummaryView, make_scheduler
-from .timer import benchmark
 
 __all__ = [
     "ProfilerState",

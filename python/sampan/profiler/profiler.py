@@ -10,9 +10,9 @@ import warnings
 from collections.abc import Callable, Iterable
 
 from .. import _core
+from .._timer import Event, benchmark
 from .record import RecordEvent, TracerEventType
 from .states import RECORDING, ProfilerState, ProfilerTarget, SortedKeys, SummaryView, make_scheduler
-from .timer import Event, benchmark
 
 # About 200 bytes each; what comes later is counted and dropped.
 _CAPACITY = 1_000_000
