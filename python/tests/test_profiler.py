@@ -175,6 +175,7 @@ def test_other_threads_are_recorded():
 def test_forked_workers_do_not_disturb():
     with Profiler(on_trace_ready=quiet) as prof:
         train(prof, steps=2, num_workers=1)
+    assert kinds(prof.profiler_result, "step") == ["ProfileStep#0", "ProfileStep#1"]
     assert len(kinds(prof.profiler_result, "loader")) == 3  # the last one finds the end
 
 
@@ -229,6 +230,9 @@ def test_one_recording_at_a_time():
         assert sp._core._profiler_on()
     lost = Profiler(on_trace_ready=quiet)
     lost.start()
+    lost.stop()
+    lost.start()
+    assert sp._core._profiler_on()
     del lost
     assert not sp._core._profiler_on()
 

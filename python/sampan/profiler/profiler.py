@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import numbers
 import os
 import socket
 import warnings
@@ -164,6 +165,7 @@ class Profiler:
 
     def start(self) -> None:
         """Begins, with step 0."""
+        self.step_num, self.current_state = 0, self.scheduler(0)
         if not self.timer_only and self.current_state in RECORDING:
             self._record()
         self._task = benchmark().begin()
@@ -181,9 +183,10 @@ class Profiler:
             self._end_step()
         if self.current_state == ProfilerState.READY:
             warnings.warn("Profiler: stopped while it was ready to record, nothing was recorded")
-        self.record_event = None
         self.current_state = ProfilerState.CLOSED
         self._finish()
+        # What came after the last step is not a step: it ends when nothing records any more.
+        self._end_step()
 
     def step(self, num_samples: int | None = None) -> None:
         """One step is done, the next begins.
@@ -191,7 +194,7 @@ class Profiler:
         Args:
             num_samples: samples in the step, for the throughput that `step_info` tells.
         """
-        if num_samples is not None and (not isinstance(num_samples, int) or num_samples < 0):
+        if num_samples is not None and (not isinstance(num_samples, numbers.Real) or num_samples < 0):
             raise ValueError(
                 f"(InvalidArgument) Profiler.step: num_samples must be a number of samples, got {num_samples!r}."
             )
