@@ -41,7 +41,7 @@ SKIPS = {
     "network": r"pretrained\s*=\s*True|https?://|get_weights_path_from_url"
     r"|\b(MNIST|FashionMNIST|Cifar100?|Flowers|VOC2012|Imdb|Imikolov|Movielens|UCIHousing|WMT1[46]|Conll05st)\(",
     "other parts of paddle": r"paddle\.(incubate|sparse|geometric|audio|quantization|inference"
-    r"|base(?!\.set_flags)|profiler|onnx|hub|pir|cinn|tensorrt)\b|cpp_extension"
+    r"|base(?!\.set_flags)|onnx|hub|pir|cinn|tensorrt)\b|cpp_extension"
     r"|from paddle import (base|incubate|sparse)\b",
     "other packages": r"import (torch|visualdl|wandb|matplotlib|cv2)\b|VisualDL\(|WandbCallback\(",
 }

@@ -12,7 +12,7 @@ FIXTURE = ROOT / "python/tests/fixtures/paddle_names.json"
 MODULES = """
     paddle nn nn.functional nn.initializer nn.utils optimizer optimizer.lr regularizer metric io vision vision.datasets
     vision.transforms vision.models vision.ops amp autograd device static jit callbacks linalg fft signal distribution
-    text utils version
+    text utils profiler version
 """.split()
 CLASSES = ["Tensor", "nn.Layer", "Model", "optimizer.Optimizer", "optimizer.lr.LRScheduler"]
 NAMESPACES = ["paddle", "paddle.Tensor", *(f"paddle.{name}" for name in MODULES[1:] + CLASSES[1:])]

@@ -165,6 +165,9 @@ def module_stub(module):
             continue
         if isinstance(value, _core.Op):
             parts.append(op_stub(name, value))
+        elif isinstance(value, _core.Function):
+            head = f"def {name}({signature(value)}) -> Any:"
+            parts.append(f"{head}\n{docstring(value.__doc__ or name, '    ')}\n")
         elif is_built(value):
             parts.append(class_stub(name, value) if value.__name__ == name else f"{name} = {value.__name__}\n")
             bases.update(base for base in value.__bases__ if vars(module).get(base.__name__) is not base)

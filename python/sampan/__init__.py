@@ -112,15 +112,15 @@ __version__ = version.full_version
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import amp, autograd, callbacks, compat, distributed, distribution, fft, hapi, hub, incubate, io, jit, metric
-    from . import reader, regularizer, signal, static, sysconfig, tensor, text, utils, vision
+    from . import profiler, reader, regularizer, signal, static, sysconfig, tensor, text, utils, vision
     from .amp import autocast, get_autocast_cpu_dtype, get_autocast_dtype, get_autocast_gpu_dtype, is_autocast_enabled
     from .distributed import DataParallel
     from .hapi import Model, flops, summary
     from .reader import batch
 del TYPE_CHECKING
 _LATER = dict.fromkeys(
-    "amp autograd callbacks compat distributed distribution fft hapi hub incubate io jit metric reader regularizer signal "
-    "static sysconfig tensor text utils vision".split()
+    "amp autograd callbacks compat distributed distribution fft hapi hub incubate io jit metric profiler reader regularizer "
+    "signal static sysconfig tensor text utils vision".split()
 )
 _LATER |= dict.fromkeys(
     "autocast get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_enabled".split(), "amp"

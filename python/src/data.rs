@@ -244,6 +244,7 @@ pub fn _stack(py: Python<'_>, tensors: Vec<PyRef<'_, PyTensor>>) -> PyResult<Py<
 #[pyfunction]
 pub fn _after_fork() {
     sampan_kernels::parallel::after_fork();
+    sampan_core::profiler::after_fork();
 }
 
 /// Where downloaded data sets lie.

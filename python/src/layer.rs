@@ -68,6 +68,7 @@ impl PyLayerBase {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let depth = DEPTH.get();
+        let span = if sampan_core::profiler::on() { Some(crate::profiler::enter_layer(slf, depth)?) } else { None };
         DEPTH.set(depth + 1);
         let name = if slf.get().hooked.load(Ordering::Relaxed) {
             pyo3::intern!(slf.py(), "_call_hooked")
@@ -76,6 +77,7 @@ impl PyLayerBase {
         };
         let result = slf.getattr(name).and_then(|f| f.call(args, kwargs));
         DEPTH.set(depth);
+        drop(span);
         if result.is_ok() {
             // An exception that a layer caught is over.
             FAILED.with_borrow_mut(|f| {

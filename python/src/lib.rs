@@ -23,6 +23,7 @@ mod op;
 mod operators;
 mod optimizer;
 mod param;
+mod profiler;
 mod pylayer;
 mod python_layer;
 mod runtime;
@@ -111,6 +112,8 @@ mod _core {
         _apply_clip, _calculate_gain, _cast_in_place, _python_initializer, _set_global_initializer, _unique_name,
         clip_grad_norm_, clip_grad_value_, parameters_to_vector, vector_to_parameters,
     };
+    #[pymodule_export]
+    use crate::profiler::{_profile_load, _profiler_on, _profiler_start, _profiler_stop, PyProfile, PyRange};
     #[pymodule_export]
     use crate::pylayer::_apply_layer;
     #[pymodule_export]

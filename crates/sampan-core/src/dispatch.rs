@@ -1,11 +1,11 @@
 //! The one road of every call: AMP cast, then the op's body (inference first, then its kernel), NaN check, the node of
-//! the gradient, the listener.
+//! the gradient, the listener; the profiler sees it from end to end.
 
 use crate::autograd::{self, Grad, GradFn, Grads, Node, grad_enabled};
 use crate::op::{OpDef, OutputSet, Outputs};
 use crate::shape::{Shape, checked_numel};
 use crate::value::Args;
-use crate::{DType, Device, Error, Result, Tensor, Value, flags};
+use crate::{DType, Device, Error, Result, Tensor, Value, flags, profiler};
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
 use std::rc::Rc;
@@ -144,7 +144,12 @@ pub fn dispatch(op: &'static OpDef, mut args: Args) -> Result<Outputs> {
     if crate::amp::enabled() && crate::amp::cast_inputs(op, &mut args)? {
         return crate::amp::with_level(None, || dispatch(op, args));
     }
+    let span = profiler::op(op, &args);
     let result = outermost(|| call(op, &args)).map_err(|e| e.in_op(op.name).received_args(op, &args));
+    if let Ok(outputs) = &result {
+        span.done(op, &args, outputs);
+    }
+    drop(span);
     if let Err(error) = &result
         && error.kind() == crate::error::Kind::InvalidType
         && crate::amp::enabled()

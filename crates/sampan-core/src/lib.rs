@@ -21,6 +21,7 @@ pub mod flags;
 pub mod function;
 pub mod op;
 pub mod ops;
+pub mod profiler;
 pub mod promote;
 pub mod random;
 mod registry;

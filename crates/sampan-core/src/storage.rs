@@ -1,6 +1,6 @@
 //! Memory shared by a tensor and its views.
 
-use crate::{DType, Device, Error};
+use crate::{DType, Device, Error, profiler};
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use sampan_kernels::Buffer;
 use sampan_kernels::buffer::OutOfMemory;
@@ -52,6 +52,11 @@ impl Storage {
     }
 
     fn with(memory: Memory) -> Storage {
+        if profiler::on()
+            && let Memory::Cpu(buffer) = &memory
+        {
+            profiler::allocated(buffer.read().len());
+        }
         Storage(Arc::new(Inner { memory, version: AtomicU64::new(0), recorded: AtomicU64::new(0) }))
     }
 

@@ -1,8 +1,8 @@
 //! What a layer is, and what happens around its `forward`.
 
 use crate::members::LayerId;
-use crate::{Base, LayerRef, Members, Path, Visitor, invoke};
-use sampan_core::{Error, Object, Result, Tensor, Value};
+use crate::{Base, LayerRef, Members, Path, Visitor, invoke, profiled};
+use sampan_core::{Error, Object, Result, Tensor, Value, profiler};
 use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -108,7 +108,7 @@ pub(crate) fn short_name<T: ?Sized>() -> &'static str {
     head.rsplit("::").next().unwrap_or(head)
 }
 
-fn id_of<L: Layer + ?Sized>(layer: &L) -> LayerId {
+pub(crate) fn id_of<L: Layer + ?Sized>(layer: &L) -> LayerId {
     LayerId((layer as *const L).addr(), TypeId::of::<L>())
 }
 
@@ -129,6 +129,7 @@ fn within<L: Layer + ?Sized, R>(layer: &L, name: &'static str, f: impl FnOnce() 
         }
     }
     let depth = DEPTH.get();
+    let _span = profiler::on().then(|| profiled::enter(layer, name, depth));
     let leave = Leave(depth);
     DEPTH.set(depth + 1);
     if depth == 0 {

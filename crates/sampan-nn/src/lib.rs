@@ -42,6 +42,7 @@ mod members;
 pub mod metric;
 pub mod optim;
 mod parameter;
+mod profiled;
 pub mod regularizer;
 mod shared;
 pub mod unique_name;

@@ -8,6 +8,7 @@ pub mod lenet;
 pub mod main_job;
 pub mod plot;
 pub mod prelude;
+pub mod profiler;
 pub mod progress;
 pub mod run_log;
 

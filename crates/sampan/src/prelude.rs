@@ -51,4 +51,4 @@ pub use crate::nn::{
     Adadelta, Adagrad, Adam, AdamW, Adamax, Apply, Base, Buffer, ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue,
     LBFGS, Lamb, Layer, Members, Momentum, Optimizer, ParamAttr, Parameter, RMSProp, SGD, init, lr, metric, sequential,
 };
-pub use crate::{load, save};
+pub use crate::{load, profiler, save};

@@ -20,6 +20,7 @@ from .sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
+from .timed import TimedPass
 
 # Samplers that end.
 _FINITE = (SequenceSampler, RandomSampler, SubsetRandomSampler, WeightedRandomSampler)
@@ -129,6 +130,12 @@ class DataLoader:
         return len(self.dataset if self.batch_sampler is None else self.batch_sampler)
 
     def __iter__(self):
+        batches = self._pass()
+        # Who times the reading tells training from evaluation by the data.
+        batches._dataset = self.dataset
+        return batches
+
+    def _pass(self):
         fast = self._fast_pass()
         if fast is not None:
             return fast
@@ -214,16 +221,13 @@ def _made(fetch: Callable, tasks):
         yield batch
 
 
-class Pass:
+class Pass(TimedPass):
     """The batches of one pass."""
 
     def __init__(self, loader: DataLoader, batches):
         self._loader, self._batches = loader, batches
 
-    def __iter__(self):
-        return self
-
-    def __next__(self):
+    def _next(self):
         return next(self._batches)
 
     def __len__(self) -> int:

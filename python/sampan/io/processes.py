@@ -16,6 +16,7 @@ from multiprocessing import connection
 from .collate import to_tensors
 from .fetch import Task
 from .memory import Block, take
+from .timed import TimedPass
 from .worker import BATCH, END, FAILED, SKIPPED, Control, Job, serve
 
 # The ends of all pipes that this process holds: a worker forked from it closes its copies.
@@ -171,7 +172,7 @@ class Crew:
             block.close()
 
 
-class ProcessPass:
+class ProcessPass(TimedPass):
     """One pass over the data, made by a crew. Batches are given out in turn and come back in the same order."""
 
     def __init__(self, crew: Crew, tasks, seed: int, timeout: float, ahead: int, length, keep: bool):
@@ -196,13 +197,10 @@ class ProcessPass:
         self._turns.append((worker, task.number))
         return True
 
-    def __iter__(self):
-        return self
-
     def __len__(self) -> int:
         return self._length()
 
-    def __next__(self):
+    def _next(self):
         with _stopping(self):
             while self._turns:
                 if not self._crew.is_on(self._number):

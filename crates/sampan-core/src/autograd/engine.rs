@@ -4,7 +4,7 @@ use super::mode;
 use super::node::{Edge, Node};
 use crate::error::Kind;
 use crate::tensor::Inner;
-use crate::{Error, Result, Tensor, flags};
+use crate::{Error, Result, Tensor, flags, profiler};
 use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -235,6 +235,7 @@ impl Walk {
 
     fn run(self) -> Result<Vec<Option<Tensor>>> {
         let create = self.create;
+        let _range = profiler::range_of(profiler::Kind::Backward, "backward");
         // The formulas run in the precision the forward calls had.
         mode::with(create, || crate::amp::with_level(None, || self.walk()))
     }

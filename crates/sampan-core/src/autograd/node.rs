@@ -5,7 +5,7 @@ use super::recompute::{self, Frame};
 use crate::op::Outputs;
 use crate::shape::{Layout, Shape};
 use crate::storage::Storage;
-use crate::{DType, Device, Error, Result, Tensor};
+use crate::{DType, Device, Error, Result, Tensor, profiler};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::cell::{OnceCell, RefCell};
@@ -30,6 +30,8 @@ pub struct Node {
     pub(super) state: Mutex<Option<State>>,
     pub(super) watch: Mutex<Option<Box<Watch>>>,
     pub(super) place: Option<&'static Location<'static>>,
+    /// The user's call it is a part of, for the profiler.
+    origin: Option<Arc<profiler::Origin>>,
 }
 
 /// What hangs on a node's outputs.
@@ -196,6 +198,7 @@ impl Node {
             state: Mutex::new(Some(State { formula, saved, outputs: kept })),
             watch: Mutex::new(None),
             place: crate::dispatch::caller(),
+            origin: profiler::origin(),
         })));
         outputs
             .into_iter()
@@ -225,6 +228,7 @@ impl Node {
         needs: &[bool],
         retain: bool,
     ) -> Result<SmallVec<[Option<Tensor>; 3]>> {
+        let _span = profiler::gradient(self.name, self.origin.as_ref(), grads);
         let state = if retain { self.state.lock().clone() } else { self.state.lock().take() };
         let state = state.ok_or_else(|| {
             Error::new(

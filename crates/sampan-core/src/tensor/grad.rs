@@ -2,7 +2,7 @@
 
 use super::{Inner, Tensor};
 use crate::autograd::{self, Grad, Grads, Node};
-use crate::{DType, Device, Error, Result};
+use crate::{DType, Device, Error, Result, profiler};
 use parking_lot::Mutex;
 use sampan_kernels::elementwise::add_assign;
 use std::sync::Arc;
@@ -111,6 +111,7 @@ impl Tensor {
 
     /// The sum of two gradients; in the memory of the first, if nobody else holds it and the sum is not recorded.
     pub(crate) fn plus(self, g: &Tensor, record: bool) -> Result<Tensor> {
+        let _span = profiler::call("grad_add");
         let alone = !record && !self.is_shared() && self.device() == Device::Cpu;
         let alike = self.dtype() == g.dtype() && self.shape() == g.shape() && self.is_contiguous() && g.is_contiguous();
         match self.dtype() {

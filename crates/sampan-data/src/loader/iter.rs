@@ -6,7 +6,7 @@ use super::stream::{Cut, Reader, StreamPass};
 use super::worker::{Crew, Pass};
 use super::{DataLoader, Source};
 use crate::dataset::Batch;
-use sampan_core::{Error, Result, random};
+use sampan_core::{Error, Result, profiler, random};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -158,7 +158,9 @@ impl Iterator for LoaderIter {
         if self.ended {
             return None;
         }
+        let waiting = profiler::range_of(profiler::Kind::Loader, "DataLoader");
         let next = self.make_next();
+        drop(waiting);
         match &next {
             Some(Ok(_)) => self.state.batch += 1,
             _ => {

@@ -27,7 +27,7 @@ use rule::{Accumulator, Kind, NUMBERS, Rule, Step};
 use sampan_core::error::Kind as ErrorKind;
 use sampan_core::ops::creation::{FullOpts, try_full_with};
 use sampan_core::value::Arg;
-use sampan_core::{DType, Error, Object, Result, Tensor, ensure};
+use sampan_core::{DType, Error, Object, Result, Tensor, ensure, profiler};
 use sampan_kernels::optim::{Formula, Job, Prepare, STATES, lamb_norms, step as run};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -230,6 +230,7 @@ impl Optimizer {
             return Err(error.hint("call step_with(closure)").in_op("LBFGS"));
         }
         let name = self.groups[0].rule.name();
+        let _range = profiler::range_of(profiler::Kind::Optimizer, name);
         self.step_all().map_err(|e| e.in_op(name))?;
         self.steps += 1;
         Ok(())

@@ -2,6 +2,7 @@
 
 use sampan_core::dispatch::{self, Listener};
 use sampan_core::op::OpDef;
+use sampan_core::profiler::multiply_adds;
 use sampan_core::{DType, Result, Tensor, Value, no_grad};
 use sampan_nn::{Base, Layer, LayerId, LayerRef, Observer, Parameter, Path, Visitor, observe};
 use std::cell::RefCell;
@@ -160,17 +161,13 @@ fn op_flops(name: &str, args: &[Value], outputs: &[Tensor]) -> u64 {
     let out = outputs.first().map_or(0, |t| t.numel() as u64);
     let input = tensors.first().map_or(0, |t| t.numel() as u64);
     match (name, tensors.as_slice()) {
-        ("conv_forward", [_, w, rest @ ..]) => out * (w.shape()[1..].iter().product::<usize>() + rest.len()) as u64,
-        ("conv_backward_data", [dy, w, ..]) => dy.numel() as u64 * w.shape()[1..].iter().product::<usize>() as u64,
-        ("linear", [x, ..]) | ("matmul" | "bmm", [x, _]) => out * x.shape().last().map_or(1, |&k| k as u64),
-        ("attention", [q, k, ..]) => {
-            2 * q.numel() as u64 * k.shape().get(k.ndim().saturating_sub(2)).map_or(1, |&s| s as u64)
-        }
+        // A bias counts as one more product.
+        ("conv_forward", [_, _, bias @ ..]) => multiply_adds(name, args, outputs) + out * bias.len() as u64,
         ("batch_norm", _) => 2 * input,
         (pool, _) if pool.starts_with("adaptive_avg_pool") => out * (input / out.max(1) + 1),
         (pool, _) if pool.starts_with("avg_pool") => out,
         ("leaky_relu", _) => input,
-        _ => 0,
+        _ => multiply_adds(name, args, outputs),
     }
 }
 

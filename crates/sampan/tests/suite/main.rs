@@ -5,6 +5,7 @@ mod examples;
 mod hapi;
 mod kill;
 mod main_job;
+mod profiler;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};

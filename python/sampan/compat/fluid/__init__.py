@@ -36,6 +36,7 @@ __getattr__ = _late.names(
         "get_flags": "sampan:get_flags",
         "param_attr": "sampan.nn.attr",
         "install_check": "sampan.utils.install_check",
+        "profiler": "sampan.utils.profiler",
     },
     "sampan has the dynamic graphs of paddle.fluid; programs, executors and readers of static graphs are not part of "
     "it. Hint: write the network as a fluid.dygraph.Layer and call it.",

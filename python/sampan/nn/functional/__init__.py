@@ -3,6 +3,7 @@
 from ... import _core, _registry
 
 globals().update(_registry.functions("nn.functional"))
+globals().update(_registry.plain_functions("nn.functional"))
 
 
 def silu(x, inplace=False, name=None):

@@ -214,6 +214,22 @@ def feature_alpha_dropout(x: Tensor, p: _float = 0.5, training: _bool = True, *a
     """`alpha_dropout` of whole channels: the mask varies along the first two axes only."""
 
 
+def flash_attn_qkvpacked(qkv, dropout=0.0, causal=False, return_softmax=False, fixed_seed_offset=None, rng_name='', training=True, name=None) -> Any:
+    """The attention of `qkv` `[batch, length, groups + 2, heads, width]`: queries of `groups * heads` heads, then keys and values.
+    Gives the attention `[batch, length, groups * heads, width]`, and its weights with `return_softmax`.
+    """
+
+
+def flash_attn_varlen_qkvpacked(qkv, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, scale, dropout=0.0, causal=False, return_softmax=False, fixed_seed_offset=None, rng_name='', varlen_padded=True, training=True, name=None) -> Any:
+    """[`flash_attn_unpadded`] of `qkv` `[length of all, groups + 2, heads, width]`, packed as in [`flash_attn_qkvpacked`]. With
+    `varlen_padded` each sequence has room for `max_seqlen_q` rows, of which the first are its own; the others give zeros.
+    """
+
+
+def flashmask_attention(query, key, value, startend_row_indices=None, dropout=0.0, causal=False, window_size=None, return_softmax_lse=False, return_seed_offset=False, fixed_seed_offset=None, rng_name='', training=True, softmax_scale=None, block_mask=None, name=None) -> Any:
+    """Attention of `query`, `key` and `value` `[batch, length, heads, width]` where each key is hidden from a range of queries."""
+
+
 def fold(x: Tensor, output_sizes: _int | Sequence[_int] | Tensor, kernel_sizes: _int | Sequence[_int] | Tensor, strides: _int | Sequence[_int] | Tensor = 1, paddings: _int | Sequence[_int] | Tensor = 0, dilations: _int | Sequence[_int] | Tensor = 1, *args: Any, **kwargs: Any) -> Tensor:
     """Columns of blocks added up to the image of extents `output_sizes` that they were taken from: the transpose of `unfold`."""
 
@@ -589,6 +605,14 @@ def softsign(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """`x / (1 + |x|)`."""
 
 
+def sparse_attention(query, key, value, sparse_csr_offset, sparse_csr_columns, key_padding_mask=None, attn_mask=None, name=None) -> Any:
+    """Attention of `query`, `key` and `value` `[batch, heads, length, width]` where each query sees a few keys: those of query
+    `i` are `sparse_csr_columns` `[batch, heads, n]` from `sparse_csr_offset` `[batch, heads, length + 1]` at `i` to at `i + 1`.
+    A 0 in `key_padding_mask` `[batch, length]` hides a key from all, one in `attn_mask` `[length, length]` a key from a
+    query. A query that sees nothing gives zeros.
+    """
+
+
 def square_error_cost(input: Tensor, label: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """`(input - label)^2`."""
 
@@ -647,4 +671,4 @@ def zeropad2d(x: Tensor, padding: Any, data_format: _str = 'NCHW', *args: Any, *
     """Zeros around the last two spatial axes: `padding` is (left, right, top, bottom)."""
 
 
-__all__ = ['adaptive_avg_pool1d', 'adaptive_avg_pool2d', 'adaptive_avg_pool3d', 'adaptive_log_softmax_with_loss', 'adaptive_max_pool1d', 'adaptive_max_pool2d', 'adaptive_max_pool3d', 'affine_grid', 'alpha_dropout', 'avg_pool1d', 'avg_pool2d', 'avg_pool3d', 'batch_norm', 'bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'celu', 'channel_shuffle', 'class_center_sample', 'conv1d', 'conv1d_transpose', 'conv2d', 'conv2d_transpose', 'conv3d', 'conv3d_transpose', 'cosine_embedding_loss', 'cosine_similarity', 'cross_entropy', 'ctc_loss', 'diag_embed', 'dice_loss', 'dropout', 'dropout1d', 'dropout2d', 'dropout3d', 'elu', 'elu_', 'embedding', 'feature_alpha_dropout', 'fold', 'fractional_max_pool2d', 'fractional_max_pool3d', 'gather_tree', 'gaussian_nll_loss', 'gelu', 'glu', 'grid_sample', 'group_norm', 'gumbel_softmax', 'hardshrink', 'hardsigmoid', 'hardswish', 'hardtanh', 'hardtanh_', 'hinge_embedding_loss', 'hsigmoid_loss', 'instance_norm', 'interpolate', 'kl_div', 'l1_loss', 'label_smooth', 'layer_norm', 'leaky_relu', 'leaky_relu_', 'linear', 'local_response_norm', 'log_loss', 'log_sigmoid', 'log_softmax', 'logsigmoid', 'lp_pool1d', 'lp_pool2d', 'margin_cross_entropy', 'margin_ranking_loss', 'max_pool1d', 'max_pool2d', 'max_pool3d', 'max_unpool1d', 'max_unpool2d', 'max_unpool3d', 'maxout', 'mish', 'mse_loss', 'multi_label_margin_loss', 'multi_label_soft_margin_loss', 'multi_margin_loss', 'nll_loss', 'normalize', 'npair_loss', 'one_hot', 'pad', 'pairwise_distance', 'pdist', 'pixel_shuffle', 'pixel_unshuffle', 'poisson_nll_loss', 'prelu', 'relu', 'relu6', 'relu_', 'rms_norm', 'rnnt_loss', 'rrelu', 'scaled_dot_product_attention', 'selu', 'sequence_mask', 'sigmoid', 'sigmoid_', 'sigmoid_focal_loss', 'silu', 'smooth_l1_loss', 'soft_margin_loss', 'softmax', 'softmax_', 'softmax_with_cross_entropy', 'softplus', 'softshrink', 'softsign', 'square_error_cost', 'swiglu', 'swish', 'tanh', 'tanh_', 'tanhshrink', 'temporal_shift', 'thresholded_relu', 'thresholded_relu_', 'triplet_margin_loss', 'triplet_margin_with_distance_loss', 'unfold', 'upsample', 'zeropad2d']
+__all__ = ['adaptive_avg_pool1d', 'adaptive_avg_pool2d', 'adaptive_avg_pool3d', 'adaptive_log_softmax_with_loss', 'adaptive_max_pool1d', 'adaptive_max_pool2d', 'adaptive_max_pool3d', 'affine_grid', 'alpha_dropout', 'avg_pool1d', 'avg_pool2d', 'avg_pool3d', 'batch_norm', 'bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'celu', 'channel_shuffle', 'class_center_sample', 'conv1d', 'conv1d_transpose', 'conv2d', 'conv2d_transpose', 'conv3d', 'conv3d_transpose', 'cosine_embedding_loss', 'cosine_similarity', 'cross_entropy', 'ctc_loss', 'diag_embed', 'dice_loss', 'dropout', 'dropout1d', 'dropout2d', 'dropout3d', 'elu', 'elu_', 'embedding', 'feature_alpha_dropout', 'flash_attn_qkvpacked', 'flash_attn_varlen_qkvpacked', 'flashmask_attention', 'fold', 'fractional_max_pool2d', 'fractional_max_pool3d', 'gather_tree', 'gaussian_nll_loss', 'gelu', 'glu', 'grid_sample', 'group_norm', 'gumbel_softmax', 'hardshrink', 'hardsigmoid', 'hardswish', 'hardtanh', 'hardtanh_', 'hinge_embedding_loss', 'hsigmoid_loss', 'instance_norm', 'interpolate', 'kl_div', 'l1_loss', 'label_smooth', 'layer_norm', 'leaky_relu', 'leaky_relu_', 'linear', 'local_response_norm', 'log_loss', 'log_sigmoid', 'log_softmax', 'logsigmoid', 'lp_pool1d', 'lp_pool2d', 'margin_cross_entropy', 'margin_ranking_loss', 'max_pool1d', 'max_pool2d', 'max_pool3d', 'max_unpool1d', 'max_unpool2d', 'max_unpool3d', 'maxout', 'mish', 'mse_loss', 'multi_label_margin_loss', 'multi_label_soft_margin_loss', 'multi_margin_loss', 'nll_loss', 'normalize', 'npair_loss', 'one_hot', 'pad', 'pairwise_distance', 'pdist', 'pixel_shuffle', 'pixel_unshuffle', 'poisson_nll_loss', 'prelu', 'relu', 'relu6', 'relu_', 'rms_norm', 'rnnt_loss', 'rrelu', 'scaled_dot_product_attention', 'selu', 'sequence_mask', 'sigmoid', 'sigmoid_', 'sigmoid_focal_loss', 'silu', 'smooth_l1_loss', 'soft_margin_loss', 'softmax', 'softmax_', 'softmax_with_cross_entropy', 'softplus', 'softshrink', 'softsign', 'sparse_attention', 'square_error_cost', 'swiglu', 'swish', 'tanh', 'tanh_', 'tanhshrink', 'temporal_shift', 'thresholded_relu', 'thresholded_relu_', 'triplet_margin_loss', 'triplet_margin_with_distance_loss', 'unfold', 'upsample', 'zeropad2d']

@@ -152,4 +152,68 @@ class Transpose(BuiltinTransform):
     def __init__(self, order: _int | Sequence[_int] | Tensor = [2, 0, 1], keys: Any = None, name: _str | None = None, **kwargs: Any) -> None: ...
 
 
+def adjust_brightness(img, brightness_factor) -> Any:
+    """A function of the core's on whatever Python calls an image."""
+
+
+def adjust_contrast(img, contrast_factor) -> Any:
+    """A function of the core's on whatever Python calls an image."""
+
+
+def adjust_hue(img, hue_factor) -> Any:
+    """A function of the core's on whatever Python calls an image."""
+
+
+def affine(img, angle, translate, scale, shear, interpolation='nearest', fill=0, center=None) -> Any:
+    """A function of the core's on whatever Python calls an image."""
+
+
+def center_crop(img, output_size) -> Any:
+    """A function of the core's on whatever Python calls an image."""
+
+
+def crop(img, top, left, height, width) -> Any:
+    """A function of the core's on whatever Python calls an image."""
+
+
+def erase(img, i, j, h, w, v, inplace=False) -> Any:
+    """A function of the core's on whatever Python calls an image."""
+
+
+def hflip(img) -> Any:
+    """A function of the core's on whatever Python calls an image."""
+
+
+def normalize(img, mean, std, data_format='CHW', to_rgb=False) -> Any:
+    """A function of the core's on whatever Python calls an image."""
+
+
+def pad(img, padding, fill=0, padding_mode='constant') -> Any:
+    """A function of the core's on whatever Python calls an image."""
+
+
+def perspective(img, startpoints, endpoints, interpolation='nearest', fill=0) -> Any:
+    """A function of the core's on whatever Python calls an image."""
+
+
+def resize(img, size, interpolation='bilinear') -> Any:
+    """A function of the core's on whatever Python calls an image."""
+
+
+def rotate(img, angle, interpolation='nearest', expand=False, center=None, fill=0) -> Any:
+    """A function of the core's on whatever Python calls an image."""
+
+
+def to_grayscale(img, num_output_channels=1) -> Any:
+    """A function of the core's on whatever Python calls an image."""
+
+
+def to_tensor(pic, data_format='CHW') -> Any:
+    """A function of the core's on whatever Python calls an image."""
+
+
+def vflip(img) -> Any:
+    """A function of the core's on whatever Python calls an image."""
+
+
 __all__ = ['BaseTransform', 'BrightnessTransform', 'CenterCrop', 'ColorJitter', 'Compose', 'ContrastTransform', 'Grayscale', 'HueTransform', 'Normalize', 'Pad', 'RandomAffine', 'RandomCrop', 'RandomErasing', 'RandomHorizontalFlip', 'RandomPerspective', 'RandomResizedCrop', 'RandomRotation', 'RandomVerticalFlip', 'Resize', 'SaturationTransform', 'ToTensor', 'Transpose', 'adjust_brightness', 'adjust_contrast', 'adjust_hue', 'affine', 'center_crop', 'crop', 'erase', 'functional', 'hflip', 'normalize', 'pad', 'perspective', 'resize', 'rotate', 'to_grayscale', 'to_tensor', 'transforms', 'vflip']

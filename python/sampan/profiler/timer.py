@@ -1,0 +1,5 @@
+"""The timer, under Paddle's name."""
+
+from .._timer import Benchmark, Event, benchmark
+
+__all__ = ["Benchmark", "Event", "benchmark"]
