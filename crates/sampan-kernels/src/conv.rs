@@ -19,6 +19,9 @@ const STEP: usize = 48;
 /// read in place.
 const WHOLE_IMAGES: usize = 400;
 
+/// Channels on both sides from which on the gradient by the weights is best a product.
+const MANY_CHANNELS: usize = 32;
+
 /// Everything that describes a convolution. Fewer than three spatial axes are filled up with leading ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConvShape {
@@ -340,18 +343,14 @@ fn forward<T: Float + Gemm>(s: &ConvShape, x: &[T], w: &[T], bias: Option<&[T]>,
     });
 }
 
-/// Weights `[in, out / groups, kernel]` of the mirrored convolution.
-fn mirror_weights<T: Float>(s: &ConvShape, w: &[T]) -> Buffer {
-    let (gi, go, taps) = (s.group_in(), s.group_out(), s.taps());
-    let mut out = Buffer::uninit(std::mem::size_of_val(w));
-    parallel::for_each_chunk_mut(out.as_mut_slice::<T>(), go * taps, 4, |i, out| {
-        let (group, i) = (i / gi, i % gi);
-        for (o, m) in out.chunks_exact_mut(taps).enumerate() {
-            let from = &w[((group * go + o) * gi + i) * taps..][..taps];
-            m.iter_mut().zip(from.iter().rev()).for_each(|(m, v)| *m = *v);
-        }
-    });
-    out
+/// The convolution of `dy` that gives `dx`, or the elements of it that `shape` says, with the kernel elements `taps`.
+fn transposed<T: Float + Gemm>(s: &ConvShape, shape: &ConvShape, w: &[T], taps: &[usize], dy: &[T], dx: &mut [T]) {
+    // Other paths want the weights as an array.
+    if T::DTYPE == DType::Float32 && direct(shape).is_none() && conv_reduce::trimmed(shape).is_none() {
+        let w = conv_gemm::Weights::transposed(s, bytemuck::cast_slice(w), taps);
+        return conv_gemm::forward(shape, bytemuck::cast_slice(dy), &w, None, bytemuck::cast_slice_mut(dx));
+    }
+    forward(shape, dy, conv_reduce::transpose_weights(s, w, taps).as_slice(), None, dx);
 }
 
 fn backward_data<T: Float + Gemm>(s: &ConvShape, w: &[T], dy: &[T], dx: &mut [T]) {
@@ -372,13 +371,10 @@ fn backward_data<T: Float + Gemm>(s: &ConvShape, w: &[T], dy: &[T], dx: &mut [T]
         if s.is_pointwise() && s.y_plane() >= WHOLE_IMAGES {
             return pointwise(&mirrored, dy, Mat::rows(w, s.group_in()).t(), dx, false);
         }
-        if T::DTYPE == DType::Float32 && direct(&mirrored).is_none() {
-            let w = conv_gemm::Weights::mirrored(s, bytemuck::cast_slice(w));
-            return conv_gemm::forward(&mirrored, bytemuck::cast_slice(dy), &w, None, bytemuck::cast_slice_mut(dx));
-        }
-        return forward(&mirrored, dy, mirror_weights(s, w).as_slice(), None, dx);
+        let backwards: Vec<usize> = (0..s.taps()).rev().collect();
+        return transposed(s, &mirrored, w, &backwards, dy, dx);
     }
-    if conv_reduce::by_residues(s, w, dy, dx, |s, dy, w, dx| forward(s, dy, w, None, dx)) {
+    if conv_reduce::by_residues(s, dx, |shape, taps, dx| transposed(s, shape, w, taps, dy, dx)) {
         return;
     }
     let (k, go, gi, taps, plane, x_plane) = (s.k(), s.group_out(), s.group_in(), s.taps(), s.y_plane(), s.x_plane());
@@ -431,7 +427,8 @@ fn backward_weight<T: Float + Gemm>(s: &ConvShape, x: &[T], dy: &[T], dw: &mut [
             bytemuck::cast_slice_mut(dw),
         );
     }
-    if (depthwise || conv_direct::suits_weight(s)) && T::DTYPE == DType::Float32 {
+    let few = s.group_in().min(s.group_out()) < MANY_CHANNELS;
+    if (depthwise || few && conv_direct::suits_weight(s)) && T::DTYPE == DType::Float32 {
         let direct = if depthwise { conv_depthwise::backward_weight } else { conv_direct::backward_weight };
         direct(s, bytemuck::cast_slice(x), bytemuck::cast_slice(dy), bytemuck::cast_slice_mut(dw));
         // That path adds 0 · x for neighbours that do not count. Where x is infinite these are NaN, and only then is the

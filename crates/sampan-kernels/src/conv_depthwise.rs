@@ -354,7 +354,13 @@ struct Rows {
 impl Rows {
     /// Writes sums of rows from `row` on, the vectors of each at columns `at`.
     #[inline(always)]
-    fn store<S: Simd, const R: usize, const N: usize>(&self, simd: S, row: usize, at: [usize; 2], sums: [[S::f32s; N]; R]) {
+    fn store<S: Simd, const R: usize, const N: usize>(
+        &self,
+        simd: S,
+        row: usize,
+        at: [usize; 2],
+        sums: [[S::f32s; N]; R],
+    ) {
         let end = (self.count - 1) * self.step + self.width;
         for r in 0..R {
             for n in 0..N {
@@ -572,7 +578,11 @@ fn runs(layout: &Layout) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for (offset, tap) in taps {
         match runs.last_mut() {
-            Some(run) if run.len < COLUMN && offset == run.offset + run.len && (run.len == 1 || tap == run.tap + run.len * run.step) => {
+            Some(run)
+                if run.len < COLUMN
+                    && offset == run.offset + run.len
+                    && (run.len == 1 || tap == run.tap + run.len * run.step) =>
+            {
                 run.step = if run.len == 1 { tap - run.tap } else { run.step };
                 run.len += 1;
             }
@@ -617,7 +627,13 @@ fn add_products<S: Simd>(simd: S, x: &[f32], dy: &[f32], runs: &[Run], sums: &mu
 }
 
 #[inline(always)]
-fn products<S: Simd, const N: usize, const L: usize>(simd: S, x: &[f32], dy: &[f32], runs: &[Run], sums: &mut [S::f32s]) {
+fn products<S: Simd, const N: usize, const L: usize>(
+    simd: S,
+    x: &[f32],
+    dy: &[f32],
+    runs: &[Run],
+    sums: &mut [S::f32s],
+) {
     let runs: [Run; N] = std::array::from_fn(|n| runs[n]);
     let place = |n: usize, l: usize| runs[n].tap + l * runs[n].step;
     let mut sum: [[S::f32s; L]; N] = std::array::from_fn(|n| std::array::from_fn(|l| sums[place(n, l)]));

@@ -256,22 +256,19 @@ pub(crate) struct Weights<'a> {
     line: usize,
     channel: usize,
     group: usize,
-    /// Are kernel elements taken from the last to the first?
-    backwards: bool,
-    taps: usize,
+    /// Which kernel elements, in which order; `None` for all as they are.
+    taps: Option<&'a [usize]>,
 }
 
 impl<'a> Weights<'a> {
     /// Those of a convolution as they are.
     pub(crate) fn plain(s: &ConvShape, w: &'a [f32]) -> Weights<'a> {
-        let taps = s.taps();
-        Weights { w, line: s.k(), channel: taps, group: s.group_out() * s.k(), backwards: false, taps }
+        Weights { w, line: s.k(), channel: s.taps(), group: s.group_out() * s.k(), taps: None }
     }
 
-    /// Those of the convolution that is the backward by data of `s`.
-    pub(crate) fn mirrored(s: &ConvShape, w: &'a [f32]) -> Weights<'a> {
-        let taps = s.taps();
-        Weights { w, line: taps, channel: s.k(), group: s.group_out() * s.k(), backwards: true, taps }
+    /// Those of a backward by data of `s`, with the kernel elements that it uses.
+    pub(crate) fn transposed(s: &ConvShape, w: &'a [f32], taps: &'a [usize]) -> Weights<'a> {
+        Weights { w, line: s.taps(), channel: s.k(), group: s.group_out() * s.k(), taps: Some(taps) }
     }
 }
 
@@ -280,17 +277,19 @@ struct GroupWeights<'a>(&'a Weights<'a>, &'a [f32]);
 
 impl Lines for GroupWeights<'_> {
     fn pack(&self, first: usize, count: usize, depth: Range<usize>, width: usize, out: &mut [f32]) {
-        let GroupWeights(&Weights { line, channel, backwards, taps, .. }, w) = *self;
-        if !backwards || taps == 1 {
-            // Kernel elements and channels in one row, or channels alone.
-            let (depth_step, lines) = (if taps == 1 { channel } else { 1 }, first + count);
-            return Strided::of(w, lines, line, depth.end, depth_step).pack(first, count, depth, width, out);
-        }
-        for (c, out) in (depth.start / taps..depth.end / taps).zip(out.chunks_exact_mut(taps * width)) {
+        let GroupWeights(&Weights { line, channel, taps, .. }, w) = *self;
+        let one_row = |w, step| Strided::of(w, first + count, line, depth.end, step);
+        let taps = match taps {
+            None => return one_row(w, 1).pack(first, count, depth, width, out),
+            Some([tap]) => return one_row(&w[*tap..], channel).pack(first, count, depth, width, out),
+            Some(taps) => taps,
+        };
+        let n = taps.len();
+        for (c, out) in (depth.start / n..depth.end / n).zip(out.chunks_exact_mut(n * width)) {
             for l in 0..count {
-                let from = &w[(first + l) * line + c * channel..][..taps];
-                for (out, v) in out.chunks_exact_mut(width).zip(from.iter().rev()) {
-                    out[l] = *v;
+                let from = &w[(first + l) * line + c * channel..];
+                for (out, &t) in out.chunks_exact_mut(width).zip(taps) {
+                    out[l] = from[t];
                 }
             }
             if count < width {

@@ -93,14 +93,26 @@ fn residues(s: &ConvShape, a: usize) -> Option<Vec<Residue>> {
     (0..stride.min(s.input[a])).map(one).collect()
 }
 
-/// The gradient by data of a strided convolution, as convolutions with unit strides: calls `forward(shape, dy, w, dx)` for
-/// each and puts the results into place. Says whether it could.
+/// The weights `[in, out / groups, taps]` of a convolution that is the backward by data of `s`, or a part of it.
+pub(crate) fn transpose_weights<T: Float>(s: &ConvShape, w: &[T], taps: &[usize]) -> Buffer {
+    let (gi, go) = (s.group_in(), s.group_out());
+    let mut out = Buffer::uninit(s.in_channels * go * taps.len() * size_of::<T>());
+    parallel::for_each_chunk_mut(out.as_mut_slice::<T>(), go * taps.len(), 4, |i, out| {
+        let (group, i) = (i / gi, i % gi);
+        for (o, out) in out.chunks_exact_mut(taps.len()).enumerate() {
+            let from = &w[((group * go + o) * gi + i) * s.taps()..][..s.taps()];
+            out.iter_mut().zip(taps).for_each(|(o, &t)| *o = from[t]);
+        }
+    });
+    out
+}
+
+/// The gradient by data of a strided convolution, as convolutions with unit strides: calls `forward(shape, taps, dx)` for
+/// each, with the kernel elements that it uses, and puts the results into place. Says whether it could.
 pub(crate) fn by_residues<T: Float>(
     s: &ConvShape,
-    w: &[T],
-    dy: &[T],
     dx: &mut [T],
-    forward: impl Fn(&ConvShape, &[T], &[T], &mut [T]),
+    forward: impl Fn(&ConvShape, &[usize], &mut [T]),
 ) -> bool {
     let (Some(deep), Some(high), Some(wide)) = (residues(s, 0), residues(s, 1), residues(s, 2)) else {
         return false;
@@ -125,18 +137,9 @@ pub(crate) fn by_residues<T: Float>(
             pad_begin: axes.map(|r| r.pad),
             ..*s
         };
-        let places = places(s.kernel, axes.map(|r| r.taps.iter().copied()));
-        let (gi, go, taps) = (s.group_in(), s.group_out(), s.taps());
-        let mut weights = Buffer::uninit(shape.w_len() * size_of::<T>());
-        parallel::for_each_chunk_mut(weights.as_mut_slice::<T>(), go * places.len(), 4, |i, out| {
-            let (group, i) = (i / gi, i % gi);
-            for (o, out) in out.chunks_exact_mut(places.len()).enumerate() {
-                let from = &w[((group * go + o) * gi + i) * taps..][..taps];
-                out.iter_mut().zip(&places).for_each(|(o, &t)| *o = from[t]);
-            }
-        });
+        let taps = places(s.kernel, axes.map(|r| r.taps.iter().copied()));
         let mut part = Buffer::uninit(shape.y_len() * size_of::<T>());
-        forward(&shape, dy, weights.as_slice(), part.as_mut_slice());
+        forward(&shape, &taps, part.as_mut_slice());
         let part = part.as_slice::<T>();
         let plane = shape.y_plane();
         parallel::for_each_chunk_mut(dx, s.x_plane(), 1, |i, dx| {

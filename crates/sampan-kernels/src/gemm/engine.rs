@@ -17,8 +17,6 @@ const TASK: usize = 1 << 18;
 const TASKS: usize = 32;
 /// Up to so many panels of rows the right factor is read where it lies, since each element is used so few times.
 const FEW_PANELS: usize = 2;
-/// Panels that a task packs.
-const PANELS: usize = 4;
 /// Multiplications to an elementary operation, as the thread pool counts.
 const PER_OPERATION: usize = 8;
 
@@ -29,9 +27,10 @@ const FEW_ROWS: usize = 128;
 
 /// From so many elements on the left factor of a product with few columns is packed by the tasks that use it, since it
 /// would not stay in a cache from the one to the other.
-const LARGE_FACTOR: usize = 128 << 10;
-/// Elements of the left factor in a block that a task packs for itself.
-const OWN_ROWS: usize = 48 << 10;
+const LARGE_FACTOR: usize = 512 << 10;
+/// Panels that such a task has at least, since it reads the whole right factor, unless that leaves too few tasks.
+const OWN_PANELS: usize = 4;
+const FEWEST_TASKS: usize = 8;
 
 /// How a product is cut.
 #[derive(Clone, Copy)]
@@ -50,8 +49,8 @@ impl Plan {
         let width = tile.columns();
         let wanted = (m * n * k / TASK).clamp(1, TASKS);
         if m >= 2 * n && m * k >= LARGE_FACTOR {
-            let most = (OWN_ROWS / depth / tile.rows * tile.rows).max(tile.rows);
-            let rows = m.div_ceil(wanted).next_multiple_of(tile.rows).min(most);
+            let rows = m.div_ceil(wanted).max(m.div_ceil(FEWEST_TASKS).min(OWN_PANELS * tile.rows));
+            let rows = rows.next_multiple_of(tile.rows);
             return Plan { depth, rows, cols: n, rows_before: false, cols_before: true };
         }
         let widest = (BLOCK / depth / width * width).max(width);
@@ -146,7 +145,7 @@ pub(crate) unsafe fn multiply(
     let (pa, pb) = packed.as_mut_slice::<f32>().split_at_mut(a_len);
     let (pa, pb) = (Shared::new(pa), Shared::new(pb));
     let (a_panels, b_panels) = (if rows_before { a.panels() } else { 0 }, if cols_before { b.panels() } else { 0 });
-    parallel::for_each_range(a_panels + b_panels, PANELS, cost(k * width / 2), |panels| {
+    parallel::for_each_range(a_panels + b_panels, 1, cost(k * width / 2), |panels| {
         for panel in panels {
             // SAFETY: the factors have room, and each panel has one task.
             unsafe {
@@ -165,20 +164,27 @@ pub(crate) unsafe fn multiply(
         let (rows, cols) = (rows.min(m - row), cols.min(n - col));
         // What is read in place are whole panels.
         let wholes = if in_place.is_some() { cols / width * width } else { 0 };
-        let own_rows = if rows_before { 0 } else { rows * depth };
+        let own_rows = if rows_before { 0 } else { rows * k };
         let own_cols = if cols_before { 0 } else { (cols - wholes).next_multiple_of(width) * depth };
         let mut buffer = Buffer::uninit(4 * (own_rows + own_cols));
         let (own_rows, own_cols) = buffer.as_mut_slice::<f32>().split_at_mut(own_rows);
+        if !rows_before {
+            // In all depths at once, for long rows are read faster than short ones.
+            for first in (0..rows).step_by(tile.rows) {
+                for start in (0..k).step_by(depth) {
+                    let end = k.min(start + depth);
+                    a.pack(row + first, start..end, &mut own_rows[start * rows + first * (end - start)..]);
+                }
+            }
+        }
         for start in (0..k).step_by(depth) {
             let end = k.min(start + depth);
             let len = end - start;
             let out = if start == 0 { out } else { Out { accumulate: true, bias: None, ..out } };
-            let left: *const f32 = if rows_before {
+            let left: *const f32 = match rows_before {
                 // SAFETY: inside the packed factor; see `pack_panel`.
-                unsafe { pa.get().add(start * m + row * len) }
-            } else {
-                a.pack_lines(row..row + rows, start..end, own_rows);
-                own_rows.as_ptr()
+                true => unsafe { pa.get().add(start * m + row * len) },
+                false => own_rows[start * rows..].as_ptr(),
             };
             let block = |from: usize, cols: usize, b: *const f32, b_step: Option<usize>| {
                 if cols > 0 {

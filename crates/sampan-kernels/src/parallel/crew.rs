@@ -18,10 +18,12 @@ const REGIONS: usize = 4;
 const RUNS_EACH: usize = 8;
 /// How long a thread spins at most before it sleeps: about as long as going to sleep and being woken costs.
 const LONGEST_SPIN: Duration = Duration::from_micros(60);
+/// The same for a caller whose pieces are done and whose helpers still work on theirs, which is seldom long.
+const LONGEST_WAIT: Duration = Duration::from_millis(1);
 /// A helper whose waiting did not pay spins at least this long.
 const SHORTEST_SPIN: Duration = Duration::from_micros(2);
-/// Looks at memory between two looks at the clock.
-const LOOKS: usize = 16;
+/// Looks at memory between two looks at the clock, about a microsecond.
+const LOOKS: usize = 64;
 
 thread_local! {
     /// Is this thread inside a region? Then a region within it has no helpers.
@@ -79,7 +81,8 @@ unsafe impl Sync for Crew {}
 // SAFETY: as above; nothing in it belongs to a thread.
 unsafe impl Send for Crew {}
 
-/// Spins until `ready`, at most for `longest`; says whether it came.
+/// Spins until `ready`, at most for `longest`; says whether it came. A thread that waits for this core gets it meanwhile:
+/// it may be the one that is waited for.
 fn spin(longest: Duration, mut ready: impl FnMut() -> bool) -> bool {
     let mut begin = None;
     loop {
@@ -92,6 +95,7 @@ fn spin(longest: Duration, mut ready: impl FnMut() -> bool) -> bool {
         if begin.get_or_insert_with(Instant::now).elapsed() >= longest {
             return false;
         }
+        std::thread::yield_now();
     }
 }
 
@@ -161,7 +165,7 @@ impl Region {
     /// The caller's end: no more helpers enter, and those inside have left when this returns.
     fn close(&self) {
         let empty = || self.state.load(Acquire) & HELPERS == 0;
-        if self.state.fetch_and(!OPEN, AcqRel) & HELPERS == 0 || spin(LONGEST_SPIN, empty) {
+        if self.state.fetch_and(!OPEN, AcqRel) & HELPERS == 0 || spin(LONGEST_WAIT, empty) {
             return;
         }
         let mut lock = self.failure.lock();
