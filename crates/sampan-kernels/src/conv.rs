@@ -7,8 +7,10 @@
 
 use crate::float::{Float, Real, Shared, narrow, widened};
 use crate::gemm::{Batch, Gemm, Mat, MatMut, batched_matmul, matmul_serial};
-use crate::{Buffer, DType, conv_direct, conv_flat, parallel};
+use crate::{Buffer, DType, conv_direct, conv_flat, conv_winograd, parallel};
 use std::mem::size_of;
+
+pub use crate::conv_winograd::{Winograd, set_winograd, winograd};
 
 /// Elements of a tile of unfolded input.
 const TILE: usize = 96 << 10;
@@ -264,6 +266,9 @@ fn forward<T: Float + Gemm>(s: &ConvShape, x: &[T], w: &[T], bias: Option<&[T]>,
     }
     if T::DTYPE == DType::Float32 {
         let (x, w, bias) = (bytemuck::cast_slice(x), bytemuck::cast_slice(w), bias.map(bytemuck::cast_slice));
+        if conv_winograd::suits(s) {
+            return conv_winograd::forward(s, x, w, bias, bytemuck::cast_slice_mut(y));
+        }
         if conv_flat::suits(s) {
             return conv_flat::forward(s, x, w, bias, bytemuck::cast_slice_mut(y));
         }
@@ -346,6 +351,10 @@ fn backward_data<T: Float + Gemm>(s: &ConvShape, w: &[T], dy: &[T], dx: &mut [T]
     }
     if w.is_empty() || dy.is_empty() {
         return dx.fill(T::ZERO);
+    }
+    if T::DTYPE == DType::Float32 && conv_flat::suits_data(s) {
+        let (w, dy) = (bytemuck::cast_slice(w), bytemuck::cast_slice(dy));
+        return conv_flat::backward_data(s, w, dy, bytemuck::cast_slice_mut(dx));
     }
     if let Some(mirrored) = s.mirrored() {
         return forward(&mirrored, dy, mirror_weights(s, w).as_slice(), None, dx);

@@ -10,6 +10,7 @@ pub mod complex;
 pub mod conv;
 mod conv_direct;
 mod conv_flat;
+mod conv_winograd;
 pub mod copy;
 pub mod ctc;
 pub mod element;
