@@ -7,8 +7,10 @@
 
 use crate::float::{Float, Real, Shared, narrow, widened};
 use crate::gemm::{Batch, Gemm, Mat, MatMut, batched_matmul, matmul_serial};
-use crate::{Buffer, DType, conv_depthwise, conv_direct, conv_flat, conv_gemm, conv_reduce, parallel};
+use crate::{Buffer, DType, conv_depthwise, conv_direct, conv_flat, conv_gemm, conv_reduce, conv_winograd, parallel};
 use std::mem::size_of;
+
+pub use crate::conv_winograd::{Winograd, set_winograd, winograd};
 
 /// Elements of a tile of unfolded input.
 const TILE: usize = 96 << 10;
@@ -271,6 +273,7 @@ type Forward = fn(&ConvShape, &[f32], &[f32], Option<&[f32]>, &mut [f32]);
 fn direct(s: &ConvShape) -> Option<Forward> {
     match s {
         s if conv_depthwise::is_depthwise(s) => Some(conv_depthwise::forward),
+        s if conv_winograd::suits(s) => Some(conv_winograd::forward),
         s if conv_flat::suits(s) => Some(conv_flat::forward),
         s if conv_direct::suits(s) => Some(conv_direct::forward),
         _ => None,
@@ -362,6 +365,10 @@ fn backward_data<T: Float + Gemm>(s: &ConvShape, w: &[T], dy: &[T], dx: &mut [T]
     }
     if let Some((small, kept)) = conv_reduce::trimmed(s) {
         return backward_data(&small, conv_reduce::trim_weights(s, &kept, w).as_slice(), dy, dx);
+    }
+    if T::DTYPE == DType::Float32 && conv_flat::suits_data(s) {
+        let (w, dy) = (bytemuck::cast_slice(w), bytemuck::cast_slice(dy));
+        return conv_flat::backward_data(s, w, dy, bytemuck::cast_slice_mut(dx));
     }
     if conv_depthwise::is_depthwise(s) && T::DTYPE == DType::Float32 {
         let (w, dy) = (bytemuck::cast_slice(w), bytemuck::cast_slice(dy));

@@ -314,6 +314,115 @@ pub(crate) fn suits(s: &ConvShape) -> bool {
 
 /// `y = x ⋆ w + bias`.
 pub(crate) fn forward(s: &ConvShape, x: &[f32], w: &[f32], bias: Option<&[f32]>, y: &mut [f32]) {
+    run(s, x, w, bias, None, y);
+}
+
+/// The convolution whose outputs, shifted and added up, are the gradient by data: one output channel for each input
+/// channel and kernel column, from kernels of a single column. It reads no padding beside the rows of the gradient, which
+/// for small images and large kernels is a good part of what the mirrored convolution reads.
+fn by_columns(s: &ConvShape) -> ConvShape {
+    let [_, kh, kw] = s.kernel;
+    ConvShape {
+        in_channels: s.out_channels,
+        out_channels: s.in_channels * kw,
+        input: s.output,
+        kernel: [1, kh, 1],
+        output: [1, s.input[1], s.output[2]],
+        pad_begin: [0, (kh - 1) * s.dilation[1] - s.pad_begin[1], 0],
+        ..*s
+    }
+}
+
+/// Is [`backward_data`] the fastest path for that shape? It has to save enough width to pay for the additions.
+pub(crate) fn suits_data(s: &ConvShape) -> bool {
+    let planar = s.stride == [1; 3] && s.input[0] == 1 && s.output[0] == 1 && s.kernel[0] == 1 && s.pad_begin[0] == 0;
+    let fits = s.pad_begin[1] <= (s.kernel[1] - 1) * s.dilation[1];
+    let wide = 5 * s.input[2] >= 6 * s.output[2] && s.kernel[2] > 1 && s.group_out() * s.kernel[1] >= 32;
+    if !planar || !fits || !wide || s.w_len() / s.groups > MAX_WEIGHTS {
+        return false;
+    }
+    let columns = by_columns(s);
+    possible(&columns) && Layout::new(&columns).bands == 1
+}
+
+/// The gradient by data.
+pub(crate) fn backward_data(s: &ConvShape, w: &[f32], dy: &[f32], dx: &mut [f32]) {
+    let columns = by_columns(s);
+    let (gi, go, [_, kh, kw]) = (s.group_in(), s.group_out(), s.kernel);
+    let mut turned = Buffer::uninit(std::mem::size_of_val(w));
+    for (i, out) in turned.as_mut_slice::<f32>().chunks_exact_mut(go * kh).enumerate() {
+        let (c, column) = (i / kw, i % kw);
+        for (j, out) in out.iter_mut().enumerate() {
+            let (o, h) = (c / gi * go + j / kh, kh - 1 - j % kh);
+            *out = w[((o * gi + c % gi) * kh + h) * kw + column];
+        }
+    }
+    run(&columns, dy, turned.as_slice(), None, Some(s), dx);
+}
+
+/// Adds up the outputs of [`by_columns`] of one image and group.
+struct Fold<'a> {
+    s: &'a ConvShape,
+    columns: &'a [f32],
+    /// Rows of input with a vector more than each has.
+    lines: &'a mut [f32],
+    dx: &'a mut [f32],
+}
+
+impl WithSimd for Fold<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Fold { s, columns, lines, dx } = self;
+        let ([_, ih, iw], ow, kw) = (s.input, s.output[2], s.kernel[2]);
+        let (rows, pitch) = (s.group_in() * ih, iw + 2 * WIDEST);
+        lines[..rows * pitch].fill(0.0);
+        assert!(columns.len() >= rows * kw * ow + WIDEST && lines.len() >= rows * pitch);
+        let last = tail_of(simd, ow);
+        for k in 0..kw {
+            // Column `w` of these outputs belongs to column `w + k * dilation - pad` of the input.
+            let shift = k * s.dilation[2];
+            let skip = s.pad_begin[2].saturating_sub(shift).min(ow);
+            let to = (shift + skip).saturating_sub(s.pad_begin[2]).min(iw);
+            let len = (ow - skip).min(iw - to);
+            let last = if skip == 0 && len == ow { last } else { tail_of(simd, len) };
+            for row in 0..rows {
+                let (c, h) = (row / ih, row % ih);
+                let from = ((c * kw + k) * ih + h) * ow + skip;
+                let mut i = 0;
+                while i < len {
+                    // SAFETY: up to a vector after the row, which both slices have.
+                    unsafe {
+                        let out = lines.as_mut_ptr().add(row * pitch + to + i).cast::<S::f32s>();
+                        let mut v = columns.as_ptr().add(from + i).cast::<S::f32s>().read_unaligned();
+                        if i + S::F32_LANES > len {
+                            v = simd.and_f32s(v, last);
+                        }
+                        out.write_unaligned(simd.add_f32s(out.read_unaligned(), v));
+                    }
+                    i += S::F32_LANES;
+                }
+            }
+        }
+        for (dx, line) in dx.chunks_exact_mut(iw).zip(lines.chunks_exact(pitch)) {
+            dx.copy_from_slice(&line[..iw]);
+        }
+    }
+}
+
+/// A mask of the first lanes of a vector, which `len` has beyond its whole vectors.
+#[inline(always)]
+fn tail_of<S: Simd>(simd: S, len: usize) -> S::f32s {
+    let mut lanes = [u32::MAX; 2 * WIDEST];
+    lanes[WIDEST..].fill(0);
+    let _ = simd;
+    // SAFETY: a vector has at most `WIDEST` lanes, so it ends before the array does.
+    unsafe { lanes.as_ptr().add(WIDEST - len % S::F32_LANES).cast::<S::f32s>().read_unaligned() }
+}
+
+/// Computes a convolution, or, with `fold`, the gradient by data of `fold` from the convolution [`by_columns`] `s`.
+fn run(s: &ConvShape, x: &[f32], w: &[f32], bias: Option<&[f32]>, fold: Option<&ConvShape>, y: &mut [f32]) {
     let layout = Layout::new(s);
     let (k, gi, go) = (s.k(), s.group_in(), s.group_out());
     let [kd, kh, kw] = s.kernel;
@@ -340,15 +449,21 @@ pub(crate) fn forward(s: &ConvShape, x: &[f32], w: &[f32], bias: Option<&[f32]>,
     let y = Shared::new(y);
     parallel::for_each_range(s.batch * s.groups * layout.bands, (TASK / cost.max(1)).max(1), cost, |tasks| {
         let (room, lines) = layout.room(s);
-        let mut buffer = Buffer::uninit(4 * (room + lines));
-        let (band, lines) = buffer.as_mut_slice::<f32>().split_at_mut(room);
+        let folded =
+            fold.map_or(0, |f| go * s.y_plane() + WIDEST + f.group_in() * f.input[1] * (f.input[2] + 2 * WIDEST));
+        let mut buffer = Buffer::uninit(4 * (room + lines + folded));
+        let (band, more) = buffer.as_mut_slice::<f32>().split_at_mut(room);
+        let (lines, folded) = more.split_at_mut(lines);
         for task in tasks {
             let (at, rows) = (task / layout.bands, layout.band(s, task % layout.bands));
             let (image, group) = (at / s.groups, at % s.groups);
             let x = &x[(image * s.in_channels + group * gi) * s.x_plane()..][..gi * s.x_plane()];
             Arch::new().dispatch(Pack { s, layout: &layout, x, first: rows.start, lines, out: band });
-            // SAFETY: the first channel of a group of an image lies inside `y`, whose length was checked.
-            let y = unsafe { y.get().add((image * s.out_channels + group * go) * s.y_plane()) };
+            let to = match fold {
+                Some(_) => folded.as_mut_ptr(),
+                // SAFETY: the first channel of a group of an image lies inside `y`, whose length was checked.
+                None => unsafe { y.get().add((image * s.out_channels + group * go) * s.y_plane()) },
+            };
             Arch::new().dispatch(Band {
                 s,
                 layout: &layout,
@@ -356,9 +471,16 @@ pub(crate) fn forward(s: &ConvShape, x: &[f32], w: &[f32], bias: Option<&[f32]>,
                 x: band,
                 w: &packed[group * go * k..][..go * k],
                 bias: bias.map(|b| &b[group * go..][..go]),
-                y,
+                y: to,
                 rows,
             });
+            if let Some(f) = fold {
+                let (columns, lines) = folded.split_at_mut(go * s.y_plane() + WIDEST);
+                let len = f.group_in() * f.x_plane();
+                // SAFETY: one group of one image of `y`, whose length was checked; no other task has it.
+                let dx = unsafe { std::slice::from_raw_parts_mut(y.get().add(at * len), len) };
+                Arch::new().dispatch(Fold { s: f, columns, lines, dx });
+            }
         }
     });
 }
@@ -496,7 +618,10 @@ impl WeightSums<'_> {
             // The last vector ends where the band does; what the one before it had is taken out of both factors, so that
             // an infinite element does not count either.
             let p = self.len - S::F32_LANES;
-            let x: [S::f32s; T] = std::array::from_fn(|t| simd.and_f32s(load(x[t], p), tail));
+            let mut x: [S::f32s; T] = std::array::from_fn(|t| load(x[t], p));
+            for t in 0..T {
+                x[t] = simd.and_f32s(x[t], tail);
+            }
             for n in 0..N {
                 let dy = simd.and_f32s(load(dy[n], p), tail);
                 for t in 0..T {

@@ -13,6 +13,7 @@ mod conv_direct;
 mod conv_flat;
 mod conv_gemm;
 mod conv_reduce;
+mod conv_winograd;
 pub mod copy;
 pub mod ctc;
 pub mod element;
