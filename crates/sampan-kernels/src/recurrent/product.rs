@@ -62,7 +62,8 @@ impl<T: Lanes> Packed<T> {
             let first = p * Self::WIDTH;
             let columns = Self::WIDTH.min(n - first);
             for (i, row) in panel.chunks_exact_mut(Self::WIDTH).enumerate() {
-                let at = |j: usize| (b.offset as isize + i as isize * b.row_stride + j as isize * b.col_stride) as usize;
+                let at =
+                    |j: usize| (b.offset as isize + i as isize * b.row_stride + j as isize * b.col_stride) as usize;
                 for (j, v) in row.iter_mut().enumerate() {
                     *v = if j < columns { b.data[at(first + j)] } else { T::ZERO };
                 }
@@ -156,7 +157,8 @@ mod tests {
     use super::*;
 
     fn check<T: Lanes>(tolerance: f64) {
-        let data = |len: usize, k: usize| (0..len).map(|i| T::of(((i * 7919 + k) % 31) as f64 - 15.0)).collect::<Vec<T>>();
+        let data =
+            |len: usize, k: usize| (0..len).map(|i| T::of(((i * 7919 + k) % 31) as f64 - 15.0)).collect::<Vec<T>>();
         for (rows, n, k) in [(1, 1, 1), (3, 5, 2), (16, 64, 33), (13, 71, 20), (9, 32, 0), (0, 3, 3), (31, 17, 8)] {
             let (a, b, c) = (data(rows * k, 1), data(k * n, 2), data(rows * n, 3));
             let packed = Packed::new(k, n, Mat { data: &b, offset: 0, row_stride: 1, col_stride: k as isize });
