@@ -3,8 +3,8 @@
 use super::elementwise::sum_to;
 use super::prelude::*;
 use super::reduction::{LogsumexpOpts, SumOpts};
-use sampan_kernels::View;
 use crate::autograd::{grad_enabled, vjp};
+use sampan_kernels::View;
 use sampan_kernels::attention::{Attention, Dropout};
 
 /// `softmax(query keyᵀ · scale + mask) value` for every sequence and head: `query` is `[batch, length, heads, width]`, `key` and
@@ -234,8 +234,7 @@ fn attention(
             // Gradients of gradients, and that of a mask, which is as large as the scores: no use in tiles.
             let inputs: Vec<&Tensor> = [Some(q), Some(k), Some(v), mask].into_iter().flatten().collect();
             return vjp(&inputs, &[Some(g.grad_of(0)), Some(g.grad_of(1))], |t| {
-                let out =
-                    attention_composite(&t[0], &t[1], &t[2], t.get(3), scale, causal, dropout_p, seed, counter)?;
+                let out = attention_composite(&t[0], &t[1], &t[2], t.get(3), scale, causal, dropout_p, seed, counter)?;
                 Ok(vec![out.0, out.1])
             });
         }

@@ -40,7 +40,11 @@ impl Plan {
             "x_gates must have shape {expected:?} for states of shape [{batch}, {units}], got {:?}",
             x_gates.shape()
         );
-        ensure!(weight.shape() == [gates, units], "weight must have shape [{gates}, {units}], got {:?}", weight.shape());
+        ensure!(
+            weight.shape() == [gates, units],
+            "weight must have shape [{gates}, {units}], got {:?}",
+            weight.shape()
+        );
         ensure!(bias.shape() == [gates], "bias must have shape [{gates}], got {:?}", bias.shape());
         ensure!(c.is_some() == cell.has_cell_state(), "a cell state belongs to an LSTM, and to it alone");
         if let Some(c) = c {

@@ -221,6 +221,19 @@ mod tests {
     const X: [f32; 6] = [3.0, f32::NAN, 1.0, 2.0, f32::NEG_INFINITY, f32::INFINITY];
 
     #[test]
+    fn a_few_of_many_are_the_first_of_all() {
+        let mut x: Vec<f32> = (0..1500).map(|i| (i * 7919 % 101) as f32).collect();
+        (x[3], x[700]) = (f32::NAN, -0.0);
+        let axis = Axis { outer: 2, n: 750, inner: 1 };
+        for (k, largest) in [(1, true), (10, true), (10, false), (23, false)] {
+            let (mut v, mut i, mut order) = (vec![0.0; 2 * k], vec![0; 2 * k], vec![0; x.len()]);
+            topk(&x, axis, k, largest, &mut v, &mut i);
+            argsort(&x, axis, largest, &mut order);
+            assert!(i[..k] == order[..k] && i[k..] == order[750..750 + k], "{k} {largest}");
+        }
+    }
+
+    #[test]
     fn nan_is_last_or_first() {
         let (mut v, mut i) = ([0f32; 6], [0; 6]);
         sort(&X, LINE, false, &mut v, &mut i);
