@@ -4,6 +4,7 @@ use crate::Element;
 use parking_lot::Mutex;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::any::Any;
+use std::cell::RefCell;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -22,6 +23,59 @@ static IN_USE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 /// The most bytes that may be held, zero before anybody asked.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
+
+/// Blocks that a thread keeps for itself, and how many bytes they may have together. What a thread frees is in its core's
+/// cache: if another thread got it next, every line of it would have to travel.
+const OWN_BLOCKS: usize = 16;
+const OWN_BYTES: usize = 4 << 20;
+
+/// The blocks a thread keeps, with their classes, oldest first.
+struct Own {
+    blocks: Vec<(usize, Block)>,
+    bytes: usize,
+}
+
+thread_local! {
+    static OWN: RefCell<Own> = const { RefCell::new(Own { blocks: Vec::new(), bytes: 0 }) };
+}
+
+impl Own {
+    fn take(&mut self, class: usize) -> Option<Block> {
+        let at = self.blocks.iter().rposition(|(c, _)| *c == class)?;
+        self.bytes -= class_size(class);
+        Some(self.blocks.remove(at).1)
+    }
+
+    /// Keeps a block; older ones make room.
+    fn keep(&mut self, class: usize, block: Block) {
+        self.blocks.push((class, block));
+        self.bytes += class_size(class);
+        while self.blocks.len() > OWN_BLOCKS || self.bytes > OWN_BYTES {
+            let (class, block) = self.blocks.remove(0);
+            self.bytes -= class_size(class);
+            share(class, block);
+        }
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        self.blocks.drain(..).for_each(|(class, block)| share(class, block));
+    }
+}
+
+/// Leaves a kept block to all threads, or to the system if there is enough.
+fn share(class: usize, block: Block) {
+    if KEPT.load(Ordering::Relaxed) <= KEEP
+        && let Some(mut list) = FREE[class].try_lock()
+    {
+        list.push(block);
+        return;
+    }
+    KEPT.fetch_sub(class_size(class), Ordering::Relaxed);
+    // SAFETY: allocated with this class's layout; nobody else holds it.
+    unsafe { dealloc(block.0.as_ptr(), layout(class)) };
+}
 
 struct Block(NonNull<u8>);
 // SAFETY: a Block is the sole owner of its memory.
@@ -72,6 +126,11 @@ fn physical_memory() -> Option<usize> {
 
 /// Gives recycled memory back to the system.
 pub fn release_cache() {
+    let _ = OWN.try_with(|own| {
+        let mut own = own.borrow_mut();
+        own.bytes = 0;
+        own.blocks.drain(..).for_each(|(class, block)| share(class, block));
+    });
     for (class, list) in FREE.iter().enumerate() {
         for block in list.lock().drain(..) {
             KEPT.fetch_sub(class_size(class), Ordering::Relaxed);
@@ -166,7 +225,8 @@ impl Buffer {
         }
         let class = class_of(len);
         let size = class_size(class);
-        let recycled = FREE[class].try_lock().and_then(|mut list| list.pop());
+        let own = OWN.try_with(|own| own.borrow_mut().take(class)).ok().flatten();
+        let recycled = own.or_else(|| FREE[class].try_lock().and_then(|mut list| list.pop()));
         let ptr = match recycled {
             Some(block) => {
                 KEPT.fetch_sub(size, Ordering::Relaxed);
@@ -249,15 +309,21 @@ impl Drop for Buffer {
         }
         let size = class_size(self.class);
         IN_USE.fetch_sub(size, Ordering::Relaxed);
-        if KEPT.fetch_add(size, Ordering::Relaxed) + size <= KEEP
-            && let Some(mut list) = FREE[self.class].try_lock()
-        {
-            list.push(Block(self.ptr));
-            return;
+        KEPT.fetch_add(size, Ordering::Relaxed);
+        let (class, block) = (self.class, Block(self.ptr));
+        if size > OWN_BYTES {
+            return share(class, block);
         }
-        KEPT.fetch_sub(size, Ordering::Relaxed);
-        // SAFETY: allocated with this class's layout; nobody else holds it.
-        unsafe { dealloc(self.ptr.as_ptr(), layout(self.class)) };
+        let mut block = Some(block);
+        let kept = OWN.try_with(|own| {
+            if let Some(block) = block.take() {
+                own.borrow_mut().keep(class, block);
+            }
+        });
+        // The thread is ending and keeps nothing.
+        if let (Err(_), Some(block)) = (kept, block) {
+            share(class, block);
+        }
     }
 }
 
