@@ -35,6 +35,16 @@ thread_local! {
     static PLACE: Cell<usize> = const { Cell::new(0) };
 }
 
+/// The core this thread runs on, where the system says so.
+fn core() -> usize {
+    #[cfg(target_os = "linux")]
+    // SAFETY: has no requirements.
+    let core = unsafe { libc::sched_getcpu() } as usize;
+    #[cfg(not(target_os = "linux"))]
+    let core = usize::MAX;
+    core
+}
+
 pub(super) fn place() -> usize {
     PLACE.get()
 }
@@ -86,6 +96,8 @@ struct Region {
     /// The next number to hand out, and how many there are.
     next: AtomicUsize,
     numbers: AtomicUsize,
+    /// The core of the caller when it opened the region.
+    core: AtomicUsize,
     work: UnsafeCell<Option<Work>>,
     /// What the first piece that failed unwound with.
     failure: Mutex<Option<Box<dyn Any + Send>>>,
@@ -139,6 +151,7 @@ impl Region {
             taken: AtomicBool::new(false),
             next: AtomicUsize::new(0),
             numbers: AtomicUsize::new(0),
+            core: AtomicUsize::new(usize::MAX),
             work: UnsafeCell::new(None),
             failure: Mutex::new(None),
             done: Condvar::new(),
@@ -169,13 +182,18 @@ impl Region {
         }
     }
 
-    /// A helper's part: enters if the region is open, works, and leaves.
-    fn help(&self) {
+    /// A helper's part: enters if the region is open, works, and leaves. Says no if it runs on the caller's core, where it
+    /// would only be in the way.
+    fn help(&self) -> bool {
         let mut state = self.state.load(Acquire);
         loop {
             let nothing = self.next.load(Relaxed) >= self.numbers.load(Relaxed);
             if state & OPEN == 0 || nothing {
-                return;
+                return true;
+            }
+            let core = core();
+            if core != usize::MAX && core == self.core.load(Relaxed) {
+                return false;
             }
             match self.state.compare_exchange_weak(state, state + HELPER, Acquire, Acquire) {
                 Ok(_) => break,
@@ -193,6 +211,7 @@ impl Region {
             drop(self.failure.lock());
             self.done.notify_one();
         }
+        true
     }
 
     /// The caller's end: no more helpers enter, and those inside have left when this returns.
@@ -242,6 +261,7 @@ impl Crew {
         unsafe { *region.work.get() = Some(work) };
         region.numbers.store(work.numbers(), Relaxed);
         region.next.store(0, Relaxed);
+        region.core.store(core(), Relaxed);
         let number = region.state.load(Relaxed) & !(NUMBER - 1);
         region.state.store(number.wrapping_add(NUMBER) | OPEN, Release);
         self.announce(if wake { (threads - 1).min(count - 1) } else { 0 });
@@ -305,16 +325,18 @@ impl Crew {
         // Where threads share cores, one that spins takes the time of one that works.
         let longest = if helpers < cores { LONGEST_SPIN } else { Duration::ZERO };
         let mut patience = longest;
-        let mut seen = 0;
+        let (mut seen, mut displaced) = (0, false);
         loop {
             let now = self.opened.load(SeqCst);
             if now != seen {
                 seen = now;
-                self.regions.iter().for_each(Region::help);
+                // A thread that is woken gets a free core, one that stays awake is left where it is.
+                displaced = !self.regions.iter().fold(true, |all, region| region.help() && all);
                 continue;
             }
             let news = || self.opened.load(Relaxed) != seen || self.generation.load(Relaxed) != generation;
-            if !spin(patience, news) {
+            if displaced || !spin(patience, news) {
+                displaced = false;
                 let asleep = Instant::now();
                 self.sleep(seen, generation);
                 // Work that came soon would have been worth the wait, work that came late was not. (What is measured
