@@ -331,7 +331,7 @@ impl Crew {
             if now != seen {
                 seen = now;
                 // A thread that is woken gets a free core, one that stays awake is left where it is.
-                displaced = !self.regions.iter().fold(true, |all, region| region.help() && all);
+                displaced = self.regions.iter().filter(|region| !region.help()).count() > 0;
                 continue;
             }
             let news = || self.opened.load(Relaxed) != seen || self.generation.load(Relaxed) != generation;
