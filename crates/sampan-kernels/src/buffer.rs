@@ -8,6 +8,7 @@ use crate::{Element, parallel};
 use parking_lot::Mutex;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::any::Any;
+use std::cell::RefCell;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -29,9 +30,101 @@ static PEAK: AtomicUsize = AtomicUsize::new(0);
 /// The most bytes that may be held, zero before anybody asked.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
 
-struct Block(NonNull<u8>);
+/// Blocks that a thread keeps for itself, and how many bytes they may have together. What a thread frees is in its core's
+/// cache: if another thread got it next, every line of it would have to travel.
+const OWN_BLOCKS: usize = 16;
+const OWN_BYTES: usize = 4 << 20;
+
+/// Where a block comes from and goes back to.
+#[derive(Clone, Copy, PartialEq)]
+enum Home {
+    /// The list of a size class.
+    List(usize),
+    /// The arena, which gave this many bytes.
+    Arena(usize),
+}
+
+impl Home {
+    /// Where `len` bytes are looked for first.
+    fn of(len: usize) -> Home {
+        if len >= arena::LARGE { Home::Arena(arena::rounded(len)) } else { Home::List(class_of(len)) }
+    }
+
+    fn size(self) -> usize {
+        match self {
+            Home::List(class) => class_size(class),
+            Home::Arena(size) => size,
+        }
+    }
+}
+
+/// Memory that nobody else knows.
+struct Block {
+    ptr: NonNull<u8>,
+    home: Home,
+}
 // SAFETY: a Block is the sole owner of its memory.
 unsafe impl Send for Block {}
+
+/// The blocks a thread keeps, oldest first.
+struct Own {
+    blocks: Vec<Block>,
+    bytes: usize,
+}
+
+thread_local! {
+    static OWN: RefCell<Own> = const { RefCell::new(Own { blocks: Vec::new(), bytes: 0 }) };
+}
+
+impl Own {
+    fn take(&mut self, home: Home) -> Option<Block> {
+        let at = self.blocks.iter().rposition(|b| b.home == home)?;
+        self.bytes -= home.size();
+        Some(self.blocks.remove(at))
+    }
+
+    /// Keeps a block; older ones make room.
+    fn keep(&mut self, block: Block) {
+        self.bytes += block.home.size();
+        self.blocks.push(block);
+        while self.blocks.len() > OWN_BLOCKS || self.bytes > OWN_BYTES {
+            let oldest = self.blocks.remove(0);
+            self.bytes -= oldest.home.size();
+            share(oldest);
+        }
+    }
+
+    fn share_all(&mut self) {
+        self.bytes = 0;
+        self.blocks.drain(..).for_each(share);
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        self.share_all();
+    }
+}
+
+/// Leaves a kept block to all threads, or to the system if there is enough.
+fn share(block: Block) {
+    let kept = KEPT.load(Ordering::Relaxed);
+    match block.home {
+        Home::List(class) => {
+            if kept <= KEEP
+                && let Some(mut list) = FREE[class].try_lock()
+            {
+                list.push(block);
+                return;
+            }
+            // SAFETY: allocated with this class's layout; nobody else holds it.
+            unsafe { dealloc(block.ptr.as_ptr(), layout(class)) };
+        }
+        // The arena counts its free bytes itself.
+        Home::Arena(size) => arena::give(block.ptr, size),
+    }
+    KEPT.fetch_sub(block.home.size(), Ordering::Relaxed);
+}
 
 /// Bytes now held by live buffers.
 pub fn bytes_in_use() -> usize {
@@ -78,12 +171,13 @@ fn physical_memory() -> Option<usize> {
 
 /// Gives recycled memory back to the system.
 pub fn release_cache() {
+    let _ = OWN.try_with(|own| own.borrow_mut().share_all());
     arena::release();
     for (class, list) in FREE.iter().enumerate() {
         for block in list.lock().drain(..) {
             KEPT.fetch_sub(class_size(class), Ordering::Relaxed);
             // SAFETY: the block was allocated with this class's layout and nobody else holds it.
-            unsafe { dealloc(block.0.as_ptr(), layout(class)) };
+            unsafe { dealloc(block.ptr.as_ptr(), layout(class)) };
         }
     }
 }
@@ -144,17 +238,10 @@ impl std::fmt::Display for OutOfMemory {
 pub struct Buffer {
     ptr: NonNull<u8>,
     len: usize,
-    home: Home,
-}
-
-/// Where the memory of a buffer goes back to.
-enum Home {
-    /// The list of a size class.
-    List(usize),
-    /// The arena, which gave this many bytes.
-    Arena(usize),
-    /// Another library: its owner is dropped with the buffer.
-    Owner { _owner: Box<dyn Any + Send + Sync> },
+    /// Where the memory goes back to; `None` where it is another library's.
+    home: Option<Home>,
+    /// Who owns it then; dropped with the buffer.
+    _owner: Option<Box<dyn Any + Send + Sync>>,
 }
 
 // SAFETY: Buffer owns its memory, or keeps its owner alive, and hands it out only through `&self` and `&mut self`.
@@ -188,7 +275,7 @@ impl Buffer {
         if len > class_size(CLASSES - 1) {
             return Err(full);
         }
-        let (ptr, known_zero, home) = Self::find(len).ok_or(full)?;
+        let (Block { ptr, home }, known_zero) = Self::find(len).ok_or(full)?;
         if zero && !known_zero {
             // SAFETY: the memory has at least `len` bytes and is ours alone; they were initialised when it was new.
             let bytes = unsafe { std::slice::from_raw_parts_mut(ptr.as_ptr(), len) };
@@ -200,27 +287,35 @@ impl Buffer {
         if now > PEAK.load(Ordering::Relaxed) {
             PEAK.fetch_max(now, Ordering::Relaxed);
         }
-        Ok(Buffer { ptr, len, home })
+        Ok(Buffer { ptr, len, home: Some(home), _owner: None })
     }
 
-    /// Memory for `len` bytes, whether it is known to be zero, and where it goes back to.
-    fn find(len: usize) -> Option<(NonNull<u8>, bool, Home)> {
-        if len >= arena::LARGE {
-            let size = arena::rounded(len);
+    /// Memory for `len` bytes, and whether it is known to be zero.
+    fn find(len: usize) -> Option<(Block, bool)> {
+        let home = Home::of(len);
+        let recycled = |home: Home| {
+            let own = OWN.try_with(|own| own.borrow_mut().take(home)).ok().flatten();
+            let block = own.or_else(|| match home {
+                Home::List(class) => FREE[class].try_lock().and_then(|mut list| list.pop()),
+                Home::Arena(_) => None,
+            })?;
+            KEPT.fetch_sub(home.size(), Ordering::Relaxed);
+            Some((block, false))
+        };
+        if let Some(found) = recycled(home) {
+            return Some(found);
+        }
+        if let Home::Arena(size) = home {
             if !allowed(size) {
                 return None;
             }
             if let Some((ptr, fresh)) = arena::take(size) {
-                return Some((ptr, fresh, Home::Arena(size)));
+                return Some((Block { ptr, home }, fresh));
             }
         }
         let class = class_of(len);
-        let recycled = FREE[class].try_lock().and_then(|mut list| list.pop());
-        if let Some(block) = recycled {
-            KEPT.fetch_sub(class_size(class), Ordering::Relaxed);
-            return Some((block.0, false, Home::List(class)));
-        }
-        Some((fresh(class)?, true, Home::List(class)))
+        let home = Home::List(class);
+        recycled(home).or_else(|| Some((Block { ptr: fresh(class)?, home }, true)))
     }
 
     /// Memory of another library, without a copy: `owner` is dropped when the buffer is.
@@ -229,7 +324,7 @@ impl Buffer {
     /// `len` bytes from `ptr` are initialised and stay readable and writable until `owner` is dropped; `ptr` is aligned for
     /// every type the buffer is read as. Whoever else knows the memory does not write it while a kernel uses it.
     pub unsafe fn foreign(ptr: NonNull<u8>, len: usize, owner: Box<dyn Any + Send + Sync>) -> Buffer {
-        Buffer { ptr, len, home: Home::Owner { _owner: owner } }
+        Buffer { ptr, len, home: None, _owner: Some(owner) }
     }
 
     /// A copy of a slice.
@@ -272,34 +367,21 @@ impl Buffer {
     }
 }
 
-impl Home {
-    fn size(&self) -> usize {
-        match *self {
-            Home::List(class) => class_size(class),
-            Home::Arena(size) => size,
-            Home::Owner { .. } => 0,
-        }
-    }
-}
-
 impl Drop for Buffer {
     fn drop(&mut self) {
-        let size = self.home.size();
+        let Some(home) = self.home else { return };
+        let size = home.size();
         IN_USE.fetch_sub(size, Ordering::Relaxed);
-        match self.home {
-            Home::List(class) => {
-                if KEPT.fetch_add(size, Ordering::Relaxed) + size <= KEEP
-                    && let Some(mut list) = FREE[class].try_lock()
-                {
-                    list.push(Block(self.ptr));
-                    return;
-                }
-                KEPT.fetch_sub(size, Ordering::Relaxed);
-                // SAFETY: allocated with this class's layout; nobody else holds it.
-                unsafe { dealloc(self.ptr.as_ptr(), layout(class)) };
-            }
-            Home::Arena(size) => arena::give(self.ptr, size),
-            Home::Owner { .. } => {}
+        KEPT.fetch_add(size, Ordering::Relaxed);
+        let block = Block { ptr: self.ptr, home };
+        if size > OWN_BYTES {
+            return share(block);
+        }
+        let mut block = Some(block);
+        let _ = OWN.try_with(|own| block.take().map(|block| own.borrow_mut().keep(block)));
+        // A thread that ends keeps nothing.
+        if let Some(block) = block {
+            share(block);
         }
     }
 }

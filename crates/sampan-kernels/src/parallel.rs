@@ -80,6 +80,12 @@ fn for_each_index(count: usize, cost: usize, f: &(dyn Fn(usize) + Sync)) {
     crew().run(num_threads(), count, cost >= WAKE_FROM, f);
 }
 
+/// Which of the threads that share work this is: 0 for a caller, and a number of its own below [`num_threads`] for each
+/// that helps. Something to find a thread's own storage by, not to cut work by.
+pub fn place() -> usize {
+    crew::place()
+}
+
 /// Is the work large enough to be worth other threads? `cost` counts elementary operations.
 pub fn worth_it(cost: usize) -> bool {
     cost >= SERIAL_BELOW && num_threads() > 1

@@ -7,14 +7,15 @@ use super::tile::{Block, Out, TileSize};
 use crate::float::Shared;
 use crate::{Buffer, parallel};
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// Depth of a block: a panel of rows then fits into the first-level cache.
 const DEPTH: usize = 512;
 /// Elements of the right factor in a block: they stay in the second-level cache while the panels of rows pass.
 const BLOCK: usize = 128 << 10;
-/// Multiplications that are worth a task, and the most tasks that a product is cut into for the sake of threads.
+/// Multiplications that are worth a task, and the most tasks for each thread.
 const TASK: usize = 1 << 18;
-const TASKS: usize = 32;
+const TASKS_EACH: usize = 8;
 /// Up to so many panels of rows the right factor is read where it lies, since each element is used so few times.
 const FEW_PANELS: usize = 2;
 /// Multiplications to an elementary operation, as the thread pool counts.
@@ -22,9 +23,6 @@ const PER_OPERATION: usize = 8;
 
 /// Elements of a left factor that fits into the second-level cache.
 const SMALL_FACTOR: usize = 128 << 10;
-/// Up to so many rows a product is not cut by rows if it has some blocks of columns.
-const FEW_ROWS: usize = 128;
-
 /// From so many elements on the left factor of a product with few columns is packed by the tasks that use it, since it
 /// would not stay in a cache from the one to the other.
 const LARGE_FACTOR: usize = 512 << 10;
@@ -32,38 +30,54 @@ const LARGE_FACTOR: usize = 512 << 10;
 const OWN_PANELS: usize = 4;
 const FEWEST_TASKS: usize = 8;
 
+/// Columns for each thread from which on every thread packs the left factor for itself: little against the work, and
+/// nothing travels from core to core.
+const COLUMNS_EACH: usize = 64;
+
 /// How a product is cut.
 #[derive(Clone, Copy)]
 struct Plan {
     depth: usize,
     rows: usize,
     cols: usize,
-    /// Are the rows packed before, for all tasks? The columns?
-    rows_before: bool,
+    left: Left,
+    /// Are the columns packed before, for all tasks?
     cols_before: bool,
 }
 
+/// Who packs the left factor.
+#[derive(Clone, Copy, PartialEq)]
+enum Left {
+    /// All threads together, before the tasks.
+    Before,
+    /// Every thread for itself, with its first task.
+    Thread,
+    /// Every task its rows.
+    Task,
+}
+
 impl Plan {
-    fn new(tile: TileSize, (m, n, k): (usize, usize, usize), whole: usize, in_place: bool) -> Plan {
+    /// `depth` follows from the shape alone, and with it the order of additions; the rest may look at the number of threads.
+    fn new(tile: TileSize, (m, n, k): (usize, usize, usize), whole: usize, in_place: bool, threads: usize) -> Plan {
         let depth = if k <= DEPTH + DEPTH / 4 { k } else { k.div_ceil(k.div_ceil(DEPTH)).next_multiple_of(whole) };
         let width = tile.columns();
-        let wanted = (m * n * k / TASK).clamp(1, TASKS);
+        let wanted = (m * n * k / TASK).clamp(1, TASKS_EACH * threads);
         if m >= 2 * n && m * k >= LARGE_FACTOR {
             let rows = m.div_ceil(wanted).max(m.div_ceil(FEWEST_TASKS).min(OWN_PANELS * tile.rows));
             let rows = rows.next_multiple_of(tile.rows);
-            return Plan { depth, rows, cols: n, rows_before: false, cols_before: true };
+            return Plan { depth, rows, cols: n, left: Left::Task, cols_before: true };
         }
         let widest = (BLOCK / depth / width * width).max(width);
         // Every block of columns reads the whole left factor: narrow ones only where that is small.
         let narrowest = if m * k <= SMALL_FACTOR { width } else { 2 * width };
         let blocks = n.div_ceil(widest).max(wanted.min(n.div_ceil(narrowest)));
         let cols = n.div_ceil(blocks).next_multiple_of(width);
-        // Blocks of rows share their columns, packed by whoever came first, which travel from core to core then.
+        // Blocks of rows share their columns, and what one core packed travels to the other then.
         let along = n.div_ceil(cols);
-        let enough = along >= TASKS / 2 || along >= 4 && m <= FEW_ROWS;
-        let across = if enough { 1 } else { wanted.div_ceil(along).min(m.div_ceil(2 * tile.rows)) };
+        let across = if along >= 2 * threads { 1 } else { wanted.div_ceil(along).min(m.div_ceil(2 * tile.rows)) };
         let rows = m.div_ceil(across).next_multiple_of(tile.rows);
-        Plan { depth, rows, cols, rows_before: true, cols_before: rows < m && !in_place }
+        let left = if n < COLUMNS_EACH * threads { Left::Before } else { Left::Thread };
+        Plan { depth, rows, cols, left, cols_before: rows < m && !in_place }
     }
 }
 
@@ -135,16 +149,18 @@ pub(crate) unsafe fn multiply(
     let tile = TileSize::here();
     let width = tile.columns();
     let in_place = if m <= FEW_PANELS * tile.rows { b.side_by_side() } else { None };
-    let Plan { depth, rows, cols, rows_before, cols_before } = Plan::new(tile, (m, n, k), whole, in_place.is_some());
+    let count = if threads { parallel::num_threads() } else { 1 };
+    let Plan { depth, rows, cols, left, cols_before } = Plan::new(tile, (m, n, k), whole, in_place.is_some(), count);
     let a = Factor { lines: a, count: m, panel: tile.rows, lanes: 1 };
     let b = Factor { lines: b, count: n, panel: width, lanes: tile.lanes };
     let cost = |operations: usize| if threads { operations } else { 0 };
 
-    let (a_len, b_len) = (if rows_before { m * k } else { 0 }, if cols_before { b.padded() * k } else { 0 });
+    let (a_len, b_len) = (if left == Left::Before { m * k } else { 0 }, if cols_before { b.padded() * k } else { 0 });
     let mut packed = Buffer::uninit(4 * (a_len + b_len));
     let (pa, pb) = packed.as_mut_slice::<f32>().split_at_mut(a_len);
     let (pa, pb) = (Shared::new(pa), Shared::new(pb));
-    let (a_panels, b_panels) = (if rows_before { a.panels() } else { 0 }, if cols_before { b.panels() } else { 0 });
+    let (a_panels, b_panels) =
+        (if left == Left::Before { a.panels() } else { 0 }, if cols_before { b.panels() } else { 0 });
     parallel::for_each_range(a_panels + b_panels, 1, cost(k * width / 2), |panels| {
         for panel in panels {
             // SAFETY: the factors have room, and each panel has one task.
@@ -157,6 +173,7 @@ pub(crate) unsafe fn multiply(
         }
     });
 
+    let by_thread: Vec<OnceLock<Buffer>> = (0..count).map(|_| OnceLock::new()).collect();
     let (across, along) = (m.div_ceil(rows), n.div_ceil(cols));
     let each = rows.min(m) * cols.min(n) * k / PER_OPERATION;
     parallel::for_each_range(across * along, 1, cost(each), |task| {
@@ -164,11 +181,22 @@ pub(crate) unsafe fn multiply(
         let (rows, cols) = (rows.min(m - row), cols.min(n - col));
         // What is read in place are whole panels.
         let wholes = if in_place.is_some() { cols / width * width } else { 0 };
-        let own_rows = if rows_before { 0 } else { rows * k };
+        let own_rows = if left == Left::Task { rows * k } else { 0 };
         let own_cols = if cols_before { 0 } else { (cols - wholes).next_multiple_of(width) * depth };
         let mut buffer = Buffer::uninit(4 * (own_rows + own_cols));
         let (own_rows, own_cols) = buffer.as_mut_slice::<f32>().split_at_mut(own_rows);
-        if !rows_before {
+        let mut whole_left: *const f32 = pa.get();
+        if left == Left::Thread {
+            let packed = by_thread[parallel::place() % count].get_or_init(|| {
+                let mut all = Buffer::uninit(4 * m * k);
+                // SAFETY: there is room for the factor, and nobody else has it.
+                (0..a.panels())
+                    .for_each(|p| unsafe { a.pack_panel(p, k, depth, all.as_mut_slice::<f32>().as_mut_ptr()) });
+                all
+            });
+            whole_left = packed.as_slice::<f32>().as_ptr();
+        }
+        if left == Left::Task {
             // In all depths at once, for long rows are read faster than short ones.
             for first in (0..rows).step_by(tile.rows) {
                 for start in (0..k).step_by(depth) {
@@ -181,10 +209,10 @@ pub(crate) unsafe fn multiply(
             let end = k.min(start + depth);
             let len = end - start;
             let out = if start == 0 { out } else { Out { accumulate: true, bias: None, ..out } };
-            let left: *const f32 = match rows_before {
+            let left: *const f32 = match left {
+                Left::Task => own_rows[start * rows..].as_ptr(),
                 // SAFETY: inside the packed factor; see `pack_panel`.
-                true => unsafe { pa.get().add(start * m + row * len) },
-                false => own_rows[start * rows..].as_ptr(),
+                _ => unsafe { whole_left.add(start * m + row * len) },
             };
             let block = |from: usize, cols: usize, b: *const f32, b_step: Option<usize>| {
                 if cols > 0 {

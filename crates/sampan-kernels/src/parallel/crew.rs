@@ -7,6 +7,7 @@
 use parking_lot::{Condvar, Mutex};
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
 use std::time::{Duration, Instant};
@@ -17,9 +18,11 @@ const REGIONS: usize = 4;
 /// another's last run.
 const RUNS_EACH: usize = 8;
 /// How long a thread spins at most before it sleeps: about as long as going to sleep and being woken costs.
-const LONGEST_SPIN: Duration = Duration::from_micros(60);
+const LONGEST_SPIN: Duration = Duration::from_micros(100);
 /// The same for a caller whose pieces are done and whose helpers still work on theirs, which is seldom long.
 const LONGEST_WAIT: Duration = Duration::from_millis(1);
+/// A helper that was woken so soon should have waited as long as it may.
+const SOON: Duration = Duration::from_millis(1);
 /// A helper whose waiting did not pay spins at least this long.
 const SHORTEST_SPIN: Duration = Duration::from_micros(2);
 /// Looks at memory between two looks at the clock, about a microsecond.
@@ -28,6 +31,22 @@ const LOOKS: usize = 64;
 thread_local! {
     /// Is this thread inside a region? Then a region within it has no helpers.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
+    /// The number of a helper.
+    static PLACE: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The core this thread runs on, where the system says so.
+fn core() -> usize {
+    #[cfg(target_os = "linux")]
+    // SAFETY: has no requirements.
+    let core = unsafe { libc::sched_getcpu() } as usize;
+    #[cfg(not(target_os = "linux"))]
+    let core = usize::MAX;
+    core
+}
+
+pub(super) fn place() -> usize {
+    PLACE.get()
 }
 
 /// A region's state in one word: its number, whether helpers may still enter, whether its caller sleeps, and how many
@@ -42,7 +61,31 @@ const NUMBER: u64 = 1 << 18;
 #[derive(Clone, Copy)]
 struct Work {
     piece: *const (dyn Fn(usize) + Sync),
+    count: usize,
+    /// Pieces that are handed out together.
     run: usize,
+    /// Runs from one to the next that is handed out. Threads that work at the same time then write far apart: where the
+    /// results of neighbouring pieces share a cache line, it would travel between their cores.
+    apart: usize,
+    threads: usize,
+}
+
+impl Work {
+    fn new(piece: &'static (dyn Fn(usize) + Sync), count: usize, threads: usize) -> Work {
+        let run = (count / (RUNS_EACH * threads)).max(1);
+        Work { piece, count, run, apart: count.div_ceil(run).div_ceil(threads), threads }
+    }
+
+    /// Numbers to hand out.
+    fn numbers(&self) -> usize {
+        self.apart * self.threads
+    }
+
+    /// The pieces that belong to a number.
+    fn pieces(&self, number: usize) -> Range<usize> {
+        let first = (number % self.threads * self.apart + number / self.threads) * self.run;
+        first.min(self.count)..(first + self.run).min(self.count)
+    }
 }
 
 /// A place for the region of one caller.
@@ -50,9 +93,11 @@ struct Work {
 struct Region {
     state: AtomicU64,
     taken: AtomicBool,
-    /// The next piece to hand out, and how many there are.
+    /// The next number to hand out, and how many there are.
     next: AtomicUsize,
-    count: AtomicUsize,
+    numbers: AtomicUsize,
+    /// The core of the caller when it opened the region.
+    core: AtomicUsize,
     work: UnsafeCell<Option<Work>>,
     /// What the first piece that failed unwound with.
     failure: Mutex<Option<Box<dyn Any + Send>>>,
@@ -105,7 +150,8 @@ impl Region {
             state: AtomicU64::new(0),
             taken: AtomicBool::new(false),
             next: AtomicUsize::new(0),
-            count: AtomicUsize::new(0),
+            numbers: AtomicUsize::new(0),
+            core: AtomicUsize::new(usize::MAX),
             work: UnsafeCell::new(None),
             failure: Mutex::new(None),
             done: Condvar::new(),
@@ -114,35 +160,40 @@ impl Region {
 
     /// Takes runs of pieces until none is left or one failed.
     fn take_pieces(&self, work: Work) {
-        let count = self.count.load(Relaxed);
+        let numbers = work.numbers();
         let outer = INSIDE.replace(true);
         // SAFETY: the caller of the region keeps the closure until no thread is inside, and this one is.
         let piece = unsafe { &*work.piece };
         let all = AssertUnwindSafe(|| {
             loop {
-                let first = self.next.fetch_add(work.run, Relaxed);
-                if first >= count {
+                let number = self.next.fetch_add(1, Relaxed);
+                if number >= numbers {
                     break;
                 }
-                (first..(first + work.run).min(count)).for_each(piece);
+                work.pieces(number).for_each(piece);
             }
         });
         let result = catch_unwind(all);
         INSIDE.set(outer);
         if let Err(failure) = result {
             // The others need not go on.
-            self.next.store(count, Relaxed);
+            self.next.store(numbers, Relaxed);
             self.failure.lock().get_or_insert(failure);
         }
     }
 
-    /// A helper's part: enters if the region is open, works, and leaves.
-    fn help(&self) {
+    /// A helper's part: enters if the region is open, works, and leaves. Says no if it runs on the caller's core, where it
+    /// would only be in the way.
+    fn help(&self) -> bool {
         let mut state = self.state.load(Acquire);
         loop {
-            let nothing = self.next.load(Relaxed) >= self.count.load(Relaxed);
+            let nothing = self.next.load(Relaxed) >= self.numbers.load(Relaxed);
             if state & OPEN == 0 || nothing {
-                return;
+                return true;
+            }
+            let core = core();
+            if core != usize::MAX && core == self.core.load(Relaxed) {
+                return false;
             }
             match self.state.compare_exchange_weak(state, state + HELPER, Acquire, Acquire) {
                 Ok(_) => break,
@@ -160,6 +211,7 @@ impl Region {
             drop(self.failure.lock());
             self.done.notify_one();
         }
+        true
     }
 
     /// The caller's end: no more helpers enter, and those inside have left when this returns.
@@ -204,11 +256,12 @@ impl Crew {
         // SAFETY: only the lifetime changes; the region is closed and empty before this function returns, and whatever
         // unwinds out of a piece is caught until then.
         let piece = unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(piece) };
-        let work = Work { piece, run: (count / (RUNS_EACH * threads)).max(1) };
+        let work = Work::new(piece, count, threads);
         // SAFETY: the region is this caller's, closed and empty.
         unsafe { *region.work.get() = Some(work) };
-        region.count.store(count, Relaxed);
+        region.numbers.store(work.numbers(), Relaxed);
         region.next.store(0, Relaxed);
+        region.core.store(core(), Relaxed);
         let number = region.state.load(Relaxed) & !(NUMBER - 1);
         region.state.store(number.wrapping_add(NUMBER) | OPEN, Release);
         self.announce(if wake { (threads - 1).min(count - 1) } else { 0 });
@@ -253,7 +306,11 @@ impl Crew {
         }
         while helpers.1 < wanted {
             let name = format!("sampan-{}", helpers.1);
-            let body = move || self.serve(generation, wanted);
+            let place = helpers.1 + 1;
+            let body = move || {
+                PLACE.set(place);
+                self.serve(generation, wanted)
+            };
             if std::thread::Builder::new().name(name).spawn(body).is_err() {
                 break;
             }
@@ -268,21 +325,24 @@ impl Crew {
         // Where threads share cores, one that spins takes the time of one that works.
         let longest = if helpers < cores { LONGEST_SPIN } else { Duration::ZERO };
         let mut patience = longest;
-        let mut seen = 0;
+        let (mut seen, mut displaced) = (0, false);
         loop {
             let now = self.opened.load(SeqCst);
             if now != seen {
                 seen = now;
-                self.regions.iter().for_each(Region::help);
+                // A thread that is woken gets a free core, one that stays awake is left where it is.
+                displaced = self.regions.iter().filter(|region| !region.help()).count() > 0;
                 continue;
             }
             let news = || self.opened.load(Relaxed) != seen || self.generation.load(Relaxed) != generation;
-            if !spin(patience, news) {
+            if displaced || !spin(patience, news) {
+                displaced = false;
                 let asleep = Instant::now();
                 self.sleep(seen, generation);
-                // Work that came soon would have been worth the wait, work that came late was not.
-                let soon = asleep.elapsed() < LONGEST_SPIN;
-                patience = if soon { patience * 2 } else { patience / 2 }.clamp(SHORTEST_SPIN.min(longest), longest);
+                // Work that came soon would have been worth the wait, work that came late was not. (What is measured
+                // includes the time it took to wake up, which can be longer than any wait.)
+                patience =
+                    if asleep.elapsed() < SOON { longest } else { (patience / 2).max(SHORTEST_SPIN.min(longest)) };
             }
             if self.generation.load(Acquire) != generation {
                 return;
