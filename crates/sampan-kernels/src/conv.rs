@@ -267,7 +267,7 @@ fn forward<T: Float + Gemm>(s: &ConvShape, x: &[T], w: &[T], bias: Option<&[T]>,
     if T::DTYPE == DType::Float32 {
         let (x, w, bias) = (bytemuck::cast_slice(x), bytemuck::cast_slice(w), bias.map(bytemuck::cast_slice));
         if conv_winograd::suits(s) {
-            return conv_winograd::forward(s, x, w, bias, bytemuck::cast_slice_mut(y));
+            return conv_winograd::forward(s, x, w, false, bias, bytemuck::cast_slice_mut(y));
         }
         if conv_flat::suits(s) {
             return conv_flat::forward(s, x, w, bias, bytemuck::cast_slice_mut(y));
@@ -357,6 +357,10 @@ fn backward_data<T: Float + Gemm>(s: &ConvShape, w: &[T], dy: &[T], dx: &mut [T]
         return conv_flat::backward_data(s, w, dy, bytemuck::cast_slice_mut(dx));
     }
     if let Some(mirrored) = s.mirrored() {
+        if T::DTYPE == DType::Float32 && conv_winograd::suits(&mirrored) {
+            let (w, dy) = (bytemuck::cast_slice(w), bytemuck::cast_slice(dy));
+            return conv_winograd::forward(&mirrored, dy, w, true, None, bytemuck::cast_slice_mut(dx));
+        }
         return forward(&mirrored, dy, mirror_weights(s, w).as_slice(), None, dx);
     }
     if conv_direct::is_depthwise(s) {
