@@ -605,6 +605,25 @@ mod tests {
     }
 
     #[test]
+    fn threads_do_not_change_bits() {
+        // Many blocks of tiles, and few.
+        for (batch, channels, extent) in [(6, 20, 40), (1, 40, 12)] {
+            let (input, pad) = ([1, extent, extent], [0, 1, 1]);
+            let s = ConvShape::new(batch, channels, 30, 1, input, [1, 3, 3], [1; 3], [1; 3], pad, pad).unwrap();
+            let noise = |len: usize| (0..len).map(|i| ((i * 7919 % 1013) as f32).sin()).collect::<Vec<_>>();
+            let (x, w) = (noise(s.x_len()), noise(s.w_len()));
+            let all = |threads: usize| {
+                parallel::set_num_threads(threads);
+                let mut y = vec![0.0; s.y_len()];
+                run::<6, 4>(&s, &Plan::new(&s, 4), &x, &w, false, None, &mut y);
+                y
+            };
+            let one = all(1);
+            assert!([2, 3, 5].into_iter().all(|threads| all(threads) == one), "{s:?}");
+        }
+    }
+
+    #[test]
     fn only_where_it_pays() {
         let planar = |channels: usize, extent: usize, kernel: usize| {
             let (input, kernel) = ([1, extent, extent], [1, kernel, kernel]);
