@@ -273,7 +273,7 @@ type Forward = fn(&ConvShape, &[f32], &[f32], Option<&[f32]>, &mut [f32]);
 fn direct(s: &ConvShape) -> Option<Forward> {
     match s {
         s if conv_depthwise::is_depthwise(s) => Some(conv_depthwise::forward),
-        s if conv_winograd::suits(s) => Some(conv_winograd::forward),
+        s if conv_winograd::suits(s) => Some(|s, x, w, bias, y| conv_winograd::forward(s, x, w, false, bias, y)),
         s if conv_flat::suits(s) => Some(conv_flat::forward),
         s if conv_direct::suits(s) => Some(conv_direct::forward),
         _ => None,
@@ -377,6 +377,10 @@ fn backward_data<T: Float + Gemm>(s: &ConvShape, w: &[T], dy: &[T], dx: &mut [T]
     if let Some(mirrored) = s.mirrored() {
         if s.is_pointwise() && s.y_plane() >= WHOLE_IMAGES {
             return pointwise(&mirrored, dy, Mat::rows(w, s.group_in()).t(), dx, false);
+        }
+        if T::DTYPE == DType::Float32 && conv_winograd::suits(&mirrored) {
+            let (w, dy) = (bytemuck::cast_slice(w), bytemuck::cast_slice(dy));
+            return conv_winograd::forward(&mirrored, dy, w, true, None, bytemuck::cast_slice_mut(dx));
         }
         let backwards: Vec<usize> = (0..s.taps()).rev().collect();
         return transposed(s, &mirrored, w, &backwards, dy, dx);

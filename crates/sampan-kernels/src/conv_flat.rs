@@ -154,6 +154,20 @@ pub(crate) unsafe fn copy<S: Simd>(simd: S, from: *const f32, to: *mut f32, len:
     }
 }
 
+/// Writes `len` zeros in whole vectors, up to one vector less one element too many.
+///
+/// # Safety
+/// That much is valid to write.
+#[inline(always)]
+unsafe fn zeros<S: Simd>(simd: S, to: *mut f32, len: usize) {
+    let mut i = 0;
+    while i < len {
+        // SAFETY: promised by the caller.
+        unsafe { to.add(i).cast::<S::f32s>().write_unaligned(simd.splat_f32s(0.0)) };
+        i += S::F32_LANES;
+    }
+}
+
 /// One row of input with its padding, in phases; `line` has one vector more than that.
 #[inline(always)]
 fn pad_row<S: Simd>(simd: S, s: &ConvShape, layout: &Layout, x: &[f32], d: usize, h: usize, line: &mut [f32]) {
@@ -162,7 +176,8 @@ fn pad_row<S: Simd>(simd: S, s: &ConvShape, layout: &Layout, x: &[f32], d: usize
     let d = d.checked_sub(s.pad_begin[0]).filter(|&d| d < id);
     let h = h.checked_sub(s.pad_begin[1]).filter(|&h| h < ih);
     let (Some(d), Some(h)) = (d, h) else {
-        return line[..layout.line].fill(0.0);
+        // SAFETY: `line` has a vector more than that.
+        return unsafe { zeros(simd, line[..layout.line + WIDEST].as_mut_ptr(), layout.line) };
     };
     let start = (d * ih + h) * iw;
     for phase in 0..step {
@@ -170,7 +185,8 @@ fn pad_row<S: Simd>(simd: S, s: &ConvShape, layout: &Layout, x: &[f32], d: usize
         let low = pad.saturating_sub(phase).div_ceil(step).min(layout.phase);
         let high = (iw + pad).saturating_sub(phase).div_ceil(step).clamp(low, layout.phase);
         let out = &mut line[phase * layout.phase..][..layout.phase + WIDEST];
-        out[..low].iter_mut().for_each(|v| *v = 0.0);
+        // SAFETY: `out` has a vector more than a phase; what is written too much is written again below.
+        unsafe { zeros(simd, out.as_mut_ptr(), low) };
         if low < high {
             let from = start + low * step + phase - pad;
             if step == 1 && from + high - low + WIDEST <= x.len() {
@@ -181,7 +197,8 @@ fn pad_row<S: Simd>(simd: S, s: &ConvShape, layout: &Layout, x: &[f32], d: usize
                 take_every(&x[from..], step, &mut out[low..high]);
             }
         }
-        out[high..layout.phase].iter_mut().for_each(|v| *v = 0.0);
+        // SAFETY: as above; what is written too much belongs to the next phase or row, which is written later.
+        unsafe { zeros(simd, out[high..].as_mut_ptr(), layout.phase - high) };
     }
 }
 
@@ -387,9 +404,8 @@ impl WithSimd for Fold<'_> {
             let to = (shift + skip).saturating_sub(s.pad_begin[2]).min(iw);
             let len = (ow - skip).min(iw - to);
             let last = if skip == 0 && len == ow { last } else { tail_of(simd, len) };
-            for row in 0..rows {
-                let (c, h) = (row / ih, row % ih);
-                let from = ((c * kw + k) * ih + h) * ow + skip;
+            let (mut row, mut from) = (0, k * ih * ow + skip);
+            while row < rows {
                 let mut i = 0;
                 while i < len {
                     // SAFETY: up to a vector after the row, which both slices have.
@@ -403,6 +419,9 @@ impl WithSimd for Fold<'_> {
                     }
                     i += S::F32_LANES;
                 }
+                row += 1;
+                // The columns of one channel lie between those of the next.
+                from += if row % ih == 0 { ((kw - 1) * ih + 1) * ow } else { ow };
             }
         }
         for (dx, line) in dx.chunks_exact_mut(iw).zip(lines.chunks_exact(pitch)) {
@@ -492,7 +511,7 @@ const WEIGHT_CHANNELS: [usize; TAPS + 1] = [0, 8, 8, 8, 6, 5];
 const NEAR: usize = 4 << 10;
 
 /// Operations of an independent part of the gradient by the weights.
-const PART: usize = 1 << 22;
+const PART: usize = 1 << 21;
 
 /// Packs the gradient of a band of some images as `[channel, depth, row, image, column]`.
 struct PackGrad<'a> {

@@ -63,6 +63,9 @@ const VECTORS: usize = 3;
 const WIDEST: usize = 16;
 /// Elements of the transformed input of a block, so that it stays in the second-level cache.
 const BLOCK: usize = 160 << 10;
+/// Elements of the transformed kernels up to which they stay in the third-level cache; beyond that reading them costs more
+/// than the method saves.
+const KERNELS: usize = 3 << 20;
 /// Elements between points, beyond their data: at a distance that is a power of two they would share cache lines.
 const GAP: usize = 16;
 /// Blocks from which each is a task of its own; fewer are done one after the other, each on all threads.
@@ -108,7 +111,7 @@ impl Plan {
         let tiles = self.blocks * self.tiles;
         let products = self.points() * ci * co * tiles / WIDEST;
         let transforms = self.points() * (ci + co) * tiles / 4;
-        products * 9 / 8 + transforms + self.points() * ci * co * 3 / 4
+        products * 9 / 8 + transforms + self.points() * ci * co * 3 / 2
     }
 }
 
@@ -124,7 +127,8 @@ fn plan(s: &ConvShape) -> Option<Plan> {
         Winograd::Small => &[2],
         Winograd::Auto => &[4, 2],
     };
-    let best = sizes.iter().map(|&m| Plan::new(s, m)).min_by_key(|p| p.cost(s))?;
+    let fits = |p: &Plan| p.points() * s.in_channels * s.out_channels <= KERNELS;
+    let best = sizes.iter().map(|&m| Plan::new(s, m)).filter(fits).min_by_key(|p| p.cost(s))?;
     (best.cost(s) < direct).then_some(best)
 }
 
@@ -204,8 +208,10 @@ fn kernel_line<const N: usize>(g: [[f32; CHANNELS]; 3]) -> [[f32; CHANNELS]; N] 
 /// Transformed kernels of one block of output channels: `[point, in channel, output channel]`.
 struct Kernels<'a, const N: usize> {
     s: &'a ConvShape,
-    /// Of the block's channels alone.
     w: &'a [f32],
+    /// The weights are those of the convolution that this one mirrors: channels swapped, elements in reverse.
+    mirrored: bool,
+    channels: Range<usize>,
     out: &'a mut [f32],
 }
 
@@ -217,10 +223,11 @@ impl<const N: usize> WithSimd for Kernels<'_, N> {
         let channels = self.s.in_channels;
         for c in 0..channels {
             let mut g = [[[0.0; CHANNELS]; 3]; 3];
-            for (i, w) in self.w.chunks_exact(9 * channels).enumerate() {
-                let w = &w[9 * c..9 * c + 9];
+            for (i, o) in self.channels.clone().enumerate() {
+                let at = if self.mirrored { c * self.s.out_channels + o } else { o * channels + c };
+                let w = &self.w[9 * at..9 * at + 9];
                 for t in 0..9 {
-                    g[t / 3][t % 3][i] = w[t];
+                    g[t / 3][t % 3][i] = if self.mirrored { w[8 - t] } else { w[t] };
                 }
             }
             let rows: [[[f32; CHANNELS]; N]; 3] = [kernel_line(g[0]), kernel_line(g[1]), kernel_line(g[2])];
@@ -339,7 +346,7 @@ impl<const N: usize, const M: usize> WithSimd for Inputs<'_, N, M> {
     }
 }
 
-/// Outputs of one block of channels of a block of tiles.
+/// Outputs of one group of channels of a block of tiles.
 struct Outputs<'a, const N: usize, const M: usize> {
     s: &'a ConvShape,
     plan: &'a Plan,
@@ -361,8 +368,8 @@ impl<const N: usize, const M: usize> WithSimd for Outputs<'_, N, M> {
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
         let (depth, tiles) = (self.s.in_channels, self.plan.tiles);
-        assert!(self.v.len() >= N * N * (depth * tiles + GAP) && self.u.len() >= N * N * (depth * CHANNELS + GAP));
-        assert!(self.sums.len() >= N * N * (CHANNELS * tiles + GAP) && self.places.len() >= M * M * tiles);
+        assert!(self.v.len() >= N * N * (depth * tiles + GAP) && self.places.len() >= M * M * tiles);
+        assert!(self.sums.len() >= N * N * (CHANNELS * tiles + GAP));
         for point in 0..N * N {
             for piece in even(tiles / S::F32_LANES, VECTORS) {
                 match piece.len() {
@@ -414,14 +421,14 @@ impl<const N: usize, const M: usize> Outputs<'_, N, M> {
     #[inline(always)]
     fn back<S: Simd>(&mut self, simd: S, channel: usize) {
         let tiles = self.plan.tiles;
+        let step = CHANNELS * tiles + GAP;
         let bias = simd.splat_f32s(self.bias.map_or(0.0, |b| b[self.channels.start + channel]));
         for t in (0..tiles).step_by(S::F32_LANES) {
             let mut rows = [[bias; N]; M];
             for j in 0..N {
                 let mut column = [bias; N];
                 for i in 0..N {
-                    let from =
-                        &self.sums[(i * N + j) * (CHANNELS * tiles + GAP) + channel * tiles + t..][..S::F32_LANES];
+                    let from = &self.sums[(i * N + j) * step + channel * tiles + t..][..S::F32_LANES];
                     // SAFETY: as many elements as a vector has.
                     column[i] = unsafe { from.as_ptr().cast::<S::f32s>().read_unaligned() };
                 }
@@ -466,12 +473,13 @@ impl<const N: usize, const M: usize> Outputs<'_, N, M> {
     }
 }
 
-/// `y = x ⋆ w + bias`, for shapes that [`suits`] likes.
-pub(crate) fn forward(s: &ConvShape, x: &[f32], w: &[f32], bias: Option<&[f32]>, y: &mut [f32]) {
+/// `y = x ⋆ w + bias`, for shapes that [`suits`] likes; with `mirrored` weights, the gradient by data of the convolution
+/// that `s` mirrors.
+pub(crate) fn forward(s: &ConvShape, x: &[f32], w: &[f32], mirrored: bool, bias: Option<&[f32]>, y: &mut [f32]) {
     let plan = plan(s).expect("the caller asked whether it suits");
     match plan.m {
-        2 => run::<4, 2>(s, &plan, x, w, bias, y),
-        _ => run::<6, 4>(s, &plan, x, w, bias, y),
+        2 => run::<4, 2>(s, &plan, x, w, mirrored, bias, y),
+        _ => run::<6, 4>(s, &plan, x, w, mirrored, bias, y),
     }
 }
 
@@ -488,6 +496,7 @@ fn run<const N: usize, const M: usize>(
     plan: &Plan,
     x: &[f32],
     w: &[f32],
+    mirrored: bool,
     bias: Option<&[f32]>,
     y: &mut [f32],
 ) {
@@ -496,8 +505,8 @@ fn run<const N: usize, const M: usize>(
     let per_group = points * (depth * CHANNELS + GAP);
     let mut kernels = Buffer::uninit(4 * groups * per_group);
     parallel::for_each_chunk_mut(kernels.as_mut_slice::<f32>(), per_group, 4, |g, out| {
-        let w = &w[g * CHANNELS * 9 * depth..((g + 1) * CHANNELS * 9 * depth).min(w.len())];
-        Arch::new().dispatch(Kernels::<N> { s, w, out });
+        let channels = g * CHANNELS..((g + 1) * CHANNELS).min(s.out_channels);
+        Arch::new().dispatch(Kernels::<N> { s, w, mirrored, channels, out });
     });
     let kernels = kernels.as_slice::<f32>();
     let y = Shared::new(y);
@@ -565,11 +574,11 @@ mod tests {
             let mut expected = vec![0f64; s.y_len()];
             conv_forward(&s, &up(&x), &up(&w), Some(&up(&bias)), &mut expected);
             let largest = expected.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
-            let mut check = |m: usize, limit: f64| {
+            let check = |m: usize, limit: f64| {
                 let mut y = vec![f32::NAN; s.y_len()];
                 match m {
-                    2 => run::<4, 2>(&s, &Plan::new(&s, 2), &x, &w, Some(&bias), &mut y),
-                    _ => run::<6, 4>(&s, &Plan::new(&s, 4), &x, &w, Some(&bias), &mut y),
+                    2 => run::<4, 2>(&s, &Plan::new(&s, 2), &x, &w, false, Some(&bias), &mut y),
+                    _ => run::<6, 4>(&s, &Plan::new(&s, 4), &x, &w, false, Some(&bias), &mut y),
                 }
                 let error = y.iter().zip(&expected).fold(0.0, |m: f64, (y, e)| m.max((*y as f64 - e).abs()));
                 assert!(
@@ -579,6 +588,38 @@ mod tests {
             };
             check(2, 1e-5);
             check(4, 5e-5);
+        }
+    }
+
+    #[test]
+    fn mirrored_weights() {
+        let s = ConvShape::new(2, 6, 9, 1, [1, 8, 7], [1, 3, 3], [1; 3], [1; 3], [0, 1, 1], [0, 1, 1]).unwrap();
+        let dy: Vec<f32> = (0..s.y_len()).map(|i| (i * 7919 % 13) as f32 - 6.0).collect();
+        let w: Vec<f32> = (0..s.w_len()).map(|i| (i * 7919 % 7) as f32 - 3.0).collect();
+        let up = |v: &[f32]| v.iter().map(|&v| v as f64).collect::<Vec<_>>();
+        let (mut expected, mut dx) = (vec![0f64; s.x_len()], vec![f32::NAN; s.x_len()]);
+        crate::conv::conv_backward_data(&s, &up(&w), &up(&dy), &mut expected);
+        let m = ConvShape { in_channels: 9, out_channels: 6, ..s };
+        run::<4, 2>(&m, &Plan::new(&m, 2), &dy, &w, true, None, &mut dx);
+        assert!(dx.iter().zip(&expected).all(|(a, b)| (*a as f64 - b).abs() < 1e-3));
+    }
+
+    #[test]
+    fn threads_do_not_change_bits() {
+        // Many blocks of tiles, and few.
+        for (batch, channels, extent) in [(6, 20, 40), (1, 40, 12)] {
+            let (input, pad) = ([1, extent, extent], [0, 1, 1]);
+            let s = ConvShape::new(batch, channels, 30, 1, input, [1, 3, 3], [1; 3], [1; 3], pad, pad).unwrap();
+            let noise = |len: usize| (0..len).map(|i| ((i * 7919 % 1013) as f32).sin()).collect::<Vec<_>>();
+            let (x, w) = (noise(s.x_len()), noise(s.w_len()));
+            let all = |threads: usize| {
+                parallel::set_num_threads(threads);
+                let mut y = vec![0.0; s.y_len()];
+                run::<6, 4>(&s, &Plan::new(&s, 4), &x, &w, false, None, &mut y);
+                y
+            };
+            let one = all(1);
+            assert!([2, 3, 5].into_iter().all(|threads| all(threads) == one), "{s:?}");
         }
     }
 
