@@ -9,6 +9,7 @@ const INTERNAL: &[&str] = &[
     "attention_backward",
     "avg_pool",
     "avg_unpool",
+    "batch_norm_activation",
     "bernoulli_nll",
     "bits_as",
     "channel_norm",

@@ -120,6 +120,32 @@ fn planar_convolutions() {
     check_all::<bf16>(&shape2([1, 1, 2, 1], [3, 3], [2, 2], [2, 1, 1, 0]));
 }
 
+/// Widths below, at and above a vector, several bands, kernels that reach outside, strides that skip.
+#[test]
+fn depthwise() {
+    for (input, channels) in [([7, 7], 5), ([14, 17], 2), ([5, 33], 2), ([90, 70], 1)] {
+        for kernel in [[3, 3], [5, 5], [1, 1], [2, 7]] {
+            for [stride, dilation, begin, end] in [[1, 1, 2, 2], [2, 1, 1, 1], [3, 1, 0, 4], [1, 2, 3, 1], [2, 3, 5, 6]]
+            {
+                let window = (kernel[0].max(kernel[1]) - 1) * dilation + 1;
+                if input[0] + begin + end >= window {
+                    check_all::<f32>(&shape2(
+                        [2, channels, channels, channels],
+                        input,
+                        kernel,
+                        [stride, dilation, begin, end],
+                    ));
+                }
+            }
+        }
+    }
+    for stride in [[1; 3], [2, 1, 2]] {
+        let (kernel, pad) = ([2, 3, 3], [1, 1, 2]);
+        let volume = ConvShape::new(2, 3, 3, 3, [4, 5, 6], kernel, stride, [1, 2, 1], pad, [1, 2, 0]).unwrap();
+        check_all::<f32>(&volume);
+    }
+}
+
 #[test]
 fn lines_and_volumes() {
     let line = ConvShape::new(2, 4, 6, 2, [1, 1, 50], [1, 1, 5], [1, 1, 3], [1, 1, 2], [0, 0, 3], [0, 0, 4]).unwrap();

@@ -2,9 +2,11 @@
 //! strides, has been checked by its caller (`sampan-core` infers shapes first), and gives the same bits for any number
 //! of threads.
 
+pub mod activation;
 pub mod arg;
 pub mod arrange;
 pub mod attention;
+pub mod batch_norm;
 pub mod buffer;
 pub mod complex;
 pub mod conv;

@@ -133,7 +133,7 @@ pub(crate) fn narrowed<T: RealElement>(y: &mut [T], room: &mut Vec<T::Wide>, f: 
 const LANES: usize = 32;
 
 #[inline(always)]
-fn add_lanes<T: Real>(mut acc: [T; LANES]) -> T {
+pub(crate) fn add_lanes<T: Real>(mut acc: [T; LANES]) -> T {
     let mut width = LANES / 2;
     while width > 0 {
         for j in 0..width {

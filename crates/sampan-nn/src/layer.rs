@@ -26,8 +26,7 @@ pub trait Layer: Members + Any + Send + Sync {
 
     /// `forward` with all that belongs around it.
     fn call(&self, x: &Tensor) -> Result<Tensor> {
-        let base = self.base();
-        if observed() || base.is_some_and(Base::has_hooks) {
+        if is_watched(self) {
             let first = self.call_all(std::slice::from_ref(x))?.into_iter().next();
             return first.ok_or_else(|| {
                 Error::invalid("gives no output; a hook may have replaced it by none").in_op(short_name::<Self>())
@@ -121,7 +120,7 @@ thread_local! {
 }
 
 /// Runs `f` as a part of `layer`: an error learns the path from the outermost layer to the one it arose in.
-fn within<L: Layer + ?Sized, R>(layer: &L, name: &'static str, f: impl FnOnce() -> Result<R>) -> Result<R> {
+pub(crate) fn within<L: Layer + ?Sized, R>(layer: &L, name: &'static str, f: impl FnOnce() -> Result<R>) -> Result<R> {
     struct Leave(usize);
     impl Drop for Leave {
         fn drop(&mut self) {
@@ -187,6 +186,11 @@ pub fn observe<R>(observer: Rc<dyn Observer>, f: impl FnOnce() -> R) -> R {
 
 fn observed() -> bool {
     OBSERVERS.with_borrow(|o| !o.is_empty())
+}
+
+/// Does anybody see what goes into a layer and what comes out, or stand in for it?
+pub(crate) fn is_watched<L: Layer + ?Sized>(layer: &L) -> bool {
+    observed() || layer.base().is_some_and(Base::has_hooks)
 }
 
 /// Applies layers to a tensor in the order they are read: `x.apply(&self.fc1)?.tanh().apply(&self.fc2)?`.

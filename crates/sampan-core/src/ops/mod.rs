@@ -3,6 +3,7 @@
 pub mod activation;
 pub mod arithmetic;
 pub mod attention;
+pub mod channel_norm;
 pub mod closeness;
 pub mod complex;
 pub mod conv;

@@ -154,7 +154,7 @@ fn instance_norm(
     let spread = |t: Tensor| t.unsqueeze(0).expand([batch, channels]).reshape_to([batch * channels]);
     let inner: usize = first.shape()[2..].iter().product();
     let rows = first.reshape_to([1, batch * channels, inner]);
-    let (y, _, _) = rows.try_channel_norm(w.map(spread).as_ref(), b.map(spread).as_ref(), eps)?;
+    let (y, _, _) = rows.try_channel_norm(w.map(spread).as_ref(), b.map(spread).as_ref(), eps, "")?;
     let y = y.reshape_to(first.shape());
     Ok(if moved { y.moveaxis(1, -1) } else { y })
 }
@@ -241,6 +241,50 @@ fn batch_norm(
     #[opt("NCHW")] data_format: &str,
     #[opt(None)] use_global_stats: Option<bool>,
 ) -> Result<Tensor> {
+    let training = !use_global_stats.unwrap_or(!training);
+    normalised(x, [running_mean, running_var], [weight, bias], training, momentum, epsilon, data_format, "")
+}
+
+/// [`batch_norm`] and an activation after it (`relu`, `relu6` or `hardswish`; none if the name is empty) in the same pass:
+/// what lies between the two is never stored.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let (mean, var) = (Tensor::new([1.0f32]), Tensor::new([4.0f32]));
+/// let x = Tensor::new([[[-3.0f32, 3.0]]]);
+/// let y = x.batch_norm_activation(&mean, &var, None, None, false, 0.9, 0.0, "NCHW", None, "relu");
+/// assert_eq!(y.to_vec::<f32>(), [0.0, 1.0]);
+/// ```
+#[op(module = "nn.functional", samples = batch_norm_activation_samples)]
+fn batch_norm_activation(
+    x: &Tensor,
+    running_mean: &Tensor,
+    running_var: &Tensor,
+    weight: Option<&Tensor>,
+    bias: Option<&Tensor>,
+    training: bool,
+    momentum: f64,
+    epsilon: f64,
+    data_format: &str,
+    use_global_stats: Option<bool>,
+    activation: &str,
+) -> Result<Tensor> {
+    let training = !use_global_stats.unwrap_or(!training);
+    let (running, affine) = ([running_mean, running_var], [weight, bias]);
+    normalised(x, running, affine, training, momentum, epsilon, data_format, activation)
+}
+
+/// Normalises channels by their own statistics if `training`, else by the running ones.
+fn normalised(
+    x: &Tensor,
+    [running_mean, running_var]: [&Tensor; 2],
+    [weight, bias]: [Option<&Tensor>; 2],
+    training: bool,
+    momentum: f64,
+    epsilon: f64,
+    data_format: &str,
+    activation: &str,
+) -> Result<Tensor> {
     check_float(x)?;
     let rows = by_channel(x, data_format)?;
     let c = [rows.dim(1)];
@@ -254,16 +298,38 @@ fn batch_norm(
                 .hint(format!("data_format is \"{data_format}\"; num_features must be the extent of its C axis")));
         }
     }
-    let y = if use_global_stats.unwrap_or(!training) {
-        rows.try_channel_norm_by(running_mean, running_var, weight, bias, epsilon)?
+    let y = if !training {
+        rows.try_channel_norm_by(running_mean, running_var, weight, bias, epsilon, activation)?
     } else {
         ensure!(x.numel() > 0, "the statistics of an empty batch do not exist");
-        let (y, mean, var) = rows.try_channel_norm(weight, bias, epsilon)?;
+        let (y, mean, var) = rows.try_channel_norm(weight, bias, epsilon, activation)?;
         update_running(running_mean, &mean, momentum)?;
         update_running(running_var, &var, momentum)?;
         y
     };
     Ok(y.reshape_to(x.shape()))
+}
+
+fn batch_norm_activation_samples() -> Vec<Sample> {
+    let (m, v, w, b) = (randn([3]), positive([3]), positive([3]), randn([3]));
+    let peer = "none: batch_norm and the activation have theirs";
+    vec![
+        sample![
+            randn([2, 3, 2, 1]),
+            m.clone(),
+            v.clone(),
+            w.clone(),
+            b.clone(),
+            false,
+            0.9,
+            1e-5,
+            "NCHW",
+            Value::None,
+            "hardswish"
+        ]
+        .peer(peer),
+        sample![randn([2, 3, 2]), m, v, w, b, true, 0.9, 1e-5, "NCHW", Value::None, "relu6"].peer(peer),
+    ]
 }
 
 fn layer_norm_samples() -> Vec<Sample> {

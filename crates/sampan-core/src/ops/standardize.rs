@@ -1,13 +1,14 @@
-//! The normalisations that all others come down to: of rows and of channels, fused forward and backward.
+//! The normalisation of rows, fused forward and backward, which layer, group and root-mean-square normalisation come
+//! down to; and what it shares with that of channels.
 
 use super::prelude::*;
 use super::reduction::MeanOpts;
 use crate::autograd::vjp;
 use sampan_kernels::elementwise::RealElement;
-use sampan_kernels::norm::{self, Channels, RowNorm};
+use sampan_kernels::norm::{self, RowNorm};
 
 /// The dtype that statistics of `dtype` are kept in.
-fn wide(dtype: DType) -> DType {
+pub(super) fn wide(dtype: DType) -> DType {
     if dtype.is_half() { DType::Float32 } else { dtype }
 }
 
@@ -18,7 +19,7 @@ pub(crate) fn check_float(x: &Tensor) -> Result<()> {
     Err(Error::dtype(format!("x must be a float tensor, got {}", x.dtype())))
 }
 
-fn check_affine(what: &str, t: Option<&Tensor>, shape: &[usize]) -> Result<()> {
+pub(super) fn check_affine(what: &str, t: Option<&Tensor>, shape: &[usize]) -> Result<()> {
     match t {
         Some(t) if t.shape() != shape => bail!("{what} must have shape {shape:?}, got {:?}", t.shape()),
         _ => Ok(()),
@@ -26,20 +27,20 @@ fn check_affine(what: &str, t: Option<&Tensor>, shape: &[usize]) -> Result<()> {
 }
 
 /// The optional tensor in a dtype and row-major.
-fn ready(t: Option<&Tensor>, dtype: DType) -> Result<Option<Tensor>> {
+pub(super) fn ready(t: Option<&Tensor>, dtype: DType) -> Result<Option<Tensor>> {
     t.map(|t| Ok(t.try_cast(dtype)?.contiguous())).transpose()
 }
 
 /// How a composite normalises: the axes that statistics are taken over, and which statistics.
 #[derive(Clone, Copy)]
-struct Plan {
-    axes: &'static [i64],
-    rms: bool,
-    epsilon: f64,
+pub(super) struct Plan {
+    pub axes: &'static [i64],
+    pub rms: bool,
+    pub epsilon: f64,
 }
 
 const ROWS: &[i64] = &[1];
-const CHANNELS: &[i64] = &[0, 2];
+pub(super) const CHANNELS: &[i64] = &[0, 2];
 
 impl Plan {
     fn mean(self, t: &Tensor) -> Tensor {
@@ -47,7 +48,7 @@ impl Plan {
     }
 
     /// Mean, variance, one over the deviation and the normalised values, with the statistics' axes kept.
-    fn parts(self, x: &Tensor) -> (Tensor, Tensor, Tensor, Tensor) {
+    pub fn parts(self, x: &Tensor) -> (Tensor, Tensor, Tensor, Tensor) {
         let mean = self.mean(x) * if self.rms { 0.0 } else { 1.0 };
         let centred = x - &mean;
         let var = self.mean(&(&centred * &centred));
@@ -57,13 +58,13 @@ impl Plan {
     }
 
     /// Gradients of `normal * weight + bias` with respect to x, weight and bias, in differentiable ops.
-    fn backward(self, x: &Tensor, grad: &Tensor, weight: Option<&Tensor>) -> Vec<Tensor> {
+    pub fn backward(self, x: &Tensor, grad: &Tensor, weight: Option<&Tensor>) -> Vec<Tensor> {
         let (_, _, rstd, normal) = self.parts(x);
         self.backward_by(x, grad, weight, rstd, normal)
     }
 
     /// The same from known statistics.
-    fn backward_by(
+    pub fn backward_by(
         self,
         x: &Tensor,
         grad: &Tensor,
@@ -80,13 +81,13 @@ impl Plan {
     }
 
     /// A weight of one axis in a shape that broadcasts against `x`.
-    fn spread(self, w: &Tensor, x: &Tensor) -> Tensor {
+    pub fn spread(self, w: &Tensor, x: &Tensor) -> Tensor {
         if self.axes == CHANNELS { w.reshape_to([1, x.dim(1), 1]) } else { w.clone() }
     }
 }
 
 /// The affine map after a normalisation.
-fn affine(plan: Plan, normal: Tensor, weight: Option<&Tensor>, bias: Option<&Tensor>) -> Tensor {
+pub(super) fn affine(plan: Plan, normal: Tensor, weight: Option<&Tensor>, bias: Option<&Tensor>) -> Tensor {
     let y = weight.map_or(normal.clone(), |w| &normal * plan.spread(w, &normal));
     bias.map_or(y.clone(), |b| &y + plan.spread(b, &normal))
 }
@@ -272,253 +273,9 @@ fn row_norm_grad_composite(
     Ok((out[0].clone(), out[1].clone(), out[2].clone()))
 }
 
-/// Channels of `[batch, channels, rest]` normalised to mean 0 and deviation 1, then scaled and shifted. Also gives each
-/// channel's mean and biased variance.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (y, mean, var) = Tensor::new([[[1.0f32, 3.0]]]).channel_norm(None, None, 0.0);
-/// assert_eq!((y.to_vec::<f32>(), mean.to_f64(), var.to_f64()), (vec![-1.0, 1.0], 2.0, 1.0));
-/// ```
-#[op(
-    module = "nn.functional",
-    samples = channel_norm_samples,
-    reference = channel_norm_composite,
-    peer = "lambda x, w, b, eps: (F.batch_norm(x, None, None, w, b, True, 0, eps), \
-            x.mean((0, 2)), torch.var(x, (0, 2), correction=0))"
-)]
-fn channel_norm(
-    cx: &Cx,
-    x: &Tensor,
-    weight: Option<&Tensor>,
-    bias: Option<&Tensor>,
-    epsilon: f64,
-) -> Result<(Tensor, Tensor, Tensor)> {
-    check_float(x)?;
-    let extents = channels_of(x)?;
-    let c = extents.channels;
-    check_affine("weight", weight, &[c])?;
-    check_affine("bias", bias, &[c])?;
-    let (dtype, stats) = (x.dtype(), wide(x.dtype()));
-    let (y, mean, var) = (cx.out(x.shape(), dtype)?, cx.out([c], stats)?, cx.out([c], stats)?);
-    cx.cpu(|| {
-        let (x, w, b) = (x.contiguous(), ready(weight, stats)?, ready(bias, stats)?);
-        match_dtype!(dtype, T in float => {
-            type Wide = <T as RealElement>::Wide;
-            let (x, w, b) = (x.data::<T>(), w.as_ref().map(|w| w.data::<Wide>()), b.as_ref().map(|b| b.data::<Wide>()));
-            let (mut y, mut mean, mut var) = (y.data_mut::<T>(), mean.data_mut::<Wide>(), var.data_mut::<Wide>());
-            let (mean, var) = (mean.slice(), var.slice());
-            norm::channel_stats::<T>(x.slice(), extents, mean, var);
-            let rstd: Vec<Wide> = var.iter().map(|v| 1.0 / (v + epsilon as Wide).sqrt()).collect();
-            let (w, b) = (w.as_ref().map(|w| w.slice()), b.as_ref().map(|b| b.slice()));
-            norm::batch_norm::<T>(x.slice(), extents, mean, &rstd, w, b, y.slice());
-        }, else => {});
-        Ok(())
-    })?;
-    let (has_weight, has_bias) = (weight.is_some(), bias.is_some());
-    let saved: Vec<&Tensor> = [Some(x), weight].into_iter().flatten().collect();
-    cx.grad_from_output((y, mean, var), &saved, move |g| {
-        let (x, w) = (g.saved(0), has_weight.then(|| g.saved(1)));
-        if g.has_grad(1) || g.has_grad(2) {
-            let grads: Vec<Option<Tensor>> = (0..3).map(|i| g.has_grad(i).then(|| g.grad_of(i))).collect();
-            let mut inputs = vec![x];
-            inputs.extend(w);
-            let mut out = vjp(&inputs, &grads, |t| {
-                let (y, mean, var) = channel_norm_composite(&t[0], t.get(1), None, epsilon)?;
-                Ok(vec![y, mean, var])
-            })?;
-            if has_bias {
-                out.push(Some(g.grad().sum([0, 2])));
-            }
-            return Ok(out);
-        }
-        let (dx, dw, db) = x.channel_norm_grad(&g.grad(), w, g.output(1), g.output(2), epsilon);
-        let mut out = vec![Some(dx)];
-        if has_weight {
-            out.push(Some(dw));
-        }
-        if has_bias {
-            out.push(Some(db));
-        }
-        Ok(out)
-    })
-}
-
-fn channels_of(x: &Tensor) -> Result<Channels> {
-    let &[batch, channels, inner] = x.shape() else {
-        bail!("x must have the axes batch, channel, rest; got shape {:?}", x.shape())
-    };
-    Ok(Channels { batch, channels, inner })
-}
-
-fn channel_norm_composite(
-    x: &Tensor,
-    weight: Option<&Tensor>,
-    bias: Option<&Tensor>,
-    epsilon: f64,
-) -> Result<(Tensor, Tensor, Tensor)> {
-    let plan = Plan { axes: CHANNELS, rms: false, epsilon };
-    let (mean, var, _, normal) = plan.parts(x);
-    Ok((affine(plan, normal, weight, bias), mean.squeeze([0, 2]), var.squeeze([0, 2])))
-}
-
-/// The gradients of `channel_norm` with respect to x, weight and bias. `mean` and `var` are what it gave for `x`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([[[1.0f32, 3.0]]]);
-/// let (_, mean, var) = x.channel_norm(None, None, 0.0);
-/// let (_, _, db) = x.channel_norm_grad(&Tensor::new([[[5.0f32, 6.0]]]), None, &mean, &var, 0.0);
-/// assert_eq!(db.to_vec::<f32>(), [11.0]);
-/// ```
-#[op(
-    module = "nn.functional",
-    samples = channel_norm_grad_samples,
-    reference = channel_norm_grad_composite,
-    peer = "lambda x, g, w, mean, var, eps: torch_pull( \
-            lambda x, w, b: F.batch_norm(x, None, None, w, b, True, 0, eps), \
-            (x, torch.ones(x.shape[1]) if w is None else w, torch.zeros(x.shape[1])), g)"
-)]
-fn channel_norm_grad(
-    cx: &Cx,
-    x: &Tensor,
-    grad: &Tensor,
-    weight: Option<&Tensor>,
-    mean: &Tensor,
-    var: &Tensor,
-    epsilon: f64,
-) -> Result<(Tensor, Tensor, Tensor)> {
-    check_float(x)?;
-    let extents = channels_of(x)?;
-    let c = extents.channels;
-    ensure!(grad.shape() == x.shape(), "x and grad must have one shape");
-    ensure!(mean.shape() == [c] && var.shape() == [c], "mean and var need one element a channel");
-    check_affine("weight", weight, &[c])?;
-    let (dtype, stats) = (x.dtype(), wide(x.dtype()));
-    let (dx, dw, db) = (cx.out(x.shape(), dtype)?, cx.out([c], stats)?, cx.out([c], stats)?);
-    cx.cpu(|| {
-        let (x, grad, w) = (x.contiguous(), grad.try_cast(dtype)?.contiguous(), ready(weight, stats)?);
-        let (mean, var) = (mean.try_cast(stats)?.contiguous(), var.try_cast(stats)?.contiguous());
-        match_dtype!(dtype, T in float => {
-            type Wide = <T as RealElement>::Wide;
-            let (x, grad, w) = (x.data::<T>(), grad.data::<T>(), w.as_ref().map(|w| w.data::<Wide>()));
-            let (mean, var) = (mean.data::<Wide>(), var.data::<Wide>());
-            let rstd: Vec<Wide> = var.slice().iter().map(|v| 1.0 / (v + epsilon as Wide).sqrt()).collect();
-            let (mut dx, mut dw, mut db) = (dx.data_mut::<T>(), dw.data_mut::<Wide>(), db.data_mut::<Wide>());
-            norm::batch_norm_backward::<T>(
-                x.slice(), grad.slice(), extents, mean.slice(), &rstd, w.as_ref().map(|w| w.slice()), true,
-                dx.slice(), dw.slice(), db.slice(),
-            );
-        }, else => {});
-        Ok(())
-    })?;
-    second_order(cx, (dx, dw, db), x, grad, weight, Plan { axes: CHANNELS, rms: false, epsilon })
-}
-
-fn channel_norm_grad_composite(
-    x: &Tensor,
-    grad: &Tensor,
-    weight: Option<&Tensor>,
-    mean: &Tensor,
-    var: &Tensor,
-    epsilon: f64,
-) -> Result<(Tensor, Tensor, Tensor)> {
-    let plan = Plan { axes: CHANNELS, rms: false, epsilon };
-    let rstd = plan.spread(&rstd_of(var, epsilon), x);
-    let normal = (x - plan.spread(mean, x)) * &rstd;
-    let out = plan.backward_by(x, grad, weight, rstd, normal);
-    Ok((out[0].clone(), out[1].clone(), out[2].clone()))
-}
-
-/// Channels of `[batch, channels, rest]` normalised by given statistics, then scaled and shifted, in one pass.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (x, zero, one) = (Tensor::new([[[3.0f32]]]), Tensor::new([1.0f32]), Tensor::new([4.0f32]));
-/// assert_eq!(x.channel_norm_by(&zero, &one, None, None, 0.0).to_vec::<f32>(), [1.0]);
-/// ```
-#[op(
-    module = "nn.functional",
-    samples = channel_norm_by_samples,
-    reference = channel_norm_by_composite,
-    peer = "lambda x, mean, var, w, b, eps: ( \
-            y := (x - mean[:, None]) / torch.sqrt(var[:, None] + eps), \
-            y := y if w is None else y * w[:, None], \
-            y if b is None else y + b[:, None])[-1]"
-)]
-fn channel_norm_by(
-    cx: &Cx,
-    x: &Tensor,
-    mean: &Tensor,
-    var: &Tensor,
-    weight: Option<&Tensor>,
-    bias: Option<&Tensor>,
-    epsilon: f64,
-) -> Result<Tensor> {
-    check_float(x)?;
-    let extents = channels_of(x)?;
-    let c = [extents.channels];
-    for (what, t) in [("mean", Some(mean)), ("variance", Some(var)), ("weight", weight), ("bias", bias)] {
-        check_affine(what, t, &c)?;
-    }
-    let (dtype, stats) = (x.dtype(), wide(x.dtype()));
-    let y = cx.out(x.shape(), dtype)?;
-    cx.cpu(|| {
-        let (x, w, b) = (x.contiguous(), ready(weight, stats)?, ready(bias, stats)?);
-        let (mean, var) = (mean.try_cast(stats)?.contiguous(), var.try_cast(stats)?.contiguous());
-        match_dtype!(dtype, T in float => {
-            type Wide = <T as RealElement>::Wide;
-            let (x, w, b) = (x.data::<T>(), w.as_ref().map(|w| w.data::<Wide>()), b.as_ref().map(|b| b.data::<Wide>()));
-            let (mean, var, mut y) = (mean.data::<Wide>(), var.data::<Wide>(), y.data_mut::<T>());
-            let rstd: Vec<Wide> = var.slice().iter().map(|v| 1.0 / (v + epsilon as Wide).sqrt()).collect();
-            let (w, b) = (w.as_ref().map(|w| w.slice()), b.as_ref().map(|b| b.slice()));
-            norm::batch_norm::<T>(x.slice(), extents, mean.slice(), &rstd, w, b, y.slice());
-        }, else => {});
-        Ok(())
-    })?;
-    let (has_weight, has_bias) = (weight.is_some(), bias.is_some());
-    let saved: Vec<&Tensor> = [Some(x), Some(mean), Some(var), weight].into_iter().flatten().collect();
-    cx.grad(y, &saved, move |g| {
-        let (x, mean, var) = (g.saved(0), g.saved(1), g.saved(2));
-        let column = |t: &Tensor| t.reshape_to([1, t.numel(), 1]);
-        let rstd = rstd_of(var, epsilon);
-        let scale = if has_weight { &rstd * g.saved(3) } else { rstd.clone() };
-        let grad = g.grad();
-        let weight_needed = has_weight && g.needs(3);
-        let bias_needed = has_bias && g.needs(3 + has_weight as usize);
-        let db = (bias_needed || g.needs(1)).then(|| grad.sum([0, 2]));
-        let dw = (weight_needed || g.needs(2)).then(|| (&grad * (x - column(mean))).sum([0, 2]) * &rstd);
-        let mut out = vec![
-            g.if_needed(0, || &grad * column(&scale)),
-            db.as_ref().map(|db| -(db * &scale)),
-            dw.as_ref().map(|dw| dw * &scale * &rstd * -0.5),
-        ];
-        if has_weight {
-            out.push(dw);
-        }
-        if has_bias {
-            out.push(db);
-        }
-        Ok(out)
-    })
-}
-
 /// One over the deviation.
-fn rstd_of(var: &Tensor, epsilon: f64) -> Tensor {
+pub(super) fn rstd_of(var: &Tensor, epsilon: f64) -> Tensor {
     (var + epsilon).rsqrt()
-}
-
-fn channel_norm_by_composite(
-    x: &Tensor,
-    mean: &Tensor,
-    var: &Tensor,
-    weight: Option<&Tensor>,
-    bias: Option<&Tensor>,
-    epsilon: f64,
-) -> Result<Tensor> {
-    let plan = Plan { axes: CHANNELS, rms: false, epsilon };
-    let normal = (x - plan.spread(mean, x)) * plan.spread(&rstd_of(var, epsilon), x);
-    Ok(affine(plan, normal, weight, bias))
 }
 
 fn row_norm_samples() -> Vec<Sample> {
@@ -532,7 +289,8 @@ fn row_norm_samples() -> Vec<Sample> {
     ]
 }
 
-const DEPENDENT: &str = "the statistics are functions of x, not independent inputs; layer_norm and batch_norm check it";
+pub(super) const DEPENDENT: &str =
+    "the statistics are functions of x, not independent inputs; layer_norm and batch_norm check it";
 
 fn row_norm_grad_samples() -> Vec<Sample> {
     let make = |weight: bool, rms: bool| {
@@ -542,31 +300,4 @@ fn row_norm_grad_samples() -> Vec<Sample> {
         sample![x, uniform([3, 4], -1.0, 1.0), w, mean, rstd, 1e-5, rms].no_grad(DEPENDENT)
     };
     vec![make(true, false), make(false, false), make(true, true)]
-}
-
-fn channel_norm_samples() -> Vec<Sample> {
-    vec![
-        sample![randn([2, 3, 2]), positive([3]), randn([3]), 1e-5],
-        sample![randn([4, 2, 1]), Value::None, Value::None, 1e-3],
-        sample![randn([3, 2, 1]), positive([2]), Value::None, 1e-3],
-    ]
-}
-
-fn channel_norm_grad_samples() -> Vec<Sample> {
-    let x = randn([2, 3, 2]);
-    let (_, mean, var) = x.channel_norm(None, None, 1e-5);
-    let g = uniform([2, 3, 2], -1.0, 1.0);
-    vec![
-        sample![x.clone(), g.clone(), positive([3]), mean.clone(), var.clone(), 1e-5].no_grad(DEPENDENT),
-        sample![x, g, Value::None, mean, var, 1e-5].no_grad(DEPENDENT),
-    ]
-}
-
-fn channel_norm_by_samples() -> Vec<Sample> {
-    vec![
-        sample![randn([2, 3, 2]), randn([3]), positive([3]), positive([3]), randn([3]), 1e-5],
-        sample![randn([2, 3, 2]), randn([3]), positive([3]), Value::None, randn([3]), 1e-2],
-        sample![randn([2, 3, 2]), randn([3]), positive([3]), positive([3]), Value::None, 1e-2],
-        sample![randn([0, 3, 2]), randn([3]), positive([3]), Value::None, Value::None, 1e-5],
-    ]
 }

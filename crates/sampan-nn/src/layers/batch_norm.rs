@@ -1,9 +1,10 @@
 //! Batch normalisation: statistics of the batch in training, running ones in evaluation.
 
 use super::bound::{Bound, Setting, first, optional};
+use super::{Hardswish, ReLU, ReLU6};
 use crate::init::Constant;
 use crate::{Base, Buffer, Layer, Members, ParamAttr, Parameter, layer};
-use sampan_core::{DType, Error, Result, Tensor, Value, ensure};
+use sampan_core::{DType, Error, Result, Tensor, Value, amp, ensure};
 use sampan_macros::class;
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +17,8 @@ struct Parts {
     mean: Buffer,
     variance: Buffer,
     op: Bound,
+    /// The op with an activation after it.
+    fused: Bound,
 }
 
 /// What every batch norm is told.
@@ -59,7 +62,8 @@ impl Plan<'_> {
             ("layout as data_format", if format == "NC" { "NCL" } else { format }.into()),
             ("use_global_stats", self.use_global_stats.keep()),
         ];
-        Ok(Parts { base, weight, bias, mean, variance, op: Bound::new("batch_norm", settings)? })
+        let op = Bound::new("batch_norm", settings.clone())?;
+        Ok(Parts { base, weight, bias, mean, variance, op, fused: Bound::new("batch_norm_activation", settings)? })
     }
 }
 
@@ -84,6 +88,7 @@ macro_rules! batch_norms {
             #[layer(name = "_variance")]
             pub variance: Buffer,
             op: Bound,
+            fused: Bound,
             sync: AtomicBool,
         }
         #[class(module = "nn", object = layer::object)]
@@ -104,13 +109,29 @@ macro_rules! batch_norms {
                     bias_attr: &bias_attr, data_format, formats: &[$($format),*], use_global_stats, dtype: None,
                     names: [None; 2], always_affine: sync,
                 };
-                let Parts { base, weight, bias, mean, variance, op } = plan.parts()?;
-                Ok($name { base, weight, bias, mean, variance, op, sync: AtomicBool::new(sync) })
+                let Parts { base, weight, bias, mean, variance, op, fused } = plan.parts()?;
+                Ok($name { base, weight, bias, mean, variance, op, fused, sync: AtomicBool::new(sync) })
             }
 
             /// Are the statistics those of all processes?
             pub fn is_sync(&self) -> bool {
                 self.sync.load(Ordering::Relaxed)
+            }
+
+            /// Calls this layer and then an activation. If that is a ReLU, ReLU6 or Hardswish and nobody watches either
+            /// layer (a hook, an observer, a layer in its place) both are one pass, and what lies between them is never
+            /// stored.
+            pub fn call_then(&self, x: &Tensor, activation: &dyn Layer) -> Result<Tensor> {
+                let apart = self.is_sync() || amp::enabled() || layer::is_watched(self) || layer::is_watched(activation);
+                match activation_name(activation) {
+                    Some(name) if !apart => layer::within(self, stringify!($name), || {
+                        check_rank(x, &[$($rank),*])?;
+                        let running = [&self.mean, &self.variance];
+                        let tensors = arguments(x, running, [&self.weight, &self.bias])?;
+                        first(self.fused.call_with(&self.base, tensors, [("activation", name.into())])?)
+                    }),
+                    _ => activation.call(&self.call(x)?),
+                }
             }
         }
         impl Layer for $name {
@@ -127,6 +148,13 @@ macro_rules! batch_norms {
             }
         }
     )*};
+}
+
+/// The name of an activation that a normalisation can include.
+fn activation_name(layer: &dyn Layer) -> Option<&'static str> {
+    let layer: &dyn Any = layer;
+    let names = [layer.is::<ReLU>().then_some("relu"), layer.is::<ReLU6>().then_some("relu6")];
+    names.into_iter().flatten().next().or(layer.is::<Hardswish>().then_some("hardswish"))
 }
 
 pub(super) fn check_rank(x: &Tensor, ranks: &[usize]) -> Result<()> {
@@ -148,8 +176,12 @@ fn forward(
     running: [&Buffer; 2],
     affine: [&Option<Parameter>; 2],
 ) -> Result<Tensor> {
+    first(op.call(base, arguments(x, running, affine)?)?)
+}
+
+fn arguments(x: &Tensor, running: [&Buffer; 2], affine: [&Option<Parameter>; 2]) -> Result<[Value; 5]> {
     let [mean, variance] = running.map(|b| Value::from(b.tensor()));
-    first(op.call(base, [x.into(), mean, variance, optional(affine[0])?, optional(affine[1])?])?)
+    Ok([x.into(), mean, variance, optional(affine[0])?, optional(affine[1])?])
 }
 
 fn describe(mean: &Buffer, op: &Bound) -> String {
@@ -277,7 +309,7 @@ impl BatchNorm {
             names: [moving_mean_name, moving_variance_name],
             always_affine: false,
         };
-        let Parts { base, weight, bias, mean, variance, op } = plan.parts()?;
+        let Parts { base, weight, bias, mean, variance, op, .. } = plan.parts()?;
         base.set_training(!is_test);
         let act = act.map(|name| Bound::new(name, []).map_err(|_| Error::invalid(format!("act {name:?} is unknown"))));
         Ok(BatchNorm { base, weight, bias, mean, variance, op, act: act.transpose()? })

@@ -126,17 +126,12 @@ impl ConvNorm {
     pub fn build(self) -> Result<ConvNormActivation> {
         let base = Base::of("ConvNormActivation");
         let (input, output) = self.channels;
-        let mut layers = Chain::default();
         let conv = Conv2D::try_with(input, output, self.kernel, |o| {
             o.stride(self.stride).padding(self.padding).groups(self.groups).bias_attr(false)
         })?;
-        layers.push("0", conv);
         let (momentum, epsilon) = self.statistics;
-        layers.push("1", BatchNorm2D::try_with(output, |o| o.momentum(momentum).epsilon(epsilon))?);
-        if let Some(act) = self.act.layer() {
-            layers.push("2", act);
-        }
-        Ok(ConvNormActivation { base, layers })
+        let norm = BatchNorm2D::try_with(output, |o| o.momentum(momentum).epsilon(epsilon))?;
+        Ok(ConvNormActivation { base, conv, norm, act: self.act.layer() })
     }
 }
 
@@ -144,13 +139,21 @@ impl ConvNorm {
 #[derive(Layer)]
 pub struct ConvNormActivation {
     base: Base,
-    #[layer(name = "")]
-    layers: Chain,
+    #[layer(name = "0")]
+    conv: Conv2D,
+    #[layer(name = "1")]
+    norm: BatchNorm2D,
+    #[layer(name = "2")]
+    act: Option<AnyLayer>,
 }
 
 impl Layer for ConvNormActivation {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        self.layers.run(x)
+        let y = x.apply(&self.conv)?;
+        match &self.act {
+            Some(act) => self.norm.call_then(&y, &**act),
+            None => y.apply(&self.norm),
+        }
     }
 }
 

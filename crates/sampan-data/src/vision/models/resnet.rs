@@ -120,7 +120,7 @@ impl BasicBlock {
 
 impl Layer for BasicBlock {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let y = x.apply(&self.conv1)?.apply(&self.bn1)?.apply(&self.relu)?;
+        let y = self.bn1.call_then(&x.apply(&self.conv1)?, &self.relu)?;
         let y = y.apply(&self.conv2)?.apply(&self.bn2)?;
         y.try_add(maybe(x.clone(), &self.downsample)?)?.apply(&self.relu)
     }
@@ -183,8 +183,8 @@ impl BottleneckBlock {
 
 impl Layer for BottleneckBlock {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let y = x.apply(&self.conv1)?.apply(&self.bn1)?.apply(&self.relu)?;
-        let y = y.apply(&self.conv2)?.apply(&self.bn2)?.apply(&self.relu)?;
+        let y = self.bn1.call_then(&x.apply(&self.conv1)?, &self.relu)?;
+        let y = self.bn2.call_then(&y.apply(&self.conv2)?, &self.relu)?;
         let y = y.apply(&self.conv3)?.apply(&self.bn3)?;
         y.try_add(maybe(x.clone(), &self.downsample)?)?.apply(&self.relu)
     }
@@ -307,7 +307,7 @@ impl Stages {
 
 impl Layer for ResNet {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let x = x.apply(&self.conv1)?.apply(&self.bn1)?.apply(&self.relu)?.apply(&self.maxpool)?;
+        let x = self.bn1.call_then(&x.apply(&self.conv1)?, &self.relu)?.apply(&self.maxpool)?;
         let x = x.apply(&self.layer1)?.apply(&self.layer2)?.apply(&self.layer3)?.apply(&self.layer4)?;
         finish(x, &self.avgpool, &self.fc)
     }

@@ -1,0 +1,94 @@
+use super::*;
+use crate::bf16;
+
+fn data(n: usize, k: u64) -> Vec<f64> {
+    (0..n as u64).map(|i| ((i * 7919 + k * 31) % 997) as f64 / 100.0 - 4.0).collect()
+}
+
+fn close(a: &[f64], b: &[f64], tolerance: f64) {
+    assert_eq!(a.len(), b.len());
+    for (i, (a, b)) in a.iter().zip(b).enumerate() {
+        assert!((a - b).abs() <= tolerance * (1.0 + b.abs()), "{i}: {a} {b}");
+    }
+}
+
+const EPS: f64 = 1e-3;
+
+/// Output, mean and variance.
+fn run<T: RealElement>(x: &[T], d: Channels, w: &[T::Wide], b: &[T::Wide], f: Activation) -> [Vec<f64>; 3] {
+    let (mut y, mut m, mut v) = (x.to_vec(), w.to_vec(), w.to_vec());
+    train(x, d, Some(w), Some(b), EPS, f, &mut y, &mut m, &mut v);
+    let stats = |s: Vec<T::Wide>| s.iter().map(|v| v.to_f64()).collect();
+    [y.iter().map(|v| v.to_f64()).collect(), stats(m), stats(v)]
+}
+
+#[test]
+fn forward_and_both_gradients() {
+    let all = [Activation::Identity, Activation::Relu, Activation::Relu6, Activation::Hardswish];
+    for (inner, f) in [1, 3, 20, 53].into_iter().flat_map(|n| all.map(|f| (n, f))) {
+        let d = Channels { batch: 4, channels: 3, inner };
+        let len = 12 * inner;
+        let (x, g, w, b) = (data(len, 1), data(len, 2), vec![1.5, 0.7, 2.0], vec![0.1, -0.2, 0.6]);
+        let [y, m, v] = run(&x, d, &w, &b, f);
+        let channel = |c: usize| (0..len).filter(move |i| i / inner % 3 == c);
+        let mut plain = vec![0.0; len];
+        for c in 0..3 {
+            let count = (4 * inner) as f64;
+            let mean = channel(c).map(|i| x[i]).sum::<f64>() / count;
+            let var = channel(c).map(|i| (x[i] - mean).powi(2)).sum::<f64>() / count;
+            close(&[m[c], v[c]], &[mean, var], 1e-12);
+            channel(c).for_each(|i| plain[i] = (x[i] - mean) / (var + EPS).sqrt() * w[c] + b[c]);
+        }
+        let after: Vec<f64> = with_function!(f, f => plain.iter().map(|&y| f.value(y)).collect());
+        close(&y, &after, 1e-12);
+        let mut given = vec![0.0; len];
+        infer(&x, d, &m, &v, Some(&w), Some(&b), EPS, f, &mut given);
+        close(&given, &y, 1e-12);
+
+        let (mut dx, mut dw, mut db) = (x.clone(), w.clone(), b.clone());
+        backward(&x, &g, d, &m, &v, Some(&w), Some(&b), EPS, f, &mut dx, &mut dw, &mut db);
+        let loss =
+            |x: &[f64], w: &[f64], b: &[f64]| -> f64 { run(x, d, w, b, f)[0].iter().zip(&g).map(|(y, g)| y * g).sum() };
+        let numeric = |values: &[f64], loss: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
+            let near = |i: usize, h: f64| {
+                let mut moved = values.to_vec();
+                moved[i] += h;
+                loss(&moved)
+            };
+            (0..values.len()).map(|i| (near(i, 1e-6) - near(i, -1e-6)) / 2e-6).collect()
+        };
+        close(&dx, &numeric(&x, &|x| loss(x, &w, &b)), 1e-5);
+        close(&dw, &numeric(&w, &|w| loss(&x, w, &b)), 1e-5);
+        close(&db, &numeric(&b, &|b| loss(&x, &w, b)), 1e-5);
+    }
+}
+
+#[test]
+fn half_types_go_through_f32() {
+    let d = Channels { batch: 3, channels: 5, inner: 18 };
+    let x: Vec<bf16> = data(270, 1).iter().map(|&v| bf16::from_f64(v)).collect();
+    let wide: Vec<f64> = x.iter().map(|v| v.to_f64()).collect();
+    let [y, m, _] = run(&x, d, &[1.0; 5], &[0.5; 5], Activation::Hardswish);
+    let [want, mean, _] = run(&wide, d, &[1.0; 5], &[0.5; 5], Activation::Hardswish);
+    close(&y, &want, 0.01);
+    close(&m, &mean, 1e-6);
+}
+
+#[test]
+fn same_bits_for_any_threads_and_nothing_of_nothing() {
+    let threads = parallel::num_threads();
+    for (batch, channels, inner) in [(400, 300, 1), (3, 50, 1000), (0, 3, 20), (2, 0, 20)] {
+        let d = Channels { batch, channels, inner };
+        let x: Vec<f32> = data(batch * channels * inner, 1).iter().map(|&v| v as f32).collect();
+        let run = |threads| {
+            parallel::set_num_threads(threads);
+            let (mut y, mut m, mut v) = (x.clone(), vec![0f32; channels], vec![0f32; channels]);
+            train(&x, d, None, None, EPS, Activation::Relu, &mut y, &mut m, &mut v);
+            let (mut dx, mut dw, mut db) = (x.clone(), m.clone(), m.clone());
+            backward(&x, &y, d, &m, &v, None, None, EPS, Activation::Relu, &mut dx, &mut dw, &mut db);
+            [y, m, v, dx, dw, db].concat().iter().map(|v| v.to_bits()).collect::<Vec<_>>()
+        };
+        assert!(run(1) == run(4));
+    }
+    parallel::set_num_threads(threads);
+}
