@@ -108,32 +108,53 @@ fold! {
 pub(crate) trait FoldOf<A>: Fold<Acc = A> {}
 impl<A, F: Fold<Acc = A>> FoldOf<A> for F {}
 
+/// What each lane gathers from rows of [`LANES`]. Four short arrays with constant indices, which the compiler keeps in
+/// registers; one long array would be written to memory after every row.
+#[inline(always)]
+fn lanes<A: Ordered>(f: impl FoldOf<A>, x: &[A]) -> [A; LANES] {
+    const QUARTER: usize = LANES / 4;
+    let init = [f.init(); QUARTER];
+    let (mut a, mut b, mut c, mut d) = (init, init, init, init);
+    for row in x.chunks_exact(LANES) {
+        let row: &[A; LANES] = row.try_into().expect("a whole row");
+        for j in 0..QUARTER {
+            a[j] = f.join(a[j], row[j]);
+        }
+        for j in 0..QUARTER {
+            b[j] = f.join(b[j], row[QUARTER + j]);
+        }
+        for j in 0..QUARTER {
+            c[j] = f.join(c[j], row[2 * QUARTER + j]);
+        }
+        for j in 0..QUARTER {
+            d[j] = f.join(d[j], row[3 * QUARTER + j]);
+        }
+    }
+    let mut all = [f.init(); LANES];
+    for (all, part) in all.chunks_exact_mut(QUARTER).zip([a, b, c, d]) {
+        all.copy_from_slice(&part);
+    }
+    all
+}
+
 simd_fn! {
     pub(crate) fn fold_row[F: FoldOf<A>, A: Ordered](f: F, x: &'a [A]) -> A {
         if x.len() < 16 {
             return x.iter().fold(f.init(), |a, &v| f.join(a, v));
         }
         let mut acc = [f.init(); LANES];
-        let mut rows = x.chunks_exact(LANES);
-        // Two levels, so that no lane adds up more than `RUN` values in turn.
-        for block in x.chunks_exact(LANES * RUN) {
-            let mut part = [f.init(); LANES];
-            for row in block.chunks_exact(LANES) {
-                for j in 0..LANES {
-                    part[j] = f.join(part[j], row[j]);
-                }
-            }
+        let mut add = |rows: &[A]| {
+            let part = lanes(f, rows);
             for j in 0..LANES {
                 acc[j] = f.join(acc[j], part[j]);
             }
-        }
-        let done = x.len() / (LANES * RUN) * RUN;
-        for row in rows.by_ref().skip(done) {
-            for j in 0..LANES {
-                acc[j] = f.join(acc[j], row[j]);
-            }
-        }
-        for (a, &v) in acc.iter_mut().zip(rows.remainder()) {
+        };
+        // Two levels, so that no lane adds up more than `RUN` values in turn.
+        let mut blocks = x.chunks_exact(LANES * RUN);
+        blocks.by_ref().for_each(&mut add);
+        let (rows, rest) = blocks.remainder().split_at(blocks.remainder().len() / LANES * LANES);
+        add(rows);
+        for (a, &v) in acc.iter_mut().zip(rest) {
             *a = f.join(*a, v);
         }
         // The tree of lanes, each level written out with a constant width: a loop over widths would stay scalar and cost

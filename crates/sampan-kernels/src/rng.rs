@@ -15,6 +15,8 @@ pub use stream::{
     BadProbs, Stream, binomial, cauchy, gamma, geometric, multinomial, poisson, randperm, truncated_normal,
 };
 
+use pulp::Simd;
+
 /// Blocks computed side by side.
 const LANES: usize = 16;
 /// Words of [`LANES`] blocks: `words[w][b]` is word `w` of block `b`.
@@ -73,29 +75,34 @@ pub fn philox(seed: u64, lo: u64, hi: u64) -> [u32; 4] {
     c
 }
 
-/// The blocks `ctr .. ctr + LANES`, written so that each step is one vector instruction.
+/// The blocks `ctr .. ctr + LANES`, in as few vectors as the machine allows. In vectors by name, since the compiler would
+/// keep arrays of these words in memory from round to round.
 #[inline(always)]
-fn philox_lanes(seed: u64, ctr: u64) -> Words {
-    let mut c: Words = [[0; LANES]; 4];
+fn philox_lanes<S: Simd>(simd: S, seed: u64, ctr: u64) -> Words {
+    let mut words: Words = [[0; LANES]; 4];
     for b in 0..LANES {
         let lo = ctr.wrapping_add(b as u64);
-        c[0][b] = lo as u32;
-        c[1][b] = (lo >> 32) as u32;
+        words[0][b] = lo as u32;
+        words[1][b] = (lo >> 32) as u32;
     }
-    let (mut k0, mut k1) = (seed as u32, (seed >> 32) as u32);
-    for _ in 0..10 {
-        let mut n: Words = [[0; LANES]; 4];
-        for b in 0..LANES {
-            let (x, y) = (M0 * c[0][b] as u64, M1 * c[2][b] as u64);
-            n[0][b] = (y >> 32) as u32 ^ c[1][b] ^ k0;
-            n[1][b] = y as u32;
-            n[2][b] = (x >> 32) as u32 ^ c[3][b] ^ k1;
-            n[3][b] = x as u32;
+    let (m0, m1) = (simd.splat_u32s(M0 as u32), simd.splat_u32s(M1 as u32));
+    for at in (0..LANES).step_by(S::U32_LANES) {
+        // SAFETY: vectors have 1, 4, 8 or 16 words, so a whole one begins at every multiple of that below `LANES`.
+        let mut c = words.each_ref().map(|w| unsafe { w.as_ptr().add(at).cast::<S::u32s>().read_unaligned() });
+        let (mut k0, mut k1) = (seed as u32, (seed >> 32) as u32);
+        for _ in 0..10 {
+            let ((a_low, a_high), (b_low, b_high)) =
+                (simd.widening_mul_u32s(m0, c[0]), simd.widening_mul_u32s(m1, c[2]));
+            let mix = |high, word, key| simd.xor_u32s(simd.xor_u32s(high, word), simd.splat_u32s(key));
+            c = [mix(b_high, c[1], k0), b_low, mix(a_high, c[3], k1), a_low];
+            (k0, k1) = (k0.wrapping_add(W0), k1.wrapping_add(W1));
         }
-        c = n;
-        (k0, k1) = (k0.wrapping_add(W0), k1.wrapping_add(W1));
+        for (w, c) in words.iter_mut().zip(c) {
+            // SAFETY: as above.
+            unsafe { w.as_mut_ptr().add(at).cast::<S::u32s>().write_unaligned(c) };
+        }
     }
-    c
+    words
 }
 
 #[cfg(test)]
@@ -113,10 +120,18 @@ mod tests {
     #[test]
     fn lanes_are_blocks() {
         let (seed, ctr) = (0x1234_5678_9abc_def0, u32::MAX as u64 - 5);
-        let lanes = philox_lanes(seed, ctr);
-        for b in 0..LANES {
-            let block = philox(seed, ctr + b as u64, 0);
-            assert_eq!(block, [lanes[0][b], lanes[1][b], lanes[2][b], lanes[3][b]]);
+        struct All(u64, u64);
+        impl pulp::WithSimd for All {
+            type Output = Words;
+            fn with_simd<S: Simd>(self, simd: S) -> Words {
+                philox_lanes(simd, self.0, self.1)
+            }
+        }
+        for lanes in [pulp::Arch::new().dispatch(All(seed, ctr)), philox_lanes(pulp::Scalar::new(), seed, ctr)] {
+            for b in 0..LANES {
+                let block = philox(seed, ctr + b as u64, 0);
+                assert_eq!(block, [lanes[0][b], lanes[1][b], lanes[2][b], lanes[3][b]]);
+            }
         }
     }
 

@@ -116,7 +116,8 @@ fn recurrent_walk(
     };
     cx.cpu(|| {
         let (x, weight, bias) = (plan.ready(x_gates)?, plan.ready(weight)?, plan.ready(bias)?);
-        let (h, c) = (plan.ready(h)?, plan.ready(c.unwrap_or(&c_last))?);
+        let none = cx.out([0], wide)?;
+        let (h, c) = (plan.ready(h)?, plan.ready(c.unwrap_or(&none))?);
         match_dtype!(wide, T in [f32, f64] => {
             let (x, weight, bias, h, c) = (x.data::<T>(), weight.data(), bias.data(), h.data(), c.data());
             let given = Given { weight: weight.slice(), bias: bias.slice(), h: h.slice(), c: c.slice() };

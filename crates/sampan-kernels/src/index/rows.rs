@@ -1,6 +1,7 @@
 //! Whole rows by one index: index_select, index_add, embedding.
 
 use super::{BadIndex, Num, at, check};
+use crate::float::Shared;
 use crate::sort::{Axis, order_of_indices};
 use crate::{Element, parallel};
 use std::ops::Range;
@@ -92,19 +93,6 @@ impl Runs {
     }
 }
 
-/// The rows named by ascending, different numbers, as separate mutable slices.
-fn disjoint_rows<T>(mut data: &mut [T], width: usize, rows: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
-    let mut passed = 0;
-    rows.map(|row| {
-        let (_, rest) = std::mem::take(&mut data).split_at_mut((row - passed) * width);
-        let (this, rest) = rest.split_at_mut(width);
-        data = rest;
-        passed = row + 1;
-        this
-    })
-    .collect()
-}
-
 /// Adds `alpha` times rows of `src` onto `row`, in order, in the accumulator's precision.
 fn add_rows<T: Num>(row: &mut [T], src: &[T], positions: &[usize], alpha: T::Acc) {
     let width = row.len();
@@ -134,11 +122,15 @@ fn add_runs<T: Num>(dst: &mut [T], axis: Axis, k: usize, runs: &Runs, src: &[T],
         add_rows(row, src, &runs.order[range.clone()], alpha);
     };
     if outer == 1 {
-        let rows = disjoint_rows(dst, inner, runs.runs.iter().map(|r| r.0));
-        let mut work: Vec<_> = rows.into_iter().zip(&runs.runs).collect();
-        let cost = (k * inner / work.len().max(1)).max(1);
-        parallel::for_each_chunk_mut(&mut work, (CHUNK / cost).max(1), cost, |_, piece| {
-            piece.iter_mut().for_each(|(row, (_, range))| each(row, src, range));
+        assert!(runs.runs.last().is_none_or(|(row, _)| (row + 1) * inner <= dst.len()), "rows inside the destination");
+        let cost = (k * inner / runs.runs.len().max(1)).max(1);
+        let dst = Shared::new(dst);
+        parallel::for_each_range(runs.runs.len(), (CHUNK / cost).max(1), cost, |piece| {
+            for (row, range) in &runs.runs[piece] {
+                // SAFETY: the rows of runs ascend, so each is another one, and the last was found inside `dst`.
+                let row = unsafe { std::slice::from_raw_parts_mut(dst.get().add(row * inner), inner) };
+                each(row, src, range);
+            }
         });
     } else {
         parallel::for_each_chunk_mut(dst, n * inner, (k / n).max(1), |o, slab| {

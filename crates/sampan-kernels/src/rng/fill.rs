@@ -1,12 +1,44 @@
 //! Fills whose elements need a fixed number of words, vectorised.
 
 use super::{LANES, Words, philox_lanes};
-use crate::simd::simd_fn;
 use crate::vmath::Real;
 use crate::{DType, Ordered, parallel};
 
 /// Elements per task; a multiple of every group.
 const CHUNK: usize = 1 << 14;
+
+/// A piece of a fill. (A struct of its own: a closure handed to `dispatch` is not always compiled into it, and then runs
+/// without wide vectors.)
+struct Piece<'a, T, F, const N: usize> {
+    seed: u64,
+    ctr: u64,
+    /// The number of the first element.
+    first: usize,
+    out: &'a mut [T],
+    /// By reference and called as it is: through another layer of generics it would not be compiled for these vectors.
+    f: &'a F,
+}
+
+impl<T: Ordered, F: Fn(usize, &Words, &mut [T; N]), const N: usize> pulp::WithSimd for Piece<'_, T, F, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, simd: S) {
+        let Piece { seed, ctr, first, out, f } = self;
+        for (g, group) in out.chunks_mut(N).enumerate() {
+            let first = first + g * N;
+            let words = philox_lanes(simd, seed, ctr.wrapping_add((first / N * LANES) as u64));
+            match <&mut [T; N]>::try_from(&mut *group) {
+                Ok(whole) => f(first, &words, whole),
+                Err(_) => {
+                    let mut whole = [T::default(); N];
+                    f(first, &words, &mut whole);
+                    group.copy_from_slice(&whole[..group.len()]);
+                }
+            }
+        }
+    }
+}
 
 /// Fills `dst` group by group: `f(first index, words, group)` makes `N` elements of sixteen blocks. The last group may
 /// be cut short.
@@ -18,27 +50,15 @@ fn fill<T: Ordered, const N: usize>(
     f: impl Fn(usize, &Words, &mut [T; N]) + Sync + Send,
 ) {
     const { assert!(CHUNK.is_multiple_of(N)) };
-    let arch = pulp::Arch::new();
-    parallel::for_each_chunk_mut(dst, CHUNK, 8, |c, piece| {
-        // Inside `dispatch` the loops are compiled for the widest vectors this processor has.
-        arch.dispatch(
-            #[inline(always)]
-            || {
-                for (g, group) in piece.chunks_mut(N).enumerate() {
-                    let first = c * CHUNK + g * N;
-                    let words = philox_lanes(seed, ctr.wrapping_add((first / N * LANES) as u64));
-                    match <&mut [T; N]>::try_from(&mut *group) {
-                        Ok(whole) => f(first, &words, whole),
-                        Err(_) => {
-                            let mut whole = [T::default(); N];
-                            f(first, &words, &mut whole);
-                            group.copy_from_slice(&whole[..group.len()]);
-                        }
-                    }
-                }
-            },
-        )
+    parallel::for_each_chunk_mut(dst, CHUNK, 8, |c, out| {
+        pulp::Arch::new().dispatch(Piece { seed, ctr, first: c * CHUNK, out, f: &f });
     });
+}
+
+/// [`fill`] on the calling thread.
+#[inline(always)]
+fn fill_here<T: Ordered, const N: usize>(seed: u64, ctr: u64, out: &mut [T], f: impl Fn(usize, &Words, &mut [T; N])) {
+    pulp::Arch::new().dispatch(Piece { seed, ctr, first: 0, out, f: &f });
 }
 
 /// One word per element.
@@ -290,6 +310,16 @@ pub fn bernoulli<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], p: f64) {
     let (zero, one) = (T::from_i64(0), T::from_i64(1));
     // In 32 bits, where a vector holds twice as many words.
     let Some(last) = threshold(p).checked_sub(1).map(|last| last as u32) else { return dst.fill(zero) };
+    if size_of::<T>() == 1 {
+        // Truth values and small integers alike are the byte 1 or 0, which needs no choice between two values.
+        return fill32(
+            seed,
+            ctr,
+            bytemuck::cast_slice_mut::<T, u8>(dst),
+            #[inline(always)]
+            |_, w| (w <= last) as u8,
+        );
+    }
     fill32(
         seed,
         ctr,
@@ -299,25 +329,22 @@ pub fn bernoulli<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], p: f64) {
     );
 }
 
-simd_fn! {
-    /// `scale` with probability `keep`, else 0, on the calling thread: for kernels that make their random numbers where
-    /// they use them, as often as they need them. The words are those of a fill that begins at `ctr`.
-    pub fn keep_or_drop[T: Real](seed: u64, ctr: u64, keep: f64, scale: T, dst: &'a mut [T]) {
-        let Some(last) = threshold(keep).checked_sub(1).map(|last| last as u32) else { return dst.fill(T::ZERO) };
-        for (g, group) in dst.chunks_mut(4 * LANES).enumerate() {
-            let words = philox_lanes(seed, ctr.wrapping_add((g * LANES) as u64));
-            let mut whole = [T::ZERO; 4 * LANES];
-            for (row, out) in words.iter().zip(whole.chunks_exact_mut(LANES)) {
-                for b in 0..LANES {
-                    out[b] = if row[b] <= last { scale } else { T::ZERO };
-                }
+/// A finite `scale` with probability `keep`, else 0, on the calling thread: for kernels that make their random numbers where they
+/// use them, as often as they need them. The words are those of a fill that begins at `ctr`.
+pub fn keep_or_drop<T: Real>(seed: u64, ctr: u64, keep: f64, scale: T, out: &mut [T]) {
+    let Some(last) = threshold(keep).checked_sub(1).map(|last| last as u32) else { return out.fill(T::ZERO) };
+    fill_here::<T, { 4 * LANES }>(
+        seed,
+        ctr,
+        out,
+        #[inline(always)]
+        |_, words, out| {
+            for (out, &w) in out.iter_mut().zip(words.as_flattened()) {
+                // A product, since the compiler makes branches of a choice, and random ones are never foreseen.
+                *out = T::of((w <= last) as i32 as f64) * scale;
             }
-            match <&mut [T; 4 * LANES]>::try_from(&mut *group) {
-                Ok(group) => *group = whole,
-                Err(_) => group.copy_from_slice(&whole[..group.len()]),
-            }
-        }
-    }
+        },
+    );
 }
 
 /// 1 with each element's own probability, else 0.
