@@ -33,9 +33,13 @@ def say(*words):
     print(*words, file=sys.stderr, flush=True)
 
 
-def compare(name, options):
-    """One workload by everyone: `contenders` by label, what `failed` and why, and the `count` of its work."""
-    seconds = options.seconds if WORKLOADS[name].group in WHOLE else options.seconds / 2
+def compare(name, options, staying):
+    """One workload by everyone: `contenders` by label, what `failed` and why, and the `count` of its work.
+
+    A whole program runs in a new process, whose memory says something; for single ops the `staying` ones do.
+    """
+    whole = WORKLOADS[name].group in WHOLE
+    seconds = options.seconds if whole else options.seconds / 2
     found, failed, count = {}, {}, None
     with contextlib.ExitStack() as stack:
         running = []
@@ -49,7 +53,12 @@ def compare(name, options):
             return None if "error" in answer or "absent" in answer else answer
 
         for label, command, env in contenders(options):
-            contender = stack.enter_context(Contender(label, command, env))
+            home = stack if whole else staying
+            contender = None if whole else staying.contenders.get(label)
+            if contender is None or contender.process.poll() is not None:
+                contender = home.enter_context(Contender(label, command, env))
+            if not whole:
+                staying.contenders[label] = contender
             if answer := ask(contender, "build", name):
                 found[label] = {"seconds": [], **answer}
                 running.append(contender)
@@ -60,12 +69,20 @@ def compare(name, options):
                 if contender.label in found and (answer := ask(contender, "time", seconds)):
                     found[contender.label]["seconds"].append(answer["step"])
         for contender in running:
-            if contender.label in found and (answer := ask(contender, "memory")):
+            if whole and contender.label in found and (answer := ask(contender, "memory")):
                 found[contender.label]["memory"] = answer["memory"]
             # Last, for counting takes memory too.
             if contender.label == "torch" and "torch" in found:
                 count = ask(contender, "count")
     return {"contenders": spread(found), "failed": failed, "count": count}
+
+
+class Staying(contextlib.ExitStack):
+    """Contenders that do one op after the other: most of the time would go into imports."""
+
+    def __init__(self):
+        super().__init__()
+        self.contenders = {}
 
 
 def rotated(items, by):
@@ -160,12 +177,12 @@ def main():
     wanted = sorted(filter(is_wanted, groups), key=lambda name: list(GROUPS).index(groups[name]))
     facts = heading(options)
     facts["peak"] = peak(options) if options.rust else None
-    results, began = {}, time.monotonic()
+    results, began, staying = {}, time.monotonic(), Staying()
     try:
         for i, name in enumerate(wanted):
             left = (time.monotonic() - began) / i * (len(wanted) - i) if i else None
             say(f"[{i + 1}/{len(wanted)}] {name}" + (f" ({left / 60:.0f} min left)" if left else ""))
-            result = startup(options) if name == STARTUP else compare(name, options)
+            result = startup(options) if name == STARTUP else compare(name, options, staying)
             results[name] = {"group": groups[name], **result}
             for label, entry in result["contenders"].items():
                 if version := entry.pop("version", None):
@@ -175,6 +192,8 @@ def main():
             facts["peak"] = peak(options, facts["peak"])
     except KeyboardInterrupt:
         say("Interrupted: writing what was measured.")
+    finally:
+        staying.close()
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.with_suffix(".json").write_text(json.dumps({"facts": facts, "results": results}, indent=1) + "\n")
     print(report.write(options.out))

@@ -282,3 +282,27 @@ def test_pretrained_without_a_network(monkeypatch, tmp_path):
     again = models.shufflenet_v2_x0_25(pretrained=True)
     for (name, a), (_, b) in zip(trained.named_parameters(), again.named_parameters()):
         assert np.array_equal(a.numpy(), b.numpy()), name
+
+
+@pytest.mark.parametrize("build, names", [(models.resnet18, ("bn1", "relu")), (models.mobilenet_v3_small, ("conv.1", "conv.2"))])
+@pytest.mark.parametrize("training", [True, False])
+def test_normalisation_with_its_activation_can_be_watched(build, names, training):
+    """A normalisation and the activation after it are one pass; a hook on either sees it alone, and the values agree."""
+    sampan.seed(0)
+    net, x = build(num_classes=4), sampan.randn([2, 3, 32, 32])
+    twin = copy.deepcopy(net)
+    for model in (net, twin):
+        model.train() if training else model.eval()
+    named = dict(net.named_sublayers())
+    seen = []
+    for name in names:
+        named[name].register_forward_post_hook(lambda layer, inputs, output: seen.append(output.numpy().min()))
+    apart, fused = net(x), twin(x)
+    assert len(seen) == 2 and seen[0] < -0.1
+    np.testing.assert_allclose(apart.numpy(), fused.numpy(), rtol=2e-4, atol=2e-4)
+    apart.sum().backward()
+    fused.sum().backward()
+    for a, b in zip(net.parameters(), twin.parameters(), strict=True):
+        if a.grad is not None:
+            scale = np.abs(a.grad.numpy()).max() + 1e-6
+            np.testing.assert_allclose(a.grad.numpy() / scale, b.grad.numpy() / scale, atol=2e-3)
