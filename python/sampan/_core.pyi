@@ -2134,7 +2134,7 @@ class Tensor:
         `value` may have another length and, if `heads` is a multiple of theirs, fewer heads; without the batch axis one
         sequence is meant. A bool `attn_mask` says what takes part, a float one is added to the scores; it broadcasts to
         `[batch, heads, query length, key length]`. `is_causal` lets query `i` see keys `0..=i` (on top of a mask). Scores are made
-        tile by tile and never kept, except under dropout. A query that sees nothing gives zeros.
+        tile by tile and never kept. A query that sees nothing gives zeros.
         """
 
     def scatter(self, index: Tensor, updates: Tensor, overwrite: _bool = True, *args: Any, **kwargs: Any) -> Tensor:

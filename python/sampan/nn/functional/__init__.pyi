@@ -549,7 +549,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     `value` may have another length and, if `heads` is a multiple of theirs, fewer heads; without the batch axis one
     sequence is meant. A bool `attn_mask` says what takes part, a float one is added to the scores; it broadcasts to
     `[batch, heads, query length, key length]`. `is_causal` lets query `i` see keys `0..=i` (on top of a mask). Scores are made
-    tile by tile and never kept, except under dropout. A query that sees nothing gives zeros.
+    tile by tile and never kept. A query that sees nothing gives zeros.
     """
 
 
