@@ -45,6 +45,7 @@ const INTERNAL: &[&str] = &[
     "masked_scale",
     "matrix_product",
     "max_pool",
+    "max_pool_grad",
     "max_pool_index",
     "nd_rows",
     "number_mask",

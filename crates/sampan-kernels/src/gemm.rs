@@ -5,6 +5,7 @@ use crate::{Buffer, Complex64, Complex128, Element, bf16, f16, parallel};
 use pulp::{Arch, Simd, WithSimd};
 
 pub(crate) mod engine;
+mod narrow;
 pub(crate) mod pack;
 pub(crate) mod tile;
 
@@ -355,6 +356,10 @@ const TRANSPOSE_FROM: usize = 32;
 /// # Safety
 /// As [`Gemm::product`].
 unsafe fn product_f32(p: Product, a: *const f32, b: *const f32, c: *mut f32, threads: bool) {
+    if narrow::suits(&p) {
+        // SAFETY: promised by the caller.
+        return unsafe { narrow::multiply(p, a, b, c, threads) };
+    }
     let Product { m, n, k, .. } = p;
     let lanes = tile::TileSize::here().lanes;
     // The vectors lie along the columns. Swapped, they lie along the rows.

@@ -3,7 +3,7 @@
 
 use crate::float::{Float, Real};
 use crate::simd::simd_fn;
-use crate::{Element, Ordered, parallel};
+use crate::{Buffer, Element, Ordered, parallel};
 use std::ops::Range;
 
 /// Windows of a pooling.
@@ -364,6 +364,61 @@ pub fn max_pool_backward<T: Real>(planes: usize, dy: &[T], index: &[i64], dx: &m
             let out = &mut dx[i as usize];
             *out = T::down(out.up() + v.up());
         }
+    });
+}
+
+simd_fn! {
+    /// Brings each gradient of the 2×2 windows of one plane to where the maximum lies, and zeros to the other places.
+    fn halve_max_backward[T: Real](s: &'a PoolShape, x: &'a [T], dy: &'a [T], dx: &'a mut [T]) {
+        let [_, ih, iw] = s.input;
+        let [_, oh, ow] = s.output;
+        let zero = T::default();
+        for (i, (dx, x)) in dx.chunks_mut(2 * iw).zip(x.chunks(2 * iw)).enumerate().take(oh) {
+            let (upper, lower) = dx.split_at_mut(iw);
+            let (top, bottom) = x.split_at(iw);
+            upper[2 * ow..].fill(zero);
+            lower[2 * ow..].fill(zero);
+            let pairs = top.chunks_exact(2).zip(bottom.chunks_exact(2));
+            let out = upper.chunks_exact_mut(2).zip(lower.chunks_exact_mut(2));
+            for ((&g, (a, b)), (p, q)) in dy[i * ow..][..ow].iter().zip(pairs).zip(out) {
+                let (i, v) = if beats(a[1], a[0]) { (true, a[1]) } else { (false, a[0]) };
+                let (j, u) = if beats(b[1], b[0]) { (true, b[1]) } else { (false, b[0]) };
+                let below = beats(u, v);
+                p[0] = if !below & !i { g } else { zero };
+                p[1] = if !below & i { g } else { zero };
+                q[0] = if below & !j { g } else { zero };
+                q[1] = if below & j { g } else { zero };
+            }
+        }
+        dx[2 * oh * iw..ih * iw].fill(zero);
+    }
+}
+
+/// The gradient of [`max_pool`]: what [`max_index`] and [`max_pool_backward`] give, plane by plane.
+pub fn max_pool_grad<T: Real>(s: &PoolShape, x: &[T], dy: &[T], dx: &mut [T]) {
+    s.check(x.len(), dy.len());
+    s.check(dx.len(), dy.len());
+    if dy.is_empty() || dx.is_empty() {
+        return dx.fill(T::default());
+    }
+    let (x_plane, y_plane) = (s.x_plane(), s.y_plane());
+    let flat = s.halves() && s.input[0] == 1;
+    let per_task = ((1 << 14) / x_plane).max(1);
+    let cost = 2 + s.cost() * y_plane / x_plane;
+    parallel::for_each_chunk_mut(dx, per_task * x_plane, cost, |task, dx| {
+        let planes = dx.len() / x_plane;
+        let x = &x[task * per_task * x_plane..][..dx.len()];
+        let dy = &dy[task * per_task * y_plane..][..planes * y_plane];
+        if flat {
+            for ((x, dy), dx) in x.chunks_exact(x_plane).zip(dy.chunks_exact(y_plane)).zip(dx.chunks_exact_mut(x_plane))
+            {
+                halve_max_backward(s, x, dy, dx);
+            }
+            return;
+        }
+        let mut index = Buffer::uninit(size_of::<i64>() * dy.len());
+        max_index(&PoolShape { planes, ..*s }, x, index.as_mut_slice());
+        max_pool_backward(planes, dy, index.as_slice(), dx);
     });
 }
 

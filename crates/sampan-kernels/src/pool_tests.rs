@@ -184,3 +184,17 @@ fn without_planes_extents_do_not_matter() {
     avg_pool_backward::<f32>(&s, Divisor::Inside, &[], &mut []);
     lp_pool::<f32>(&s, 2.0, &[], &mut []);
 }
+
+#[test]
+fn gradients_of_maxima_go_where_the_indices_say() {
+    for s in shapes() {
+        let mut x = values(s.planes * s.x_plane());
+        x[3] = f64::NAN;
+        let dy: Vec<f64> = (0..s.planes * s.y_plane()).map(|i| i as f64 + 1.0).collect();
+        let (mut index, mut expected, mut dx) = (vec![0; dy.len()], vec![7.0; x.len()], vec![7.0; x.len()]);
+        max_index(&s, &x, &mut index);
+        max_pool_backward(s.planes, &dy, &index, &mut expected);
+        max_pool_grad(&s, &x, &dy, &mut dx);
+        assert_eq!(dx, expected, "{s:?}");
+    }
+}

@@ -47,7 +47,7 @@ fn channels_of(x: &Tensor) -> Result<Channels> {
 }
 
 /// Takes the tensors that are there out of a list, in order.
-fn optional<'a>(list: &'a [Tensor], from: usize, there: [bool; 2]) -> [Option<&'a Tensor>; 2] {
+fn optional(list: &[Tensor], from: usize, there: [bool; 2]) -> [Option<&Tensor>; 2] {
     let mut rest = list[from..].iter();
     there.map(|there| if there { rest.next() } else { None })
 }

@@ -166,8 +166,47 @@ fn max_pool(
     // Places are found again rather than kept: `x` is alive anyway, and inference never needs them.
     cx.grad(Varying(vec![out]), &[x], move |g| {
         let Laid { kernel, stride, pad, shift } = &layout;
+        Ok(g.grad().max_pool_grad(&g.saved(0).detach(), &**kernel, &**stride, &**pad, *shift))
+    })
+}
+
+/// Brings each element of `grad` to where the largest element of its window lies in `x`: the gradient of `max_pool`.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// let (x, grad) = (Tensor::new([[[1.0f32, 5.0, 7.0, 2.0]]]), Tensor::new([[[3.0f32, 4.0]]]));
+/// assert_eq!(grad.max_pool_grad(&x, 2, 2, [0, 0], None).to_vec::<f32>(), [0.0, 3.0, 4.0, 0.0]);
+/// ```
+#[op(module = "nn.functional", samples = grad_samples, peer = "none")]
+fn max_pool_grad(
+    cx: &Cx,
+    grad: &Tensor,
+    x: &Tensor,
+    kernel: &[i64],
+    stride: &[i64],
+    pad: &[i64],
+    #[default(None)] shift: Option<f64>,
+) -> Result<Tensor> {
+    need_float(x)?;
+    ensure!(x.dtype() == grad.dtype(), "x has dtype {}, grad {}", x.dtype(), grad.dtype());
+    ensure!(x.ndim() >= 3 && x.ndim() == grad.ndim(), "x and grad must have one rank, of three axes or more");
+    ensure!(x.shape()[..2] == grad.shape()[..2], "x and grad differ in batch or channels");
+    let output = spatial(grad);
+    need_elements(x, &output)?;
+    let layout = Laid::new(output.len(), kernel, stride, pad, shift)?;
+    let s = layout.shape(planes(x), &spatial(x), &output);
+    let out = cx.out(x.shape(), x.dtype())?;
+    cx.cpu(|| {
+        let (x, grad) = (x.try_contiguous()?, grad.try_contiguous()?);
+        match_dtype!(x.dtype(), T in float => {
+            pool::max_pool_grad(&s, x.data::<T>().slice(), grad.data::<T>().slice(), out.data_mut::<T>().slice())
+        }, else => {});
+        Ok(())
+    })?;
+    cx.grad(out, &[x], move |g| {
+        let Laid { kernel, stride, pad, shift } = &layout;
         let index = g.saved(0).detach().max_pool_index(&**kernel, &**stride, &**pad, &*output, *shift);
-        Ok(g.grad().scatter_planes(&index, input.as_slice()))
+        Ok([Some(g.grad().gather_planes(&index)), None])
     })
 }
 
@@ -345,6 +384,13 @@ fn index_samples() -> Vec<Sample> {
             .peer("lambda x, *_: F.max_pool1d(F.pad(x, (0, 1), value=-torch.inf), 2, 1, return_indices=True)[1]"),
         sample![distinct([1, 2, 3, 4]), Vec::<i64>::new(), 1, Vec::<i64>::new(), [2, 2]]
             .peer("lambda x, *_: torch.nn.functional.adaptive_max_pool2d(x, 2, True)[1]"),
+    ]
+}
+fn grad_samples() -> Vec<Sample> {
+    vec![
+        sample![randn([2, 1, 5]), distinct([2, 1, 5]), 2, 1, [0, 1]],
+        sample![randn([1, 2, 2, 2]), distinct([1, 2, 4, 5]), 2, 2, [0, 0, 0, 0]],
+        sample![randn([1, 2, 2, 2]), distinct([1, 2, 3, 4]), Vec::<i64>::new(), 1, Vec::<i64>::new()],
     ]
 }
 fn max_samples() -> Vec<Sample> {
