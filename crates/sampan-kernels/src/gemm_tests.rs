@@ -57,6 +57,10 @@ fn products_match_the_definition() {
     {
         check::<f32>(m, n, k);
     }
+    // Few columns.
+    for (m, n, k) in [(8, 2, 64), (100, 10, 784), (19, 16, 70), (37, 13, 65)] {
+        check::<f32>(m, n, k);
+    }
     check::<f32>(3000, 1, 90);
     check::<f32>(300, 500, 2);
 }
@@ -106,6 +110,7 @@ fn batches_broadcast() {
 #[test]
 fn threads_do_not_change_bits() {
     for (m, n, k) in [
+        (1000, 10, 784),
         (203, 301, 1500),
         (96, 1000, 700),
         (1001, 1, 1100),
