@@ -177,7 +177,7 @@ fn max_pool(
 /// let (x, grad) = (Tensor::new([[[1.0f32, 5.0, 7.0, 2.0]]]), Tensor::new([[[3.0f32, 4.0]]]));
 /// assert_eq!(grad.max_pool_grad(&x, 2, 2, [0, 0], None).to_vec::<f32>(), [0.0, 3.0, 4.0, 0.0]);
 /// ```
-#[op(module = "nn.functional", samples = grad_samples, peer = "none")]
+#[op(module = "nn.functional", samples = grad_samples, peer = "none: max_pool, whose gradient it is, has one")]
 fn max_pool_grad(
     cx: &Cx,
     grad: &Tensor,
