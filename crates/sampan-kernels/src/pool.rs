@@ -200,7 +200,8 @@ fn by_plane<T: Sync, U: Send>(
 /// Is `v` the new maximum over `best`? A NaN beats every number and stays.
 #[inline(always)]
 fn beats<T: Ordered>(v: T, best: T) -> bool {
-    v > best || (v.is_nan() && !best.is_nan())
+    // Not `||` and `&&`, which are jumps that nobody can foretell.
+    (v > best) | (v.is_nan() & !best.is_nan())
 }
 
 /// Largest element of each window; NaN if it holds one. A window without any element gives −∞.
