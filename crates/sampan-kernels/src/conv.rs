@@ -7,7 +7,7 @@
 
 use crate::float::{Float, Real, Shared, narrow, widened};
 use crate::gemm::{Batch, Gemm, Mat, MatMut, batched_matmul, matmul_serial};
-use crate::{Buffer, DType, conv_depthwise, conv_direct, conv_flat, conv_gemm, conv_reduce, conv_winograd, parallel};
+use crate::{Buffer, DType, conv_depthwise, conv_flat, conv_gemm, conv_reduce, conv_winograd, parallel};
 use std::mem::size_of;
 
 pub use crate::conv_winograd::{Winograd, set_winograd, winograd};
@@ -20,9 +20,6 @@ const STEP: usize = 48;
 /// Elements of an image's plane from which on a kernel of one element goes through images one by one: its rows are then
 /// read in place.
 const WHOLE_IMAGES: usize = 400;
-
-/// Channels on both sides from which on the gradient by the weights is best a product.
-const MANY_CHANNELS: usize = 32;
 
 /// Everything that describes a convolution. Fewer than three spatial axes are filled up with leading ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -275,7 +272,6 @@ fn direct(s: &ConvShape) -> Option<Forward> {
         s if conv_depthwise::is_depthwise(s) => Some(conv_depthwise::forward),
         s if conv_winograd::suits(s) => Some(|s, x, w, bias, y| conv_winograd::forward(s, x, w, false, bias, y)),
         s if conv_flat::suits(s) => Some(conv_flat::forward),
-        s if conv_direct::suits(s) => Some(conv_direct::forward),
         _ => None,
     }
 }
@@ -429,27 +425,18 @@ fn backward_weight<T: Float + Gemm>(s: &ConvShape, x: &[T], dy: &[T], dw: &mut [
         backward_weight(&small, x, dy, part.as_mut_slice::<T>());
         return conv_reduce::untrim_weights(s, &kept, part.as_slice::<T>(), dw);
     }
-    let depthwise = conv_depthwise::is_depthwise(s);
-    if !depthwise && conv_flat::suits_weight(s) && T::DTYPE == DType::Float32 {
-        return conv_flat::backward_weight(
-            s,
-            bytemuck::cast_slice(x),
-            bytemuck::cast_slice(dy),
-            bytemuck::cast_slice_mut(dw),
-        );
-    }
-    let few = s.group_in().min(s.group_out()) < MANY_CHANNELS;
-    if (depthwise || few && conv_direct::suits_weight(s)) && T::DTYPE == DType::Float32 {
-        let direct = if depthwise { conv_depthwise::backward_weight } else { conv_direct::backward_weight };
-        direct(s, bytemuck::cast_slice(x), bytemuck::cast_slice(dy), bytemuck::cast_slice_mut(dw));
-        // That path adds 0 · x for neighbours that do not count. Where x is infinite these are NaN, and only then is the
-        // path below, which reads no neighbours, worth its time.
-        if dw.iter().all(|v| !v.is_nan()) {
-            return;
-        }
-    }
     if T::DTYPE == DType::Float32 {
         let (x, dy) = (bytemuck::cast_slice(x), bytemuck::cast_slice(dy));
+        if conv_depthwise::is_depthwise(s) {
+            conv_depthwise::backward_weight(s, x, dy, bytemuck::cast_slice_mut(dw));
+            // That path adds 0 · x for neighbours that do not count. Where x is infinite these are NaN, and only then is
+            // a product, which reads no neighbours, worth its time.
+            if dw.iter().all(|v| !v.is_nan()) {
+                return;
+            }
+        } else if conv_flat::suits_weight(s) {
+            return conv_flat::backward_weight(s, x, dy, bytemuck::cast_slice_mut(dw));
+        }
         return conv_gemm::backward_weight(s, x, dy, bytemuck::cast_slice_mut(dw));
     }
     let channels = (576 / taps).clamp(1, gi);

@@ -326,7 +326,7 @@ fn possible(s: &ConvShape) -> bool {
 
 /// Is [`forward`] the fastest path for that shape?
 pub(crate) fn suits(s: &ConvShape) -> bool {
-    s.taps() > 1 && s.group_out() > 1 && s.group_out() * s.k() <= MAX_WEIGHTS && possible(s)
+    s.taps() > 1 && s.group_out() * s.k() <= MAX_WEIGHTS && possible(s)
 }
 
 /// `y = x ⋆ w + bias`.

@@ -11,7 +11,6 @@ pub mod buffer;
 pub mod complex;
 pub mod conv;
 mod conv_depthwise;
-mod conv_direct;
 mod conv_flat;
 mod conv_gemm;
 mod conv_reduce;
