@@ -2,9 +2,13 @@
 //! channels) of row-major `[depth, height, width]`; fewer axes are filled up with leading ones.
 
 use crate::float::{Float, Real};
-use crate::simd::simd_fn;
 use crate::{Buffer, Element, Ordered, parallel};
+use halve::*;
+use slide::*;
 use std::ops::Range;
+
+mod halve;
+mod slide;
 
 /// Windows of a pooling.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -213,77 +217,30 @@ pub fn max_pool<T: Real>(s: &PoolShape, x: &[T], y: &mut [T]) {
     let axes = s.axes();
     by_plane(x, s.x_plane(), y, s.y_plane(), s.cost(), |x, y| {
         if s.halves() {
-            return halve(s, x, y);
+            return halve_max(s, x, y);
         }
         let low = T::Acc::NEG_INFINITY;
         let max = |best: &mut T::Acc, v: T::Acc| *best = if beats(v, *best) { v } else { *best };
-        let mut line = vec![low; s.input[2]];
+        let (mut line, mut best, mut phases) = (vec![low; s.input[2]], vec![low; s.output[2]], Phases::new(s));
         s.each_line(&axes, |row, starts, _, _| {
             line.fill(low);
             for start in starts {
                 line.iter_mut().zip(&x[start..]).for_each(|(best, v)| max(best, v.up()));
             }
-            for (y, (w, _)) in y[row..].iter_mut().zip(&axes[2]) {
+            let y = &mut y[row..row + s.output[2]];
+            if let Some(phases) = &mut phases {
+                best.fill(low);
+                slide(s, &line, 0, phases, &mut best, None);
+                y.iter_mut().zip(&best).for_each(|(y, &v)| *y = T::down(v));
+                return;
+            }
+            for (y, (w, _)) in y.iter_mut().zip(&axes[2]) {
                 let mut best = low;
                 line[w.clone()].iter().for_each(|&v| max(&mut best, v));
                 *y = T::down(best);
             }
         });
     });
-}
-
-simd_fn! {
-    /// 2×2 windows of one plane: first the rows, then neighbours, without branches.
-    fn halve[T: Real](s: &'a PoolShape, x: &'a [T], y: &'a mut [T]) {
-        let [_, _, iw] = s.input;
-        let [_, oh, ow] = s.output;
-        let max = |a: T, b: T| if beats(b, a) { b } else { a };
-        for (row, y) in y.chunks_exact_mut(ow).enumerate() {
-            let (d, h) = (row / oh, row % oh);
-            let x = &x[(d * s.input[1] + 2 * h) * iw..][..2 * iw];
-            let (top, bottom) = x.split_at(iw);
-            for ((y, a), b) in y.iter_mut().zip(top.chunks_exact(2)).zip(bottom.chunks_exact(2)) {
-                *y = max(max(a[0], a[1]), max(b[0], b[1]));
-            }
-        }
-    }
-}
-
-simd_fn! {
-    /// Where the maxima of the 2×2 windows of one plane lie. Written with selects only, which become vector code.
-    fn halve_index[T: Real](s: &'a PoolShape, x: &'a [T], index: &'a mut [i64]) {
-        let [_, ih, iw] = s.input;
-        let [_, oh, ow] = s.output;
-        for (row, index) in index.chunks_exact_mut(ow).enumerate() {
-            let start = (row / oh * ih + 2 * (row % oh)) * iw;
-            let (top, bottom) = x[start..start + 2 * iw].split_at(iw);
-            for (w, (at, (a, b))) in index.iter_mut().zip(top.chunks_exact(2).zip(bottom.chunks_exact(2))).enumerate() {
-                let (i, v) = if beats(a[1], a[0]) { (1, a[1]) } else { (0, a[0]) };
-                let (j, u) = if beats(b[1], b[0]) { (1, b[1]) } else { (0, b[0]) };
-                *at = (start + 2 * w + if beats(u, v) { j + iw } else { i }) as i64;
-            }
-        }
-    }
-}
-
-simd_fn! {
-    /// The gradient of the average of 2×2 windows of one plane.
-    fn halve_avg_backward[T: Real](s: &'a PoolShape, over: T::Acc, dy: &'a [T], dx: &'a mut [T]) {
-        let [_, ih, iw] = s.input;
-        let [_, oh, ow] = s.output;
-        for (row, dx) in dx.chunks_exact_mut(iw).enumerate() {
-            let (d, h) = (row / ih, row % ih / 2);
-            if h >= oh {
-                dx.fill(T::default());
-                continue;
-            }
-            let dy = &dy[(d * oh + h) * ow..][..ow];
-            for (dx, v) in dx.chunks_exact_mut(2).zip(dy) {
-                dx.fill(T::down(v.up() / over));
-            }
-            dx[2 * ow..].fill(T::default());
-        }
-    }
 }
 
 /// [`max_pool`] that also says where in its input plane each maximum lies; of equals the first.
@@ -312,10 +269,25 @@ pub fn max_index<T: Real>(s: &PoolShape, x: &[T], index: &mut [i64]) {
         if s.halves() {
             return halve_index(s, x, index);
         }
+        let nearest = |v: usize, axis: usize| v.min(s.input[axis].saturating_sub(1));
+        let place = |[d, h, w]: [usize; 3]| (nearest(d, 0) * s.input[1] + nearest(h, 1)) * s.input[2] + nearest(w, 2);
+        if let Some(mut phases) = Phases::new(s) {
+            let ow = s.output[2];
+            let mut best = vec![T::default(); ow];
+            for (row, index) in index.chunks_exact_mut(ow).enumerate() {
+                let (d, h) = (&axes[0][row / s.output[1]].0, &axes[1][row % s.output[1]].0);
+                for (w, (index, best)) in index.iter_mut().zip(&mut best).enumerate() {
+                    let at = place([d.start, h.start, axes[2][w].0.start]);
+                    (*index, *best) = (at as i64, x.get(at).copied().unwrap_or_default());
+                }
+                s.each_row([d, h, &(0..s.input[2])], |start, len| {
+                    slide(s, &x[start..start + len], start, &mut phases, &mut best, Some(&mut *index));
+                });
+            }
+            return;
+        }
         PoolShape::each_window(&axes, |at, ranges, _| {
-            let [d, h, w] = ranges.map(|r| r.start);
-            let nearest = |v: usize, axis: usize| v.min(s.input[axis].saturating_sub(1));
-            let mut place = (nearest(d, 0) * s.input[1] + nearest(h, 1)) * s.input[2] + nearest(w, 2);
+            let mut place = place(ranges.map(|r| r.start));
             let mut best = x.get(place).copied().unwrap_or_default();
             s.each_row(ranges, |start, len| {
                 for (i, &v) in x[start..start + len].iter().enumerate() {
@@ -368,33 +340,6 @@ pub fn max_pool_backward<T: Real>(planes: usize, dy: &[T], index: &[i64], dx: &m
     });
 }
 
-simd_fn! {
-    /// Brings each gradient of the 2×2 windows of one plane to where the maximum lies, and zeros to the other places.
-    fn halve_max_backward[T: Real](s: &'a PoolShape, x: &'a [T], dy: &'a [T], dx: &'a mut [T]) {
-        let [_, ih, iw] = s.input;
-        let [_, oh, ow] = s.output;
-        let zero = T::default();
-        for (i, (dx, x)) in dx.chunks_mut(2 * iw).zip(x.chunks(2 * iw)).enumerate().take(oh) {
-            let (upper, lower) = dx.split_at_mut(iw);
-            let (top, bottom) = x.split_at(iw);
-            upper[2 * ow..].fill(zero);
-            lower[2 * ow..].fill(zero);
-            let pairs = top.chunks_exact(2).zip(bottom.chunks_exact(2));
-            let out = upper.chunks_exact_mut(2).zip(lower.chunks_exact_mut(2));
-            for ((&g, (a, b)), (p, q)) in dy[i * ow..][..ow].iter().zip(pairs).zip(out) {
-                let (i, v) = if beats(a[1], a[0]) { (true, a[1]) } else { (false, a[0]) };
-                let (j, u) = if beats(b[1], b[0]) { (true, b[1]) } else { (false, b[0]) };
-                let below = beats(u, v);
-                p[0] = if !below & !i { g } else { zero };
-                p[1] = if !below & i { g } else { zero };
-                q[0] = if below & !j { g } else { zero };
-                q[1] = if below & j { g } else { zero };
-            }
-        }
-        dx[2 * oh * iw..ih * iw].fill(zero);
-    }
-}
-
 /// The gradient of [`max_pool`]: what [`max_index`] and [`max_pool_backward`] give, plane by plane.
 pub fn max_pool_grad<T: Real>(s: &PoolShape, x: &[T], dy: &[T], dx: &mut [T]) {
     s.check(x.len(), dy.len());
@@ -411,11 +356,7 @@ pub fn max_pool_grad<T: Real>(s: &PoolShape, x: &[T], dy: &[T], dx: &mut [T]) {
         let x = &x[task * per_task * x_plane..][..dx.len()];
         let dy = &dy[task * per_task * y_plane..][..planes * y_plane];
         if flat {
-            for ((x, dy), dx) in x.chunks_exact(x_plane).zip(dy.chunks_exact(y_plane)).zip(dx.chunks_exact_mut(x_plane))
-            {
-                halve_max_backward(s, x, dy, dx);
-            }
-            return;
+            return halve_max_backward(s, x, dy, dx);
         }
         let mut index = Buffer::uninit(size_of::<i64>() * dy.len());
         max_index(&PoolShape { planes, ..*s }, x, index.as_mut_slice());
@@ -469,16 +410,7 @@ pub fn avg_pool<T: Real>(s: &PoolShape, divisor: Divisor, x: &[T], y: &mut [T]) 
     let axes = s.axes();
     by_plane(x, s.x_plane(), y, s.y_plane(), s.cost(), |x, y| {
         if s.halves() {
-            let scale = T::Acc::ONE / T::Acc::from_f64(divisor.get(4, 4));
-            let [_, oh, ow] = s.output;
-            for (row, y) in y.chunks_exact_mut(ow).enumerate() {
-                let start = (row / oh * s.input[1] + 2 * (row % oh)) * s.input[2];
-                let (top, bottom) = x[start..start + 2 * s.input[2]].split_at(s.input[2]);
-                for ((y, a), b) in y.iter_mut().zip(top.chunks_exact(2)).zip(bottom.chunks_exact(2)) {
-                    *y = T::down(((a[0].up() + a[1].up()) + (b[0].up() + b[1].up())) * scale);
-                }
-            }
-            return;
+            return halve_avg(s, T::Acc::from_f64(divisor.get(4, 4)), x, y);
         }
         let mut line = vec![T::Acc::ZERO; s.input[2]];
         s.each_line(&axes, |row, starts, inside, window| {
