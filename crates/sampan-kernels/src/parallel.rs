@@ -3,6 +3,7 @@
 //!
 //! The crew itself sees only `dyn` closures, so that its machinery is compiled once, not for every kernel and dtype.
 
+mod cores;
 mod crew;
 
 use crew::Crew;

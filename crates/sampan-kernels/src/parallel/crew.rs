@@ -4,6 +4,7 @@
 //! not waited for: the caller closes the region when no piece is left, and waits only for helpers that are inside. So a
 //! region whose helpers sleep, are busy with another caller or were left behind by a `fork` is slower, never stuck.
 
+use super::cores;
 use parking_lot::{Condvar, Mutex};
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
@@ -33,16 +34,6 @@ thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
     /// The number of a helper.
     static PLACE: Cell<usize> = const { Cell::new(0) };
-}
-
-/// The core this thread runs on, where the system says so.
-fn core() -> usize {
-    #[cfg(target_os = "linux")]
-    // SAFETY: has no requirements.
-    let core = unsafe { libc::sched_getcpu() } as usize;
-    #[cfg(not(target_os = "linux"))]
-    let core = usize::MAX;
-    core
 }
 
 pub(super) fn place() -> usize {
@@ -151,7 +142,7 @@ impl Region {
             taken: AtomicBool::new(false),
             next: AtomicUsize::new(0),
             numbers: AtomicUsize::new(0),
-            core: AtomicUsize::new(usize::MAX),
+            core: AtomicUsize::new(cores::UNKNOWN),
             work: UnsafeCell::new(None),
             failure: Mutex::new(None),
             done: Condvar::new(),
@@ -183,17 +174,23 @@ impl Region {
     }
 
     /// A helper's part: enters if the region is open, works, and leaves. Says no if it runs on the caller's core, where it
-    /// would only be in the way.
+    /// would only be in the way, and cannot get away from there.
     fn help(&self) -> bool {
         let mut state = self.state.load(Acquire);
+        let mut moved = false;
         loop {
             let nothing = self.next.load(Relaxed) >= self.numbers.load(Relaxed);
             if state & OPEN == 0 || nothing {
                 return true;
             }
-            let core = core();
-            if core != usize::MAX && core == self.core.load(Relaxed) {
-                return false;
+            let core = cores::current();
+            if core != cores::UNKNOWN && core == self.core.load(Relaxed) {
+                if moved || !cores::leave(core) {
+                    return false;
+                }
+                moved = true;
+                state = self.state.load(Acquire);
+                continue;
             }
             match self.state.compare_exchange_weak(state, state + HELPER, Acquire, Acquire) {
                 Ok(_) => break,
@@ -261,7 +258,7 @@ impl Crew {
         unsafe { *region.work.get() = Some(work) };
         region.numbers.store(work.numbers(), Relaxed);
         region.next.store(0, Relaxed);
-        region.core.store(core(), Relaxed);
+        region.core.store(cores::current(), Relaxed);
         let number = region.state.load(Relaxed) & !(NUMBER - 1);
         region.state.store(number.wrapping_add(NUMBER) | OPEN, Release);
         self.announce(if wake { (threads - 1).min(count - 1) } else { 0 });
@@ -330,7 +327,7 @@ impl Crew {
             let now = self.opened.load(SeqCst);
             if now != seen {
                 seen = now;
-                // A thread that is woken gets a free core, one that stays awake is left where it is.
+                // A thread that is woken may get another core, one that stays awake is left where it is.
                 displaced = self.regions.iter().filter(|region| !region.help()).count() > 0;
                 continue;
             }
