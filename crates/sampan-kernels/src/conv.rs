@@ -124,7 +124,7 @@ impl ConvShape {
     }
 
     /// The convolution whose forward is this one's backward by data, for unit strides and not too much padding.
-    fn mirrored(&self) -> Option<ConvShape> {
+    pub(crate) fn mirrored(&self) -> Option<ConvShape> {
         let mut pad_begin = [0; 3];
         for i in 0..3 {
             pad_begin[i] = (self.dilation[i] * (self.kernel[i] - 1)).checked_sub(self.pad_begin[i])?;
@@ -434,6 +434,8 @@ fn backward_weight<T: Float + Gemm>(s: &ConvShape, x: &[T], dy: &[T], dw: &mut [
             if dw.iter().all(|v| !v.is_nan()) {
                 return;
             }
+        } else if conv_winograd::suits_weight(s) {
+            return conv_winograd::backward_weight(s, x, dy, bytemuck::cast_slice_mut(dw));
         } else if conv_flat::suits_weight(s) {
             return conv_flat::backward_weight(s, x, dy, bytemuck::cast_slice_mut(dw));
         }

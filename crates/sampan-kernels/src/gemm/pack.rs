@@ -96,29 +96,50 @@ unsafe fn copy_rows<const N: usize>(base: *const f32, step: isize, out: &mut [f3
 /// `len` elements from each of `count` lines, `line` apart, are valid to read.
 pub(crate) unsafe fn transpose(base: *const f32, line: isize, count: usize, len: usize, width: usize, out: &mut [f32]) {
     assert!(count <= width && out.len() >= len * width);
+    // SAFETY: the lines are promised by the caller, and `out` has room for `len` rows of `width`.
+    unsafe { transpose_to(base, line, count, len, out.as_mut_ptr(), width) };
+    if count < width {
+        out.chunks_exact_mut(width).take(len).for_each(|row| row[count..].fill(0.0));
+    }
+}
+
+/// Lines of `len` elements side by side become columns of a matrix whose rows are `pitch` apart.
+///
+/// # Safety
+/// `len` elements from each of `count` lines, `line` apart, are valid to read, and the first `count` elements of `len` rows
+/// to write.
+pub(crate) unsafe fn transpose_to(base: *const f32, line: isize, count: usize, len: usize, to: *mut f32, pitch: usize) {
     let mut l = 0;
-    while l < width {
-        let n = width.min(l + 8) - l;
-        let real = count.saturating_sub(l).min(n);
+    while l < count {
+        let n = match count - l {
+            8.. => 8,
+            4.. => 4,
+            rest => rest,
+        };
         let mut d = 0;
         #[cfg(target_arch = "x86_64")]
-        if real == n && (n == 8 || n == 4) && pulp::x86::V3::try_new().is_some() {
-            while d + 8 <= len {
-                // SAFETY: `n` lines have eight elements from `d` on, and `out` as many rows with `n` columns from `l` on;
-                // the machine knows AVX2.
+        if n >= 4 && pulp::x86::V3::try_new().is_some() {
+            while d + 4 <= len {
+                let step = if d + 8 <= len { 8 } else { 4 };
+                // SAFETY: `n` lines have so many elements from `d` on, and as many rows have `n` columns from `l` on; the
+                // machine knows AVX2.
                 unsafe {
                     let from = base.offset(l as isize * line + d as isize);
-                    let to = out.as_mut_ptr().add(d * width + l);
-                    if n == 8 { x86::eight(from, line, to, width) } else { x86::four(from, line, to, width) }
+                    let to = to.add(d * pitch + l);
+                    match (n, step) {
+                        (8, 8) => x86::eight(from, line, to, pitch),
+                        (_, 8) => x86::four(from, line, to, pitch),
+                        (8, _) => x86::short(from, line, to, pitch, 2),
+                        _ => x86::short(from, line, to, pitch, 1),
+                    }
                 }
-                d += 8;
+                d += step;
             }
         }
         for d in d..len {
-            for i in 0..n {
+            for i in l..l + n {
                 // SAFETY: promised by the caller.
-                let value = if i < real { unsafe { *base.offset((l + i) as isize * line + d as isize) } } else { 0.0 };
-                out[d * width + l + i] = value;
+                unsafe { *to.add(d * pitch + i) = *base.offset(i as isize * line + d as isize) };
             }
         }
         l += n;
@@ -177,6 +198,29 @@ mod x86 {
             for (i, row) in rows.into_iter().enumerate() {
                 _mm_storeu_ps(to.add(i * width), _mm256_castps256_ps128(row));
                 _mm_storeu_ps(to.add((i + 4) * width), _mm256_extractf128_ps::<1>(row));
+            }
+        }
+    }
+
+    /// Four lines of four elements become four rows, and so the next four lines beside them, `times` times.
+    ///
+    /// # Safety
+    /// As [`eight`].
+    #[target_feature(enable = "avx")]
+    pub(super) unsafe fn short(from: *const f32, line: isize, to: *mut f32, width: usize, times: usize) {
+        for t in 0..times {
+            // SAFETY: promised by the caller.
+            unsafe {
+                let from = from.offset(4 * t as isize * line);
+                let mut x: [__m128; 4] = [_mm_setzero_ps(); 4];
+                for (i, x) in x.iter_mut().enumerate() {
+                    *x = _mm_loadu_ps(from.offset(i as isize * line));
+                }
+                let [a, b, c, d] = &mut x;
+                _MM_TRANSPOSE4_PS(a, b, c, d);
+                for (i, x) in x.into_iter().enumerate() {
+                    _mm_storeu_ps(to.add(i * width + 4 * t), x);
+                }
             }
         }
     }
