@@ -73,6 +73,11 @@ impl<const N: usize> Nest<N> {
         if self.rank == 0 { 1 } else { self.strides[k][self.rank - 1] }
     }
 
+    /// The space without its innermost axis.
+    pub fn outer(&self) -> Self {
+        Nest { rank: self.rank.saturating_sub(1), ..*self }
+    }
+
     /// A walk over the row-major positions `start..end`.
     pub fn walk(&self, base: [usize; N], start: usize, end: usize) -> Walk<'_, N> {
         let mut walk = Walk { nest: self, index: [0; MAX_RANK], offsets: base.map(|b| b as isize), left: end - start };
