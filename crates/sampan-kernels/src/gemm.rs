@@ -4,10 +4,12 @@ use crate::float::{Float, Real, Shared};
 use crate::{Buffer, Complex64, Complex128, Element, bf16, f16, parallel};
 use pulp::{Arch, Simd, WithSimd};
 
+mod dots;
 pub(crate) mod engine;
 mod narrow;
 pub(crate) mod pack;
 pub(crate) mod tile;
+mod vector;
 
 /// Products of at most this extent in every direction are computed on the stack.
 const SMALL: usize = 16;
@@ -351,17 +353,30 @@ unsafe fn blas<T: Element>(p: Product, a: *const T, b: *const T, c: *mut T) {
 /// From this depth on it pays to transpose a result rather than leave parts of vectors unused.
 const TRANSPOSE_FROM: usize = 32;
 
-/// A product of `f32` matrices, on our own engine.
+/// A product of `f32` matrices, on our own engine; says whether it suits.
 ///
 /// # Safety
 /// As [`Gemm::product`].
-unsafe fn product_f32(p: Product, a: *const f32, b: *const f32, c: *mut f32, threads: bool) {
+unsafe fn product_f32(p: Product, a: *const f32, b: *const f32, c: *mut f32, threads: bool) -> bool {
+    if p.m.min(p.n) == 1 {
+        // SAFETY: promised by the caller.
+        return unsafe { vector::multiply(p, a, b, c, threads) };
+    }
+    if p.k <= 2 {
+        return false;
+    }
+    let lanes = tile::TileSize::here().lanes;
+    if dots::suits(&p, lanes) {
+        // SAFETY: promised by the caller.
+        unsafe { dots::multiply(p, a, b, c, threads) };
+        return true;
+    }
     if narrow::suits(&p) {
         // SAFETY: promised by the caller.
-        return unsafe { narrow::multiply(p, a, b, c, threads) };
+        unsafe { narrow::multiply(p, a, b, c, threads) };
+        return true;
     }
     let Product { m, n, k, .. } = p;
-    let lanes = tile::TileSize::here().lanes;
     // The vectors lie along the columns. Swapped, they lie along the rows.
     let as_is = m * n.next_multiple_of(lanes);
     let swapped = n * m.next_multiple_of(lanes);
@@ -386,6 +401,7 @@ unsafe fn product_f32(p: Product, a: *const f32, b: *const f32, c: *mut f32, thr
             engine::multiply((m, n, k), &rows, &cols, 1, out(rs, cs, n), threads);
         }
     }
+    true
 }
 
 macro_rules! float_gemm {
@@ -397,13 +413,12 @@ macro_rules! float_gemm {
                     // SAFETY: promised by the caller.
                     return unsafe { small(p, a, b, c) };
                 }
-                let engine: Option<unsafe fn(Product, *const $t, *const $t, *mut $t, bool)> = $engine;
+                let engine: Option<unsafe fn(Product, *const $t, *const $t, *mut $t, bool) -> bool> = $engine;
                 if let Some(engine) = engine
-                    && p.m.min(p.n) > 1
-                    && p.k > 2
-                {
                     // SAFETY: promised by the caller.
-                    return unsafe { engine(p, a, b, c, threads) };
+                    && unsafe { engine(p, a, b, c, threads) }
+                {
+                    return;
                 }
                 // The library works on one thread: cut along the longer side of the result, also where there is but one
                 // thread, for the same bits.

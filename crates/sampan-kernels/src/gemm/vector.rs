@@ -1,0 +1,162 @@
+//! `f32` products of a row with a matrix, or of a matrix with a column, which is the same in the mirror.
+
+use super::{Product, dots};
+use crate::float::Shared;
+use crate::parallel;
+use pulp::{Arch, Simd, WithSimd};
+use std::ops::Range;
+
+/// Vectors of columns whose sums are kept in registers while the depth passes.
+const VECTORS: usize = 8;
+/// Elements of the widest vector.
+const WIDEST: usize = 16;
+/// Columns that a task takes: a multiple of what is summed at once.
+const TASK_COLUMNS: usize = 4 * VECTORS * WIDEST;
+/// Elements of a matrix that stays in the second-level cache. A larger one is better read in whole rows.
+const LARGEST: usize = 256 << 10;
+/// Multiplications to an elementary operation, as the thread pool counts: each of them reads an element of the matrix.
+const PER_OPERATION: usize = 4;
+
+impl Product {
+    /// The same product with all three matrices transposed.
+    fn mirrored(self) -> Product {
+        let swap = |(row, col): (isize, isize)| (col, row);
+        Product { m: self.n, n: self.m, a: swap(self.b), b: swap(self.a), c: swap(self.c), ..self }
+    }
+}
+
+/// Computes a product with one row or one column, if there is a fast way; says whether.
+///
+/// # Safety
+/// As [`Gemm::product`](super::Gemm::product).
+pub(super) unsafe fn multiply(p: Product, a: *const f32, b: *const f32, c: *mut f32, threads: bool) -> bool {
+    let (row, x, matrix) = if p.m == 1 { (p, a, b) } else { (p.mirrored(), b, a) };
+    let column = row.mirrored();
+    // SAFETY: promised by the caller; a mirrored product has the same elements.
+    unsafe {
+        if column.a.1 == 1 && column.k >= WIDEST {
+            dots::multiply(column, matrix, x, c, threads);
+        } else if row.b.1 == 1 && row.k * row.n <= LARGEST {
+            let (x, matrix, c) = (Shared::new_const(x), Shared::new_const(matrix), Shared::from_ptr(c));
+            let cost = if threads { row.k.div_ceil(PER_OPERATION) } else { 0 };
+            parallel::for_each_range(row.n, TASK_COLUMNS, cost, |columns| {
+                Arch::new().dispatch(Row { p: row, columns, x: x.get(), matrix: matrix.get(), c: c.get() });
+            });
+        } else {
+            return false;
+        }
+    }
+    true
+}
+
+/// Columns `columns` of a row times a matrix whose rows lie in one piece: the rows, each times an element, are added up.
+struct Row {
+    p: Product,
+    columns: Range<usize>,
+    x: *const f32,
+    matrix: *const f32,
+    c: *mut f32,
+}
+
+impl WithSimd for Row {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let mut first = self.columns.start;
+        while first < self.columns.end {
+            let count = (self.columns.end - first).min(VECTORS * S::F32_LANES);
+            // Vectors, and sums for each of them: enough that none waits for another.
+            macro_rules! sizes {
+                ($($v:literal: $u:literal;)*) => {
+                    match count.div_ceil(S::F32_LANES) {
+                        $($v => self.sums::<S, $v, $u>(simd, first, count),)*
+                        _ => unreachable!("there are at most {VECTORS} vectors"),
+                    }
+                };
+            }
+            sizes! { 1: 8; 2: 4; 3: 4; 4: 2; 5: 2; 6: 2; 7: 1; 8: 1; }
+            first += count;
+        }
+    }
+}
+
+impl Row {
+    /// `count` columns from `first` on in `V` vectors, every `U`th row into the same sum.
+    #[inline(always)]
+    fn sums<S: Simd, const V: usize, const U: usize>(&self, simd: S, first: usize, count: usize) {
+        let (p, lanes) = (&self.p, S::F32_LANES);
+        // The last vector ends where the columns do, and has some of those before it again.
+        let mut at = [0; V];
+        for v in 0..V {
+            at[v] = (v * lanes).min(count.saturating_sub(lanes));
+        }
+        let mut sums = [[simd.splat_f32s(0.0); V]; U];
+        let (mut x, mut row) = (self.x, self.matrix.wrapping_add(first));
+        for _ in 0..p.k / U {
+            for u in 0..U {
+                // SAFETY: row `l` of the matrix has `count` elements from column `first` on, and the vectors end within.
+                unsafe { add::<S, V>(simd, x, row, count, &at, &mut sums[u]) };
+                (x, row) = (x.wrapping_offset(p.a.1), row.wrapping_offset(p.b.0));
+            }
+        }
+        for _ in 0..p.k % U {
+            // SAFETY: as above.
+            unsafe { add::<S, V>(simd, x, row, count, &at, &mut sums[0]) };
+            (x, row) = (x.wrapping_offset(p.a.1), row.wrapping_offset(p.b.0));
+        }
+        let mut line = [0.0f32; VECTORS * WIDEST];
+        for v in 0..V {
+            let mut sum = sums[0][v];
+            for u in 1..U {
+                sum = simd.add_f32s(sum, sums[u][v]);
+            }
+            // SAFETY: `V` vectors fit into the line.
+            unsafe { line[at[v]..].as_mut_ptr().cast::<S::f32s>().write_unaligned(sum) };
+        }
+        // SAFETY: the columns of this task in `c`.
+        unsafe {
+            let out = self.c.offset(first as isize * p.c.1);
+            if p.c.1 == 1 {
+                let out = std::slice::from_raw_parts_mut(out, count);
+                if p.accumulate {
+                    out.iter_mut().zip(line).for_each(|(o, v)| *o += v);
+                } else {
+                    out.copy_from_slice(&line[..count]);
+                }
+            } else {
+                for (j, v) in line[..count].iter().enumerate() {
+                    let out = out.offset(j as isize * p.c.1);
+                    *out = if p.accumulate { *out + v } else { *v };
+                }
+            }
+        }
+    }
+}
+
+/// Adds `count` elements of a row, each times `x`: in vectors from `at` on, or in a single one that is not full.
+///
+/// # Safety
+/// All of them are valid to read.
+#[inline(always)]
+unsafe fn add<S: Simd, const V: usize>(
+    simd: S,
+    x: *const f32,
+    row: *const f32,
+    count: usize,
+    at: &[usize; V],
+    sums: &mut [S::f32s; V],
+) {
+    // SAFETY: promised by the caller.
+    unsafe {
+        let x = simd.splat_f32s(*x);
+        for v in 0..V {
+            let values = if V == 1 && count < S::F32_LANES {
+                simd.partial_load_f32s(std::slice::from_raw_parts(row, count))
+            } else {
+                row.add(at[v]).cast::<S::f32s>().read_unaligned()
+            };
+            sums[v] = simd.mul_add_e_f32s(x, values, sums[v]);
+        }
+    }
+}
