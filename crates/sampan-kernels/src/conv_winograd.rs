@@ -23,7 +23,7 @@ use tiles::{Images, Rows, Spread};
 
 mod forward;
 mod lines;
-mod product;
+pub(crate) mod product;
 mod tiles;
 mod weight;
 
@@ -94,7 +94,7 @@ impl Plan {
     /// About how many cycles of one core it takes.
     fn cost(&self, s: &ConvShape) -> usize {
         let (ci, co) = (s.in_channels.next_multiple_of(WIDEST), s.out_channels.next_multiple_of(WIDEST));
-        let tiles = s.batch * self.down * self.across;
+        let tiles = (s.batch * self.down * self.across).next_multiple_of(product::ROWS);
         let products = self.points() * ci * co * tiles / WIDEST;
         let transforms = self.points() * (ci + co) * tiles / 2;
         products * 9 / 8 + transforms + self.points() * ci * co / 2
@@ -107,7 +107,7 @@ fn plan(s: &ConvShape) -> Option<Plan> {
     if !planar || s.stride != [1; 3] || s.dilation != [1; 3] || s.groups != 1 || s.in_channels < WIDEST {
         return None;
     }
-    let direct = s.y_len() * s.k() / WIDEST * 5 / 4;
+    let direct = s.y_len() * s.k() / WIDEST * 9 / 8;
     let sizes: &[usize] = match winograd() {
         Winograd::Off => return None,
         _ if whole(s) => &[3],
