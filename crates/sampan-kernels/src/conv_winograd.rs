@@ -18,6 +18,7 @@ use crate::{Buffer, parallel};
 use lines::Step;
 use product::BLOCK;
 use pulp::Arch;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 use tiles::{Images, Rows, Spread};
 
@@ -161,6 +162,28 @@ fn spread<T: Step>(images: Images, plan: &Plan, rows: &Rows, tiles: Option<usize
         let (block, start) = (task.start / parts, rows.0.start + task.start % parts * each);
         one(block, start..rows.0.end.min(start + each));
     });
+}
+
+/// Something all threads need: made by all of them together, or by every thread for itself when it needs it.
+struct Own<F> {
+    make: F,
+    /// One for each thread, or one for all.
+    made: Vec<OnceLock<Buffer>>,
+}
+
+impl<F: Fn() -> Buffer> Own<F> {
+    fn new(own: bool, make: F) -> Own<F> {
+        let count = if own { parallel::num_threads() } else { 1 };
+        let made: Vec<OnceLock<Buffer>> = (0..count).map(|_| OnceLock::new()).collect();
+        if count == 1 {
+            made[0].get_or_init(&make);
+        }
+        Own { make, made }
+    }
+
+    fn get(&self) -> &Buffer {
+        self.made[parallel::place() % self.made.len()].get_or_init(&self.make)
+    }
 }
 
 /// `y = x ⋆ w + bias`, for shapes that [`suits`] likes; with `mirrored` weights, the gradient by data of the convolution
