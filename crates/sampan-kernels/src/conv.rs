@@ -7,7 +7,7 @@
 
 use crate::float::{Float, Real, Shared, narrow, widened};
 use crate::gemm::{Batch, Gemm, Mat, MatMut, batched_matmul, matmul_serial};
-use crate::{Buffer, DType, conv_depthwise, conv_flat, conv_gemm, conv_reduce, conv_winograd, parallel};
+use crate::{Buffer, DType, conv_blocks, conv_depthwise, conv_flat, conv_gemm, conv_reduce, conv_winograd, parallel};
 use std::mem::size_of;
 
 pub use crate::conv_winograd::{Winograd, set_winograd, winograd};
@@ -263,6 +263,12 @@ fn check(s: &ConvShape, x: usize, w: usize, y: usize) {
     assert!((x, w, y) == (s.x_len(), s.w_len(), s.y_len()), "conv: {x}, {w} and {y} elements for {s:?}");
 }
 
+/// [`conv_reduce::trimmed`], except for a path that leaves out kernel elements itself.
+fn trimmed<T: Float>(s: &ConvShape) -> Option<(ConvShape, [std::ops::Range<usize>; 3])> {
+    let itself = T::DTYPE == DType::Float32 && s.stride != [1; 3] && conv_blocks::suits(s);
+    if itself { None } else { conv_reduce::trimmed(s) }
+}
+
 /// A path for some shapes in `f32`.
 type Forward = fn(&ConvShape, &[f32], &[f32], Option<&[f32]>, &mut [f32]);
 
@@ -271,6 +277,7 @@ fn direct(s: &ConvShape) -> Option<Forward> {
     match s {
         s if conv_depthwise::is_depthwise(s) => Some(conv_depthwise::forward),
         s if conv_winograd::suits(s) => Some(|s, x, w, bias, y| conv_winograd::forward(s, x, w, false, bias, y)),
+        s if conv_blocks::suits(s) => Some(conv_blocks::forward),
         s if conv_flat::suits(s) => Some(conv_flat::forward),
         _ => None,
     }
@@ -294,7 +301,7 @@ fn forward<T: Float + Gemm>(s: &ConvShape, x: &[T], w: &[T], bias: Option<&[T]>,
     if y.is_empty() {
         return;
     }
-    if let Some((small, kept)) = conv_reduce::trimmed(s) {
+    if let Some((small, kept)) = trimmed::<T>(s) {
         return forward(&small, x, conv_reduce::trim_weights(s, &kept, w).as_slice(), bias, y);
     }
     if T::DTYPE == DType::Float32
@@ -359,24 +366,27 @@ fn backward_data<T: Float + Gemm>(s: &ConvShape, w: &[T], dy: &[T], dx: &mut [T]
     if w.is_empty() || dy.is_empty() {
         return dx.fill(T::ZERO);
     }
-    if let Some((small, kept)) = conv_reduce::trimmed(s) {
+    if let Some((small, kept)) = trimmed::<T>(s) {
         return backward_data(&small, conv_reduce::trim_weights(s, &kept, w).as_slice(), dy, dx);
     }
-    if T::DTYPE == DType::Float32 && conv_flat::suits_data(s) {
+    if T::DTYPE == DType::Float32 {
         let (w, dy) = (bytemuck::cast_slice(w), bytemuck::cast_slice(dy));
-        return conv_flat::backward_data(s, w, dy, bytemuck::cast_slice_mut(dx));
-    }
-    if conv_depthwise::is_depthwise(s) && T::DTYPE == DType::Float32 {
-        let (w, dy) = (bytemuck::cast_slice(w), bytemuck::cast_slice(dy));
-        return conv_depthwise::backward_data(s, w, dy, bytemuck::cast_slice_mut(dx));
+        if let Some(mirrored) = s.mirrored().filter(conv_winograd::suits) {
+            return conv_winograd::forward(&mirrored, dy, w, true, None, bytemuck::cast_slice_mut(dx));
+        }
+        let direct: Option<fn(&ConvShape, &[f32], &[f32], &mut [f32])> = match s {
+            s if conv_blocks::suits(s) => Some(conv_blocks::backward_data),
+            s if conv_flat::suits_data(s) => Some(conv_flat::backward_data),
+            s if conv_depthwise::is_depthwise(s) => Some(conv_depthwise::backward_data),
+            _ => None,
+        };
+        if let Some(direct) = direct {
+            return direct(s, w, dy, bytemuck::cast_slice_mut(dx));
+        }
     }
     if let Some(mirrored) = s.mirrored() {
         if s.is_pointwise() && s.y_plane() >= WHOLE_IMAGES {
             return pointwise(&mirrored, dy, Mat::rows(w, s.group_in()).t(), dx, false);
-        }
-        if T::DTYPE == DType::Float32 && conv_winograd::suits(&mirrored) {
-            let (w, dy) = (bytemuck::cast_slice(w), bytemuck::cast_slice(dy));
-            return conv_winograd::forward(&mirrored, dy, w, true, None, bytemuck::cast_slice_mut(dx));
         }
         let backwards: Vec<usize> = (0..s.taps()).rev().collect();
         return transposed(s, &mirrored, w, &backwards, dy, dx);
@@ -420,7 +430,7 @@ fn backward_weight<T: Float + Gemm>(s: &ConvShape, x: &[T], dy: &[T], dw: &mut [
     if dw.is_empty() || positions == 0 || x.is_empty() {
         return dw.fill(T::ZERO);
     }
-    if let Some((small, kept)) = conv_reduce::trimmed(s) {
+    if let Some((small, kept)) = trimmed::<T>(s) {
         let mut part = Buffer::uninit(small.w_len() * size_of::<T>());
         backward_weight(&small, x, dy, part.as_mut_slice::<T>());
         return conv_reduce::untrim_weights(s, &kept, part.as_slice::<T>(), dw);
@@ -436,6 +446,8 @@ fn backward_weight<T: Float + Gemm>(s: &ConvShape, x: &[T], dy: &[T], dw: &mut [
             }
         } else if conv_winograd::suits_weight(s) {
             return conv_winograd::backward_weight(s, x, dy, bytemuck::cast_slice_mut(dw));
+        } else if conv_blocks::suits(s) {
+            return conv_blocks::backward_weight(s, x, dy, bytemuck::cast_slice_mut(dw));
         } else if conv_flat::suits_weight(s) {
             return conv_flat::backward_weight(s, x, dy, bytemuck::cast_slice_mut(dw));
         }

@@ -18,12 +18,13 @@ use crate::{Buffer, parallel};
 use lines::Step;
 use product::BLOCK;
 use pulp::Arch;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 use tiles::{Images, Rows, Spread};
 
 mod forward;
 mod lines;
-mod product;
+pub(crate) mod product;
 mod tiles;
 mod weight;
 
@@ -94,7 +95,7 @@ impl Plan {
     /// About how many cycles of one core it takes.
     fn cost(&self, s: &ConvShape) -> usize {
         let (ci, co) = (s.in_channels.next_multiple_of(WIDEST), s.out_channels.next_multiple_of(WIDEST));
-        let tiles = s.batch * self.down * self.across;
+        let tiles = (s.batch * self.down * self.across).next_multiple_of(product::ROWS);
         let products = self.points() * ci * co * tiles / WIDEST;
         let transforms = self.points() * (ci + co) * tiles / 2;
         products * 9 / 8 + transforms + self.points() * ci * co / 2
@@ -107,7 +108,7 @@ fn plan(s: &ConvShape) -> Option<Plan> {
     if !planar || s.stride != [1; 3] || s.dilation != [1; 3] || s.groups != 1 || s.in_channels < WIDEST {
         return None;
     }
-    let direct = s.y_len() * s.k() / WIDEST * 5 / 4;
+    let direct = s.y_len() * s.k() / WIDEST * 9 / 8;
     let sizes: &[usize] = match winograd() {
         Winograd::Off => return None,
         _ if whole(s) => &[3],
@@ -161,6 +162,28 @@ fn spread<T: Step>(images: Images, plan: &Plan, rows: &Rows, tiles: Option<usize
         let (block, start) = (task.start / parts, rows.0.start + task.start % parts * each);
         one(block, start..rows.0.end.min(start + each));
     });
+}
+
+/// Something all threads need: made by all of them together, or by every thread for itself when it needs it.
+struct Own<F> {
+    make: F,
+    /// One for each thread, or one for all.
+    made: Vec<OnceLock<Buffer>>,
+}
+
+impl<F: Fn() -> Buffer> Own<F> {
+    fn new(own: bool, make: F) -> Own<F> {
+        let count = if own { parallel::num_threads() } else { 1 };
+        let made: Vec<OnceLock<Buffer>> = (0..count).map(|_| OnceLock::new()).collect();
+        if count == 1 {
+            made[0].get_or_init(&make);
+        }
+        Own { make, made }
+    }
+
+    fn get(&self) -> &Buffer {
+        self.made[parallel::place() % self.made.len()].get_or_init(&self.make)
+    }
 }
 
 /// `y = x ⋆ w + bias`, for shapes that [`suits`] likes; with `mirrored` weights, the gradient by data of the convolution

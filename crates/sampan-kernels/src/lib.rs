@@ -10,6 +10,7 @@ pub mod batch_norm;
 pub mod buffer;
 pub mod complex;
 pub mod conv;
+mod conv_blocks;
 mod conv_depthwise;
 mod conv_flat;
 mod conv_gemm;

@@ -3,7 +3,7 @@
 use super::lines::{Input, Kernel, square};
 use super::product::{BLOCK, Product};
 use super::tiles::{GAP, Gather, Images, Rows, vectors};
-use super::{Plan, input_images};
+use super::{Own, Plan, input_images};
 use crate::conv::ConvShape;
 use crate::float::Shared;
 use crate::gemm::pack::transpose;
@@ -24,6 +24,10 @@ const ALL_KERNELS: usize = 1 << 20;
 /// Elements of the transformed input that tasks share, and its fewest tiles.
 const SHARED_TILES: usize = 1 << 20;
 const FEWEST_SHARED: usize = 96;
+/// Output channels for each thread from which on it transforms all the input for itself, and tiles from which on all the
+/// kernels: a little more work, and nothing travels from core to core.
+const OWN_INPUT: usize = 64;
+const OWN_KERNELS: usize = 64;
 /// Tiles whose input a task transforms for all.
 const SPREAD: usize = 32;
 
@@ -209,24 +213,13 @@ pub(super) fn run<const N: usize>(
         Arch::new().dispatch(Outputs::<N> { s, plan, rows, block, v, weights, kernels, bias, sums, places, y });
     };
     let rows = rows_at_a_time(s, plan, OWN_TILES, FEWEST_TILES);
+    let threads = parallel::num_threads();
     if all.div_ceil(rows) >= MANY && points * inputs * s.out_channels <= ALL_KERNELS {
         let per_block = points * kernel_step(inputs);
-        let mut kernels = Buffer::uninit(4 * out_blocks * per_block);
-        let shared = Shared::new(kernels.as_mut_slice::<f32>());
-        let groups = inputs.div_ceil(BLOCK);
-        parallel::for_each_range(out_blocks * groups, 1, points * BLOCK * BLOCK / 4, |task| {
-            let (block, first) = (task.start / groups, task.start % groups * BLOCK);
-            let depth = first..inputs.min(first + BLOCK);
-            // SAFETY: the block's kernels from the first of this group on; no other task writes those of this group.
-            let kernels = unsafe {
-                let out = shared.get().add(block * per_block + first * BLOCK);
-                Kernels::<N>::new(s, weights, block, depth, kernel_step(inputs), out)
-            };
-            Arch::new().dispatch(kernels);
-        });
-        let kernels = kernels.as_slice::<f32>();
+        let kernels = Own::new(all * plan.across >= threads * OWN_KERNELS, || all_kernels::<N>(s, weights));
         parallel::for_each_range(all, rows, points * inputs * s.out_channels * plan.across / 8, |range| {
             let rows = Rows(range);
+            let kernels = kernels.get().as_slice::<f32>();
             let mut v = Buffer::uninit(4 * in_blocks * points * rows.step(plan));
             spread::<N>(images, plan, &rows, false, v.as_mut_slice());
             for block in 0..out_blocks {
@@ -238,12 +231,34 @@ pub(super) fn run<const N: usize>(
     let rows = rows_at_a_time(s, plan, SHARED_TILES, FEWEST_SHARED);
     for start in (0..all).step_by(rows) {
         let rows = Rows(start..all.min(start + rows));
-        let mut v = Buffer::uninit(4 * in_blocks * points * rows.step(plan));
-        spread::<N>(images, plan, &rows, true, v.as_mut_slice());
-        let v = v.as_slice::<f32>();
+        let v = Own::new(s.out_channels >= threads * OWN_INPUT, || {
+            let mut v = Buffer::uninit(4 * in_blocks * points * rows.step(plan));
+            spread::<N>(images, plan, &rows, true, v.as_mut_slice());
+            v
+        });
         let cost = points * inputs * BLOCK * rows.filled(plan) / 8;
-        parallel::for_each_range(out_blocks, 1, cost, |block| outputs(&rows, block.start, v, None));
+        parallel::for_each_range(out_blocks, 1, cost, |block| outputs(&rows, block.start, v.get().as_slice(), None));
     }
+}
+
+/// The transformed kernels of all blocks of output channels.
+fn all_kernels<const N: usize>(s: &ConvShape, weights: Weights) -> Buffer {
+    let (points, inputs) = (N * N, s.in_channels);
+    let (groups, out_blocks) = (inputs.div_ceil(BLOCK), s.out_channels.div_ceil(BLOCK));
+    let per_block = points * kernel_step(inputs);
+    let mut kernels = Buffer::uninit(4 * out_blocks * per_block);
+    let shared = Shared::new(kernels.as_mut_slice::<f32>());
+    parallel::for_each_range(out_blocks * groups, 1, points * BLOCK * BLOCK / 4, |task| {
+        let (block, first) = (task.start / groups, task.start % groups * BLOCK);
+        let depth = first..inputs.min(first + BLOCK);
+        // SAFETY: the block's kernels from the first of this group on; no other task writes those of this group.
+        let kernels = unsafe {
+            let out = shared.get().add(block * per_block + first * BLOCK);
+            Kernels::<N>::new(s, weights, block, depth, kernel_step(inputs), out)
+        };
+        Arch::new().dispatch(kernels);
+    });
+    kernels
 }
 
 /// Transforms the tiles of all channels, on several threads if `apart`.

@@ -3,9 +3,9 @@
 use pulp::Simd;
 
 /// Channels that lie side by side everywhere here: `[block of channels, point, tile, channel]`.
-pub(super) const BLOCK: usize = 32;
+pub(crate) const BLOCK: usize = 32;
 /// Rows of a product are filled up to a multiple of it; so many are summed at once where there are 32 registers.
-pub(super) const ROWS: usize = 8;
+pub(crate) const ROWS: usize = 8;
 /// The same for 16 registers.
 const FEW_ROWS: usize = 4;
 /// Vectors summed at once in each row.

@@ -1,8 +1,10 @@
 //! Threads that help a caller through work that was cut into pieces: a region.
 //!
-//! The caller works too, and whoever is free takes the next pieces from a counter. A helper that is not there in time is
-//! not waited for: the caller closes the region when no piece is left, and waits only for helpers that are inside. So a
-//! region whose helpers sleep, are busy with another caller or were left behind by a `fork` is slower, never stuck.
+//! The caller works too. Every thread has a lane of neighbouring pieces, the same share of every region, so what one
+//! region left in a core's cache the next one finds there; whoever is done with its own lane takes from the others'. A
+//! helper that is not there in time is not waited for: the caller closes the region when no piece is left, and waits only
+//! for helpers that are inside. So a region whose helpers sleep, are busy with another caller or were left behind by a
+//! `fork` is slower, never stuck.
 
 use super::cores;
 use parking_lot::{Condvar, Mutex};
@@ -15,6 +17,8 @@ use std::time::{Duration, Instant};
 
 /// Callers that can have helpers at the same time; one more works alone.
 const REGIONS: usize = 4;
+/// The most lanes; more threads than that share them.
+const LANES: usize = 32;
 /// Pieces are handed out in so many runs for each thread: few trips to the counter, and still no thread waits long for
 /// another's last run.
 const RUNS_EACH: usize = 8;
@@ -55,38 +59,38 @@ struct Work {
     count: usize,
     /// Pieces that are handed out together.
     run: usize,
-    /// Runs from one to the next that is handed out. Threads that work at the same time then write far apart: where the
-    /// results of neighbouring pieces share a cache line, it would travel between their cores.
-    apart: usize,
-    threads: usize,
+    /// Lanes, and the runs of each. Threads that work at the same time write far apart: where the results of neighbouring
+    /// pieces share a cache line, it would travel between their cores.
+    lanes: usize,
+    each: usize,
 }
 
 impl Work {
     fn new(piece: &'static (dyn Fn(usize) + Sync), count: usize, threads: usize) -> Work {
-        let run = (count / (RUNS_EACH * threads)).max(1);
-        Work { piece, count, run, apart: count.div_ceil(run).div_ceil(threads), threads }
+        let (run, lanes) = ((count / (RUNS_EACH * threads)).max(1), threads.min(LANES));
+        Work { piece, count, run, lanes, each: count.div_ceil(run).div_ceil(lanes) }
     }
 
-    /// Numbers to hand out.
-    fn numbers(&self) -> usize {
-        self.apart * self.threads
-    }
-
-    /// The pieces that belong to a number.
-    fn pieces(&self, number: usize) -> Range<usize> {
-        let first = (number % self.threads * self.apart + number / self.threads) * self.run;
+    /// The pieces of one run of a lane.
+    fn pieces(&self, lane: usize, run: usize) -> Range<usize> {
+        let first = (lane * self.each + run) * self.run;
         first.min(self.count)..(first + self.run).min(self.count)
     }
 }
+
+/// The next run of a lane to hand out.
+#[repr(align(128))]
+struct Lane(AtomicUsize);
 
 /// A place for the region of one caller.
 #[repr(align(128))]
 struct Region {
     state: AtomicU64,
     taken: AtomicBool,
-    /// The next number to hand out, and how many there are.
-    next: AtomicUsize,
-    numbers: AtomicUsize,
+    next: [Lane; LANES],
+    /// How many lanes there are, and runs in each.
+    lanes: AtomicUsize,
+    each: AtomicUsize,
     /// The core of the caller when it opened the region.
     core: AtomicUsize,
     work: UnsafeCell<Option<Work>>,
@@ -140,8 +144,9 @@ impl Region {
         Region {
             state: AtomicU64::new(0),
             taken: AtomicBool::new(false),
-            next: AtomicUsize::new(0),
-            numbers: AtomicUsize::new(0),
+            next: [const { Lane(AtomicUsize::new(0)) }; LANES],
+            lanes: AtomicUsize::new(0),
+            each: AtomicUsize::new(0),
             core: AtomicUsize::new(cores::UNKNOWN),
             work: UnsafeCell::new(None),
             failure: Mutex::new(None),
@@ -151,24 +156,27 @@ impl Region {
 
     /// Takes runs of pieces until none is left or one failed.
     fn take_pieces(&self, work: Work) {
-        let numbers = work.numbers();
         let outer = INSIDE.replace(true);
         // SAFETY: the caller of the region keeps the closure until no thread is inside, and this one is.
         let piece = unsafe { &*work.piece };
         let all = AssertUnwindSafe(|| {
-            loop {
-                let number = self.next.fetch_add(1, Relaxed);
-                if number >= numbers {
-                    break;
+            for l in 0..work.lanes {
+                let lane = (place() + l) % work.lanes;
+                let next = &self.next[lane].0;
+                // A look first: a lane that is done stays where it is cached.
+                while next.load(Relaxed) < work.each {
+                    let run = next.fetch_add(1, Relaxed);
+                    if run < work.each {
+                        work.pieces(lane, run).for_each(piece);
+                    }
                 }
-                work.pieces(number).for_each(piece);
             }
         });
         let result = catch_unwind(all);
         INSIDE.set(outer);
         if let Err(failure) = result {
             // The others need not go on.
-            self.next.store(numbers, Relaxed);
+            self.next[..work.lanes].iter().for_each(|next| next.0.store(work.each, Relaxed));
             self.failure.lock().get_or_insert(failure);
         }
     }
@@ -179,7 +187,8 @@ impl Region {
         let mut state = self.state.load(Acquire);
         let mut moved = false;
         loop {
-            let nothing = self.next.load(Relaxed) >= self.numbers.load(Relaxed);
+            let (lanes, each) = (self.lanes.load(Relaxed), self.each.load(Relaxed));
+            let nothing = self.next[..lanes].iter().all(|next| next.0.load(Relaxed) >= each);
             if state & OPEN == 0 || nothing {
                 return true;
             }
@@ -256,8 +265,9 @@ impl Crew {
         let work = Work::new(piece, count, threads);
         // SAFETY: the region is this caller's, closed and empty.
         unsafe { *region.work.get() = Some(work) };
-        region.numbers.store(work.numbers(), Relaxed);
-        region.next.store(0, Relaxed);
+        region.lanes.store(work.lanes, Relaxed);
+        region.each.store(work.each, Relaxed);
+        region.next[..work.lanes].iter().for_each(|next| next.0.store(0, Relaxed));
         region.core.store(cores::current(), Relaxed);
         let number = region.state.load(Relaxed) & !(NUMBER - 1);
         region.state.store(number.wrapping_add(NUMBER) | OPEN, Release);
