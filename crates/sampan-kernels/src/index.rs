@@ -13,6 +13,7 @@ pub use mask::{
 };
 pub use rows::{embedding, embedding_grad, flatten_nd, index_add, index_fill, index_select, scatter_rows, sum_by_row};
 
+use crate::simd::simd_fn;
 use crate::{Bool, Complex64, Complex128, Element, Ordered, bf16, f16};
 use std::fmt;
 use std::num::Wrapping;
@@ -39,16 +40,39 @@ impl std::error::Error for BadIndex {}
 /// Checks every index against an extent; with `wrap`, −1 means the last.
 pub fn check(idx: &[i64], limit: usize, wrap: bool) -> Result<(), BadIndex> {
     let low = if wrap { -(limit as i64) } else { 0 };
-    match idx.iter().position(|&i| i < low || i >= limit as i64) {
-        Some(position) => Err(BadIndex { position, value: idx[position], limit }),
+    let span = (limit as i64 - low) as u64;
+    // Block by block without branches, then within the block.
+    let outside = |block: &[i64]| count_outside(block, low, span) > 0;
+    match idx.chunks(CHECKED).position(outside) {
         None => Ok(()),
+        Some(block) => {
+            let inside = |&i: &i64| (i.wrapping_sub(low) as u64) < span;
+            let start = block * CHECKED;
+            let position = start + idx[start..].iter().position(|i| !inside(i)).unwrap_or(0);
+            Err(BadIndex { position, value: idx[position], limit })
+        }
+    }
+}
+
+/// Indices that are checked at a time.
+const CHECKED: usize = 1024;
+
+simd_fn! {
+    /// How many are not in `low..low + span`.
+    fn count_outside[](idx: &'a [i64], low: i64, span: u64) -> u64 {
+        let mut count = 0;
+        for &i in idx {
+            count += (i.wrapping_sub(low) as u64 >= span) as u64;
+        }
+        count
     }
 }
 
 /// A checked index as a position.
 #[inline(always)]
 fn at(i: i64, limit: usize) -> usize {
-    (if i < 0 { i + limit as i64 } else { i }) as usize
+    // Without a jump: signs are seldom in order.
+    (i + (limit as i64 & (i >> 63))) as usize
 }
 
 /// An element with arithmetic: sums and products are formed in `Acc` (float32 for the half types, wrapping integers).

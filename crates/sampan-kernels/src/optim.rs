@@ -1,8 +1,8 @@
 //! One step of an optimizer: a single pass over all parameters, their gradients and states, whatever their number.
 //!
 //! The parameters are seen as one long row that is cut at fixed places, so many small ones cost no more than a large one.
-//! Each piece is worked on in blocks that stay in the first-level cache: widen, clip and decay the gradient, apply the
-//! formula, narrow. Half-precision parameters may have a `float32` master copy, which is then what the formula changes.
+//! Where nothing has to be converted the formula works on the arrays themselves. Else each piece is worked on in blocks
+//! that stay in the first-level cache: widen, clip and decay the gradient, apply the formula, narrow. Half-precision parameters may have a `float32` master copy, which is then what the formula changes.
 
 mod formula;
 
@@ -102,7 +102,7 @@ impl<'a> Shared<'a> {
         &self,
         range: Range<usize>,
         store: bool,
-        mut f: impl FnMut(&Job, &mut Block<P::Wide>, usize),
+        mut f: impl FnMut(&Job, &mut Block<P::Wide>),
     ) {
         assert!(range.end <= self.len);
         /// Part of an array; empty where there is none.
@@ -125,29 +125,37 @@ impl<'a> Shared<'a> {
         let master = unsafe { part::<P::Wide>(master_base, &range) };
         // SAFETY: as above.
         let mut states = self.states.map(|s| unsafe { part::<P::Wide>(s, &range) });
+        let used = states.iter().filter(|s| !s.is_empty()).count();
+        let plain = !P::HALF && !has_master && self.job.prepare == Prepare::default();
+        if plain && store && used == self.job.formula.states() {
+            return f(
+                self.job,
+                &mut Block { p: bytemuck::cast_slice_mut(param), g: bytemuck::cast_slice(grad), s: states },
+            );
+        }
         let zero = [P::Wide::ZERO; BLOCK];
-        let mut b = Block { p: zero, g: zero, s: [zero; STATES] };
+        let (mut p, mut g, mut s) = (zero, zero, [zero; STATES]);
         for start in (0..range.len()).step_by(BLOCK) {
             let n = BLOCK.min(range.len() - start);
             let at = start..start + n;
             match has_master {
-                true => b.p[..n].copy_from_slice(&master[at.clone()]),
-                false => P::widen_slice(&param[at.clone()], &mut b.p[..n]),
+                true => p[..n].copy_from_slice(&master[at.clone()]),
+                false => P::widen_slice(&param[at.clone()], &mut p[..n]),
             }
-            P::widen_slice(&grad[at.clone()], &mut b.g[..n]);
-            for (block, state) in b.s.iter_mut().zip(&states).filter(|(_, s)| !s.is_empty()) {
+            P::widen_slice(&grad[at.clone()], &mut g[..n]);
+            for (block, state) in s.iter_mut().zip(&states).filter(|(_, s)| !s.is_empty()) {
                 block[..n].copy_from_slice(&state[at.clone()]);
             }
-            prepare(self.job.prepare, &mut b, n);
-            f(self.job, &mut b, n);
-            for (block, state) in b.s.iter().zip(&mut states).filter(|(_, s)| !s.is_empty()) {
+            prepare(self.job.prepare, &p[..n], &mut g[..n]);
+            f(self.job, &mut Block { p: &mut p[..n], g: &g[..n], s: s.each_mut().map(|s| &mut s[..n]) });
+            for (block, state) in s.iter().zip(&mut states).filter(|(_, s)| !s.is_empty()) {
                 state[at.clone()].copy_from_slice(&block[..n]);
             }
             if store {
                 if has_master {
-                    master[at.clone()].copy_from_slice(&b.p[..n]);
+                    master[at.clone()].copy_from_slice(&p[..n]);
                 }
-                P::narrow_slice(&b.p[..n], &mut param[at]);
+                P::narrow_slice(&p[..n], &mut param[at]);
             }
         }
     }
@@ -173,7 +181,7 @@ pub fn step(jobs: &mut [Job]) {
                 let piece = at - start..end - start;
                 // SAFETY: ranges of the row do not overlap, so neither do the pieces of a job.
                 with_float!(job.job.dtype, P => unsafe {
-                    job.blocks::<P>(piece, true, |job, b, n| job.formula.apply(job.lr, b, n))
+                    job.blocks::<P>(piece, true, |job, b| job.formula.apply(job.lr, b))
                 });
                 at = end;
             }
@@ -197,8 +205,8 @@ pub fn lamb_norms(jobs: &mut [Job]) -> Vec<(f64, f64)> {
         let mut sum = (0.0, 0.0);
         // SAFETY: the pieces do not overlap.
         with_float!(job.job.dtype, P => unsafe {
-            job.blocks::<P>(range, false, |job, b, n| {
-                let (p, d) = job.formula.lamb_moments(b, n);
+            job.blocks::<P>(range, false, |job, b| {
+                let (p, d) = job.formula.lamb_moments(b);
                 sum = (sum.0 + p, sum.1 + d);
             })
         });

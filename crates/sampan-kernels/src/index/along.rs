@@ -3,6 +3,7 @@
 use super::{BadIndex, Num, at, check};
 use crate::view::contiguous_strides;
 use crate::{Element, parallel};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What happens where a value lands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,26 @@ impl Walk {
         offset
     }
 
+    /// What the indices of a line, which were checked, pick from `x`.
+    fn take<T: Element>(&self, line: usize, x: &[T], idx: &[i64], dst: &mut [T]) {
+        let (base, step) = (self.base(line), self.strides[self.axis]);
+        let column = (self.axis + 1 != self.shape.len()) as usize;
+        let x = &x[base..=base + (self.n - 1) * step + (dst.len() - 1) * column];
+        if column == 0 && step == 1 {
+            for (d, &i) in dst.iter_mut().zip(idx) {
+                debug_assert!(at(i, self.n) < self.n);
+                // SAFETY: the index is below `n`, the length of `x`.
+                *d = unsafe { *x.get_unchecked(at(i, self.n)) };
+            }
+            return;
+        }
+        for (c, (d, &i)) in dst.iter_mut().zip(idx).enumerate() {
+            debug_assert!(at(i, self.n) < self.n);
+            // SAFETY: the index is below `n`, the column below the length of `dst`, and `x` reaches as far as both do.
+            *d = unsafe { *x.get_unchecked(at(i, self.n) * step + c * column) };
+        }
+    }
+
     /// Calls `f(column, offset)` for each element of a line.
     #[inline(always)]
     fn each(&self, line: usize, idx: &[i64], mut f: impl FnMut(usize, usize)) {
@@ -61,8 +82,11 @@ impl Walk {
     }
 }
 
+/// Indices a task of [`take_along_axis`] takes: they stay in the first-level cache between the check and the use.
+const TAKEN: usize = 1 << 11;
+
 /// `dst[…, j, …] = x[…, idx[…, j, …], …]`. `x` is contiguous; `idx` and `dst` have `idx_shape`, which along other axes
-/// may be shorter than `x`.
+/// may be shorter than `x`. After an error `dst` holds some of the elements.
 pub fn take_along_axis<T: Element>(
     x: &[T],
     shape: &[usize],
@@ -72,21 +96,30 @@ pub fn take_along_axis<T: Element>(
     wrap: bool,
     dst: &mut [T],
 ) -> Result<(), BadIndex> {
-    check(idx, shape[axis], wrap)?;
     assert_eq!(idx.len(), dst.len());
     if dst.is_empty() {
         return Ok(());
     }
     let walk = Walk::new(shape, axis, idx_shape);
     let width = walk.width();
-    let lines = ((1 << 13) / width).max(1);
+    let lines = (TAKEN / width).max(1);
+    // Indices are checked by whoever uses them next, while they are in the cache; of several errors the first counts.
+    let bad = AtomicUsize::new(usize::MAX);
     parallel::for_each_chunk_mut(dst, lines * width, 2, |c, piece| {
-        for (l, row) in piece.chunks_mut(width).enumerate() {
-            let line = c * lines + l;
-            walk.each(line, &idx[line * width..][..width], |c, offset| row[c] = x[offset]);
+        let start = c * lines * width;
+        let idx = &idx[start..][..piece.len()];
+        if let Err(found) = check(idx, walk.n, wrap) {
+            bad.fetch_min(start + found.position, Ordering::Relaxed);
+            return;
+        }
+        for (l, (row, idx)) in piece.chunks_mut(width).zip(idx.chunks(width)).enumerate() {
+            walk.take(c * lines + l, x, idx, row);
         }
     });
-    Ok(())
+    match bad.into_inner() {
+        usize::MAX => Ok(()),
+        position => Err(BadIndex { position, value: idx[position], limit: shape[axis] }),
+    }
 }
 
 /// `dst[…, idx[…, j, …], …] ⊕= values[…, j, …]`, duplicates in order. With `include_self` false the old element takes

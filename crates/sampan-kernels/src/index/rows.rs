@@ -2,8 +2,9 @@
 
 use super::{BadIndex, Num, at, check};
 use crate::float::Shared;
+use crate::simd::simd_fn;
 use crate::sort::{Axis, order_of_indices};
-use crate::{Element, parallel};
+use crate::{DType, Element, parallel};
 use std::ops::Range;
 
 /// Elements copied per task.
@@ -116,6 +117,81 @@ fn add_rows<T: Num>(row: &mut [T], src: &[T], positions: &[usize], alpha: T::Acc
     }
 }
 
+/// Elements of the destination that belong to a task of [`add_positions`].
+const PART: usize = 1 << 15;
+/// The most tasks it is cut into.
+const PARTS: usize = 256;
+
+/// Positions by the part of the destination that they add to, in order within each: `order[starts[p]..starts[p + 1]]`.
+struct Parts {
+    /// A part is `1 << shift` rows.
+    shift: u32,
+    order: Vec<u32>,
+    starts: Vec<u32>,
+}
+
+impl Parts {
+    fn new(idx: &[i64], n: usize, inner: usize) -> Parts {
+        let rows = (PART / inner.max(1)).max(n.div_ceil(PARTS)).max(1);
+        let shift = rows.next_power_of_two().ilog2();
+        let mut starts = vec![0u32; (n >> shift) + 2];
+        idx.iter().for_each(|&i| starts[(at(i, n) >> shift) + 1] += 1);
+        (1..starts.len()).for_each(|p| starts[p] += starts[p - 1]);
+        let mut next = starts.clone();
+        let mut order = vec![0u32; idx.len()];
+        for (j, &i) in idx.iter().enumerate() {
+            let next = &mut next[at(i, n) >> shift];
+            order[*next as usize] = j as u32;
+            *next += 1;
+        }
+        Parts { shift, order, starts }
+    }
+}
+
+simd_fn! {
+    /// Adds `alpha` times the rows `positions` of `src` onto rows of `part`, which begins with row `first`.
+    fn add_positions[T: Num](
+        part: &'a mut [T], first: usize, axis: Axis, idx: &'a [i64], positions: &'a [u32], src: &'a [T], alpha: T::Acc,
+        skip: Option<usize>
+    ) {
+        let Axis { n, inner, .. } = axis;
+        for &j in positions {
+            let row = at(idx[j as usize], n);
+            if Some(row) == skip {
+                continue;
+            }
+            let to = &mut part[(row - first) * inner..][..inner];
+            let from = &src[j as usize * inner..][..inner];
+            for (d, s) in to.iter_mut().zip(from) {
+                *d = T::narrow(d.widen() + s.widen() * alpha);
+            }
+        }
+    }
+}
+
+/// `dst[idx[j]] += alpha · src[j]` for rows, duplicates in order of `j`; what goes to row `skip` is left out. Each task has
+/// a part of the destination for itself.
+fn add_rows_at<T: Num>(dst: &mut [T], axis: Axis, idx: &[i64], src: &[T], alpha: T::Acc, skip: Option<usize>) {
+    // Sums of the narrow types are formed in a wider one, which needs the positions of a row side by side.
+    let narrow = matches!(T::DTYPE, DType::Float16 | DType::BFloat16 | DType::Bool);
+    if narrow || axis.outer != 1 || idx.len() > u32::MAX as usize {
+        let mut runs = Runs::new(idx, axis.n);
+        runs.runs.retain(|(row, _)| Some(*row) != skip);
+        return add_runs(dst, axis, idx.len(), &runs, src, alpha);
+    }
+    if !parallel::worth_it(src.len()) {
+        let all: Vec<u32> = (0..idx.len() as u32).collect();
+        return add_positions(dst, 0, axis, idx, &all, src, alpha, skip);
+    }
+    let parts = Parts::new(idx, axis.n, axis.inner);
+    let len = axis.inner << parts.shift;
+    let cost = (src.len() / dst.len()).max(1);
+    parallel::for_each_chunk_mut(&mut dst[..axis.n * axis.inner], len, cost, |p, part| {
+        let positions = &parts.order[parts.starts[p] as usize..parts.starts[p + 1] as usize];
+        add_positions(part, p << parts.shift, axis, idx, positions, src, alpha, skip);
+    });
+}
+
 fn add_runs<T: Num>(dst: &mut [T], axis: Axis, k: usize, runs: &Runs, src: &[T], alpha: T::Acc) {
     let Axis { outer, n, inner } = axis;
     let each = |row: &mut [T], src: &[T], range: &Range<usize>| {
@@ -154,7 +230,7 @@ pub fn index_add<T: Num>(
     check(idx, axis.n, wrap)?;
     assert_eq!(src.len(), axis.outer * idx.len() * axis.inner);
     if !src.is_empty() {
-        add_runs(dst, axis, idx.len(), &Runs::new(idx, axis.n), src, T::from_f64(alpha).widen());
+        add_rows_at(dst, axis, idx, src, T::from_f64(alpha).widen(), None);
     }
     Ok(())
 }
@@ -218,9 +294,8 @@ pub fn embedding_grad<T: Num>(
     check(ids, axis.n, false)?;
     assert_eq!(grad.len(), ids.len() * width);
     if !grad.is_empty() {
-        let mut runs = Runs::new(ids, axis.n);
-        runs.runs.retain(|(row, _)| Some(*row as i64) != padding);
-        add_runs(grad_weight, axis, ids.len(), &runs, grad, T::count(1));
+        let skip = padding.and_then(|row| usize::try_from(row).ok());
+        add_rows_at(grad_weight, axis, ids, grad, T::count(1), skip);
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use super::STATES;
 use crate::simd::simd_fn;
 use crate::vmath::{Real, select};
-use crate::widen::{BLOCK, lane_sum};
+use crate::widen::lane_sum;
 
 /// How a step changes a parameter `p` by its gradient `g` and its states `s`. The numbers hold the bias corrections.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,39 +55,49 @@ impl Default for Prepare {
     }
 }
 
-/// A block of each array. One struct, so that the compiler knows the arrays apart.
-pub(super) struct Block<T> {
-    pub p: [T; BLOCK],
-    pub g: [T; BLOCK],
-    pub s: [[T; BLOCK]; STATES],
+/// A part of each array that a formula works on, of one length; states that it does not use may be empty.
+pub(super) struct Block<'b, T> {
+    pub p: &'b mut [T],
+    pub g: &'b [T],
+    pub s: [&'b mut [T]; STATES],
 }
 
-struct Loop<'a, T, F, const N: usize>(&'a mut Block<T>, usize, F);
+struct Loop<'a, 'b, T, F, const N: usize>(&'a mut Block<'b, T>, F);
 
-impl<T: Real, F: Fn(T, T, [T; N]) -> (T, [T; N]), const N: usize> pulp::WithSimd for Loop<'_, T, F, N> {
+impl<T: Real, F: Fn(T, T, [T; N]) -> (T, [T; N]), const N: usize> pulp::WithSimd for Loop<'_, '_, T, F, N> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) {
-        let Loop(b, n, f) = self;
-        for i in 0..n.min(BLOCK) {
-            let (p, s) = f(b.p[i], b.g[i], std::array::from_fn(|j| b.s[j][i]));
-            b.p[i] = p;
+        let Loop(b, f) = self;
+        let n = b.p.len();
+        let (p, g) = (&mut b.p[..n], &b.g[..n]);
+        let [s0, s1, s2] = &mut b.s;
+        let mut s: [&mut [T]; STATES] = [&mut s0[..], &mut s1[..], &mut s2[..]];
+        for s in &mut s[..N] {
+            *s = &mut std::mem::take(s)[..n];
+        }
+        for i in 0..n {
+            let mut old = [T::ZERO; N];
             for j in 0..N {
-                b.s[j][i] = s[j];
+                old[j] = s[j][i];
+            }
+            let new = f(p[i], g[i], old);
+            p[i] = new.0;
+            for j in 0..N {
+                s[j][i] = new.1[j];
             }
         }
     }
 }
 
-/// `(p, s) = f(p, g, s)` for the first `n` elements of a block.
-fn each<T: Real, const N: usize>(b: &mut Block<T>, n: usize, f: impl Fn(T, T, [T; N]) -> (T, [T; N])) {
-    pulp::Arch::new().dispatch(Loop(b, n, f));
+/// `(p, s) = f(p, g, s)` for the elements of a block.
+fn each<T: Real, const N: usize>(b: &mut Block<T>, f: impl Fn(T, T, [T; N]) -> (T, [T; N])) {
+    pulp::Arch::new().dispatch(Loop(b, f));
 }
 
 simd_fn! {
-    /// Limits, scales and penalises the gradients of a block.
-    pub(super) fn prepare[T: Real](plan: Prepare, b: &'a mut Block<T>, n: usize) {
-        let (p, g) = (&b.p[..n], &mut b.g[..n]);
+    /// Limits, scales and penalises the gradients `g` of the parameters `p`.
+    pub(super) fn prepare[T: Real](plan: Prepare, p: &'a [T], g: &'a mut [T]) {
         if let Some((low, high)) = plan.limits {
             let (low, high) = (T::of(low), T::of(high));
             g.iter_mut().for_each(|g| *g = g.max(low).min(high));
@@ -115,21 +125,31 @@ simd_fn! {
 }
 
 impl Formula {
-    /// Changes the first `n` elements of a block.
-    pub(super) fn apply<T: Real>(&self, lr: f64, b: &mut Block<T>, n: usize) {
+    /// How many states it works on.
+    pub(super) fn states(&self) -> usize {
+        match self {
+            Formula::Sgd => 0,
+            Formula::Momentum { .. } | Formula::Adagrad { .. } => 1,
+            Formula::RmsProp { .. } | Formula::Adam { amsgrad: true, .. } => 3,
+            _ => 2,
+        }
+    }
+
+    /// Changes the elements of a block.
+    pub(super) fn apply<T: Real>(&self, lr: f64, b: &mut Block<T>) {
         let lr = T::of(lr);
         match *self {
-            Formula::Sgd => each(b, n, |p, g, []| (p - lr * g, [])),
+            Formula::Sgd => each(b, |p, g, []| (p - lr * g, [])),
             Formula::Momentum { mu, nesterov } => {
                 let mu = T::of(mu);
-                each(b, n, |p, g, [v]| {
+                each(b, |p, g, [v]| {
                     let v = mu * v + g;
                     (p - lr * select(nesterov, g + mu * v, v), [v])
                 });
             }
             Formula::Adagrad { epsilon } => {
                 let eps = T::of(epsilon);
-                each(b, n, |p, g, [m]| {
+                each(b, |p, g, [m]| {
                     let m = m + g * g;
                     (p - lr * g / (m.sqrt() + eps), [m])
                 });
@@ -137,7 +157,7 @@ impl Formula {
             Formula::Adadelta { rho, epsilon } => {
                 let (rho, eps) = (T::of(rho), T::of(epsilon));
                 let rest = T::ONE - rho;
-                each(b, n, |p, g, [square, moved]| {
+                each(b, |p, g, [square, moved]| {
                     let square = rho * square + rest * g * g;
                     let step = ((moved + eps) / (square + eps)).sqrt() * g;
                     (p - lr * step, [square, rho * moved + rest * step * step])
@@ -146,7 +166,7 @@ impl Formula {
             Formula::RmsProp { rho, epsilon, momentum, centered } => {
                 let (rho, eps, mu) = (T::of(rho), T::of(epsilon), T::of(momentum));
                 let rest = T::ONE - rho;
-                each(b, n, |p, g, [v, square, mean]| {
+                each(b, |p, g, [v, square, mean]| {
                     let square = rho * square + rest * g * g;
                     let mean = select(centered, rho * mean + rest * g, mean);
                     let spread = select(centered, square - mean * mean, square);
@@ -158,13 +178,13 @@ impl Formula {
                 let (b1, b2, eps, keep) = (T::of(beta1), T::of(beta2), T::of(epsilon), T::of(1.0 - shrink));
                 let (c1, c2) = (T::ONE - b1, T::ONE - b2);
                 if amsgrad {
-                    each(b, n, |p, g, [m, v, most]| {
+                    each(b, |p, g, [m, v, most]| {
                         let (m, v) = (b1 * m + c1 * g, b2 * v + c2 * g * g);
                         let most = v.max(most);
                         (p * keep - lr * m / (most.sqrt() + eps), [m, v, most])
                     });
                 } else {
-                    each(b, n, |p, g, [m, v]| {
+                    each(b, |p, g, [m, v]| {
                         let (m, v) = (b1 * m + c1 * g, b2 * v + c2 * g * g);
                         (p * keep - lr * m / (v.sqrt() + eps), [m, v])
                     });
@@ -173,7 +193,7 @@ impl Formula {
             Formula::Adamax { beta1, beta2, epsilon } => {
                 let (b1, b2, eps) = (T::of(beta1), T::of(beta2), T::of(epsilon));
                 let c1 = T::ONE - b1;
-                each(b, n, |p, g, [m, norm]| {
+                each(b, |p, g, [m, norm]| {
                     let (m, norm) = (b1 * m + c1 * g, g.abs().max(b2 * norm + eps));
                     (p - lr * m / norm, [m, norm])
                 });
@@ -182,7 +202,7 @@ impl Formula {
                 let (b1, b2, eps) = (T::of(beta1), T::of(beta2), T::of(epsilon));
                 let (c1, c2) = (T::ONE - b1, T::ONE - b2);
                 let (of_moment, of_grad, correction2) = (T::of(of_moment), T::of(of_grad), T::of(correction2));
-                each(b, n, |p, g, [m, v]| {
+                each(b, |p, g, [m, v]| {
                     let (m, v) = (b1 * m + c1 * g, b2 * v + c2 * g * g);
                     (p - lr * (of_moment * m + of_grad * g) / ((v / correction2).sqrt() + eps), [m, v])
                 });
@@ -190,22 +210,22 @@ impl Formula {
             Formula::RAdam { beta1, beta2, epsilon, reliable } => {
                 let (b1, b2, eps) = (T::of(beta1), T::of(beta2), T::of(epsilon));
                 let (c1, c2) = (T::ONE - b1, T::ONE - b2);
-                each(b, n, |p, g, [m, v]| {
+                each(b, |p, g, [m, v]| {
                     let (m, v) = (b1 * m + c1 * g, b2 * v + c2 * g * g);
                     (p - lr * select(reliable, m / (v.sqrt() + eps), m), [m, v])
                 });
             }
             Formula::Lamb { .. } => {
                 let direction = self.lamb_direction();
-                each(b, n, |p, _, [m, v]| (p - lr * direction(p, m, v), [m, v]));
+                each(b, |p, _, [m, v]| (p - lr * direction(p, m, v), [m, v]));
             }
-            Formula::Asgd => each(b, n, |p, g, [sum, old]| {
+            Formula::Asgd => each(b, |p, g, [sum, old]| {
                 let sum = sum - old + g;
                 (p - lr * sum, [sum, g])
             }),
             Formula::Rprop { shrink, grow, least, most } => {
                 let (shrink, grow, least, most) = (T::of(shrink), T::of(grow), T::of(least), T::of(most));
-                each(b, n, |p, g, [last, rate]| {
+                each(b, |p, g, [last, rate]| {
                     let turn = g * last;
                     let factor = select(turn > T::ZERO, grow, select(turn < T::ZERO, shrink, T::ONE));
                     let g = select(turn < T::ZERO, T::ZERO, g);
@@ -227,15 +247,15 @@ impl Formula {
     }
 
     /// Updates the moments and leaves the direction in the last state's place; sums of squares of parameter and direction.
-    pub(super) fn lamb_moments<T: Real>(&self, b: &mut Block<T>, n: usize) -> (f64, f64) {
+    pub(super) fn lamb_moments<T: Real>(&self, b: &mut Block<T>) -> (f64, f64) {
         let Formula::Lamb { beta1, beta2, .. } = *self else { panic!("only LAMB scales a step by norms") };
         let (b1, b2) = (T::of(beta1), T::of(beta2));
         let (c1, c2) = (T::ONE - b1, T::ONE - b2);
         let direction = self.lamb_direction();
-        each(b, n, |p, g, [m, v, _]| {
+        each(b, |p, g, [m, v, _]| {
             let (m, v) = (b1 * m + c1 * g, b2 * v + c2 * g * g);
             (p, [m, v, direction(p, m, v)])
         });
-        (square_sum(&b.p[..n]), square_sum(&b.s[2][..n]))
+        (square_sum(b.p), square_sum(b.s[2]))
     }
 }
