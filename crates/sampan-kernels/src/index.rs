@@ -1,5 +1,5 @@
 //! Indexing: gather, scatter, masks. Indices are `i64`, checked before anything is written, so an error leaves the
-//! destination as it was. Where duplicates meet, they meet in the order of their positions, whatever the threads.
+//! destination as it was (but for [`take_along_axis`], whose destination is new). Where duplicates meet, they meet in the order of their positions, whatever the threads.
 
 mod advanced;
 mod along;

@@ -275,6 +275,31 @@ mod tests {
     }
 
     #[test]
+    fn arrays_and_blocks_of_them_give_the_same() {
+        let adam = |amsgrad| Formula::Adam { beta1: 0.9, beta2: 0.99, epsilon: 1e-6, shrink: 0.01, amsgrad };
+        let rms = |centered| Formula::RmsProp { rho: 0.9, epsilon: 1e-6, momentum: 0.5, centered };
+        let momentum = Formula::Momentum { mu: 0.9, nesterov: false };
+        let formulas =
+            [(Formula::Sgd, 0), (momentum, 1), (adam(false), 2), (adam(true), 3), (rms(false), 2), (rms(true), 3)];
+        let n = CHUNK + 3 * BLOCK + 5;
+        let values = |seed: usize| (0..n).map(|i| 0.5 + ((i * 31 + seed) % 17) as f32 / 40.0).collect::<Vec<f32>>();
+        // Limits that nothing reaches have the gradient copied.
+        let wide = Prepare { limits: Some((-9.0, 9.0)), ..Prepare::default() };
+        for (formula, states) in formulas {
+            let run = |prepare| {
+                let (mut p, g) = (values(1), values(2));
+                let mut s: [Vec<f32>; STATES] =
+                    std::array::from_fn(|j| if j < states { values(3 + j) } else { vec![] });
+                let (param, grad, dtype) = (bytes(&mut p), read(&g), DType::Float32);
+                let states = s.each_mut().map(|s| bytes(s));
+                step(&mut [Job { dtype, formula, lr: 0.1, prepare, param, grad, master: &mut [], states }]);
+                (p, s)
+            };
+            assert_eq!(run(Prepare::default()), run(wide), "{formula:?}");
+        }
+    }
+
+    #[test]
     fn norms() {
         let x = vec![2.0f32; CHUNK + 1];
         let y = vec![f16::from_f32(3.0); 2];

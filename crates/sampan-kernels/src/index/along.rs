@@ -219,6 +219,20 @@ mod tests {
     }
 
     #[test]
+    fn the_first_of_several_errors_is_told() {
+        let (x, mut idx, mut y) = (vec![0i32; 5 * 4000], vec![-4000i64; 5 * 4000], vec![0; 5 * 4000]);
+        assert!(take_along_axis(&x, &[5, 4000], 1, &idx, &[5, 4000], true, &mut y).is_ok());
+        for (position, value) in [(19_999, 4000), (12_345, -4001), (12_346, 4001)] {
+            idx[position] = value;
+        }
+        let e = take_along_axis(&x, &[5, 4000], 1, &idx, &[5, 4000], true, &mut y).unwrap_err();
+        assert_eq!(e, BadIndex { position: 12_345, value: -4001, limit: 4000 });
+        assert_eq!(check(&idx, 4000, true), Err(e));
+        assert_eq!(check(&[0, i64::MIN], 4000, true).unwrap_err().position, 1);
+        assert_eq!(check(&[0, -1, i64::MAX], 1, false).unwrap_err().position, 1);
+    }
+
+    #[test]
     fn put_with_every_reduction() {
         // The values Paddle 3 gives for a 2×3 array of twos.
         let put = |reduce, own, axis| {

@@ -351,25 +351,27 @@ mod tests {
 
     #[test]
     fn duplicates_have_the_same_bits_for_any_threads() {
-        let (n, k, width) = (50, 5000, 70);
-        let (mut idx, mut src) = (vec![0i64; k], vec![0f32; k * width]);
-        crate::rng::randint(1, 0, &mut idx, 0, n as i64);
-        crate::rng::normal(1, 0, &mut src, 0.0, 1.0);
-        let mut want = vec![0f32; n * width];
-        for (j, &i) in idx.iter().enumerate() {
-            for c in 0..width {
-                want[i as usize * width + c] += src[j * width + c];
+        // Many indices to a row in one part, and few to each in several.
+        for (n, k, width) in [(50, 5000, 70), (3000, 5000, 70), (70_000, 40_000, 1)] {
+            let (mut idx, mut src) = (vec![0i64; k], vec![0f32; k * width]);
+            crate::rng::randint(1, 0, &mut idx, -(n as i64), n as i64);
+            crate::rng::normal(1, 0, &mut src, 0.0, 1.0);
+            let mut want = vec![0f32; n * width];
+            for (j, &i) in idx.iter().enumerate() {
+                for c in 0..width {
+                    want[at(i, n) * width + c] += src[j * width + c];
+                }
             }
+            let axis = Axis { outer: 1, n, inner: width };
+            let before = parallel::num_threads();
+            for threads in [1, 4] {
+                parallel::set_num_threads(threads);
+                let mut got = vec![0f32; n * width];
+                index_add(&mut got, axis, &idx, true, &src, 1.0).unwrap();
+                assert_eq!(got, want);
+            }
+            parallel::set_num_threads(before);
         }
-        let axis = Axis { outer: 1, n, inner: width };
-        let before = parallel::num_threads();
-        for threads in [1, 4] {
-            parallel::set_num_threads(threads);
-            let mut got = vec![0f32; n * width];
-            index_add(&mut got, axis, &idx, false, &src, 1.0).unwrap();
-            assert_eq!(got, want);
-        }
-        parallel::set_num_threads(before);
     }
 
     #[test]
