@@ -119,7 +119,7 @@ impl ConvShape {
     }
 
     /// Does every output read exactly the input at its own place?
-    fn is_pointwise(&self) -> bool {
+    pub(crate) fn is_pointwise(&self) -> bool {
         self.kernel == [1; 3] && self.stride == [1; 3] && self.pad_begin == [0; 3] && self.input == self.output
     }
 

@@ -144,7 +144,7 @@ impl WithSimd for Pack<'_> {
 /// # Safety
 /// That much is valid to read and to write.
 #[inline(always)]
-pub(crate) unsafe fn copy<S: Simd>(simd: S, from: *const f32, to: *mut f32, len: usize) {
+unsafe fn copy<S: Simd>(simd: S, from: *const f32, to: *mut f32, len: usize) {
     let _ = simd;
     let mut i = 0;
     while i < len {

@@ -357,10 +357,13 @@ fn weight_sums(
         let data = &dy[group * go * plane..];
         let grad = Planes { data, plane, image_step: s.out_channels * plane, start };
         let unfolded = Unfolded { windows: &windows, start };
+        let planes = Planes { data: &x[group * gi * s.x_plane()..], plane, image_step: s.in_channels * plane, start };
+        // Where every output reads its own place there is nothing to unfold.
+        let input: &dyn Lines = if s.is_pointwise() { &planes } else { &unfolded };
         let (ptr, accumulate) = (dw.as_mut_ptr(), start > positions.start);
         let out = Out { ptr, row_stride: k, col_stride: 1, plane: k, image_stride: 0, accumulate, bias: None };
         // SAFETY: the result has `go` rows of `k` elements, and is ours alone.
-        unsafe { multiply((go, k, len), &grad, &unfolded, 1, out, true) };
+        unsafe { multiply((go, k, len), &grad, input, 1, out, true) };
     }
 }
 

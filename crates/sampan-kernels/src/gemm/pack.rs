@@ -136,11 +136,13 @@ pub(crate) unsafe fn transpose_to(base: *const f32, line: isize, count: usize, l
                 d += step;
             }
         }
-        for d in d..len {
-            for i in l..l + n {
-                // SAFETY: promised by the caller.
-                unsafe { *to.add(d * pitch + i) = *base.offset(i as isize * line + d as isize) };
-            }
+        // SAFETY: promised by the caller.
+        let one = |d: usize, i: usize| unsafe { *to.add(d * pitch + i) = *base.offset(i as isize * line + d as isize) };
+        // The longer of the two loops inside.
+        if n < 4 {
+            (l..l + n).for_each(|i| (d..len).for_each(|d| one(d, i)));
+        } else {
+            (d..len).for_each(|d| (l..l + n).for_each(|i| one(d, i)));
         }
         l += n;
     }
