@@ -74,6 +74,8 @@ const INTERNAL: &[&str] = &[
     "solve_matrices",
     "sort_pairs",
     "split_at",
+    "squared_error",
+    "squared_error_grad",
     "strided_sum",
     "strided_view",
     "take_along",

@@ -374,6 +374,8 @@ from! {
     i64 => Ints, |v| Ints(SmallVec::from_slice(&[v]));
     usize => Ints, |v| Ints(SmallVec::from_slice(&[v as i64]));
     Vec<i64> => Ints, |v| Ints(v.into());
+    SmallVec<[i64; 4]> => Ints, |v| Ints(v);
+    &SmallVec<[i64; 4]> => Ints, |v| Ints(v.clone());
     &[i64] => Ints, |v| Ints(SmallVec::from_slice(v));
     &Vec<i64> => Ints, |v| Ints(SmallVec::from_slice(v));
     &[usize] => Ints, |v| Ints(v.iter().map(|&x| x as i64).collect());

@@ -41,6 +41,7 @@ mod simd;
 pub mod softmax;
 pub mod sort;
 pub mod special;
+pub mod squared_error;
 pub mod unfold;
 pub mod view;
 pub mod vmath;

@@ -32,7 +32,7 @@ pub trait Layer: Members + Any + Send + Sync {
                 Error::invalid("gives no output; a hook may have replaced it by none").in_op(short_name::<Self>())
             });
         }
-        within(self, short_name::<Self>(), || self.forward(x))
+        within(self, short_name::<Self>, || self.forward(x))
     }
 
     /// `forward_all` with all that belongs around it.
@@ -89,9 +89,8 @@ pub(crate) fn watched<L: Layer + ?Sized>(
     inputs: &[Tensor],
     f: impl FnOnce() -> Result<Vec<Tensor>>,
 ) -> Result<Vec<Tensor>> {
-    let name = short_name::<L>();
-    within(layer, name, || {
-        let id = id_of(layer);
+    within(layer, short_name::<L>, || {
+        let (id, name) = (id_of(layer), short_name::<L>());
         let observers = OBSERVERS.with_borrow(Clone::clone);
         observers.iter().for_each(|o| o.enter(id, name));
         let outputs = f()?;
@@ -119,8 +118,13 @@ thread_local! {
     static OBSERVERS: RefCell<Vec<Rc<dyn Observer>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs `f` as a part of `layer`: an error learns the path from the outermost layer to the one it arose in.
-pub(crate) fn within<L: Layer + ?Sized, R>(layer: &L, name: &'static str, f: impl FnOnce() -> Result<R>) -> Result<R> {
+/// Runs `f` as a part of `layer`: an error learns the path from the outermost layer to the one it arose in. The layer's
+/// `name` is worked out for errors and the profiler alone.
+pub(crate) fn within<L: Layer + ?Sized, R>(
+    layer: &L,
+    name: fn() -> &'static str,
+    f: impl FnOnce() -> Result<R>,
+) -> Result<R> {
     struct Leave(usize);
     impl Drop for Leave {
         fn drop(&mut self) {
@@ -128,7 +132,7 @@ pub(crate) fn within<L: Layer + ?Sized, R>(layer: &L, name: &'static str, f: imp
         }
     }
     let depth = DEPTH.get();
-    let _span = profiler::on().then(|| profiled::enter(layer, name, depth));
+    let _span = profiler::on().then(|| profiled::enter(layer, name(), depth));
     let leave = Leave(depth);
     DEPTH.set(depth + 1);
     if depth == 0 {
@@ -137,14 +141,14 @@ pub(crate) fn within<L: Layer + ?Sized, R>(layer: &L, name: &'static str, f: imp
     let result = f();
     drop(leave);
     result.map_err(|e| {
-        let (inner, inner_name) = FAILED.get().unwrap_or((id_of(layer), name));
+        let (inner, inner_name) = FAILED.get().unwrap_or((id_of(layer), name()));
         if depth > 0 {
             FAILED.set(Some((inner, inner_name)));
             return e;
         }
         FAILED.set(None);
         let path = path_to(layer, inner).unwrap_or_default();
-        e.in_layer(format!("{} ({inner_name})", Path::default().join(name).join(path.as_str()).as_str()))
+        e.in_layer(format!("{} ({inner_name})", Path::default().join(name()).join(path.as_str()).as_str()))
     })
 }
 

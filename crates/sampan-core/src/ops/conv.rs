@@ -4,15 +4,15 @@
 //! the weight. The gradient of each is made of the other two, so gradients of every order exist.
 
 use super::prelude::*;
-use super::windows::{Padding, channels_last, lifted, per_axis, spatial, to_channels_first, to_channels_last};
+use super::windows::{Padding, Sizes, channels_last, lifted, per_axis, spatial, to_channels_first, to_channels_last};
 use sampan_kernels::conv::{self, ConvShape};
 
 /// The geometry of a convolution, without sizes of batch and channels.
 #[derive(Clone)]
 struct Geometry {
-    stride: Vec<i64>,
-    pad: Vec<i64>,
-    dilation: Vec<i64>,
+    stride: Sizes,
+    pad: Sizes,
+    dilation: Sizes,
     groups: i64,
 }
 
@@ -141,7 +141,7 @@ fn conv_forward(
     check_bias(bias, s.out_channels)?;
     let out = cx.out(&out_shape, dtype)?;
     cx.cpu(|| {
-        let (x, w, b) = (x.contiguous(), weight.contiguous(), bias.map(Tensor::contiguous));
+        let (x, w, b) = (x.in_rows()?, weight.in_rows()?, bias.map(Tensor::in_rows).transpose()?);
         match_dtype!(dtype, T in float => {
             let (x, w, b) = (x.data::<T>(), w.data::<T>(), b.as_ref().map(|b| b.data::<T>()));
             conv::conv_forward(&s, x.slice(), w.slice(), b.as_ref().map(|b| b.slice()), out.data_mut::<T>().slice())
@@ -305,9 +305,9 @@ fn convolve(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, dims: usize, o: 
     let stride = per_axis("stride", o.stride, dims, 1)?;
     let dilation = per_axis("dilation", o.dilation, dims, 1)?;
     let input = &x.shape()[2..];
-    let window: Vec<i64> = (0..dims).map(|a| dilation[a] * (weight.shape()[a + 2] as i64 - 1) + 1).collect();
+    let window: Sizes = (0..dims).map(|a| dilation[a] * (weight.shape()[a + 2] as i64 - 1) + 1).collect();
     let pads = Padding::read(o.padding, dims, last)?.resolve(input, &window, &stride);
-    let mut output = Vec::with_capacity(dims);
+    let mut output = Sizes::new();
     for a in 0..dims {
         let padded = input[a] as i64 + pads[a][0] + pads[a][1];
         if weight.shape()[a + 2] == 0 || padded < window[a] {
@@ -319,7 +319,7 @@ fn convolve(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, dims: usize, o: 
         }
         output.push((padded - window[a]) / stride[a] + 1);
     }
-    let pad: Vec<i64> = pads.iter().map(|p| p[0]).collect();
+    let pad: Sizes = pads.iter().map(|p| p[0]).collect();
     let y = x.try_conv_forward(&weight, bias.as_ref(), stride, pad, dilation, o.groups, output)?;
     to_channels_last(y, last)
 }
@@ -355,9 +355,9 @@ fn convolve_transposed(
     }
     let kernel = spatial(&weight);
     ensure!(kernel.iter().all(|&k| k > 0), "the kernel has no elements");
-    let window: Vec<i64> = (0..dims).map(|a| dilation[a] * (kernel[a] - 1) + 1).collect();
+    let window: Sizes = (0..dims).map(|a| dilation[a] * (kernel[a] - 1) + 1).collect();
     let pads = Padding::read(o.padding, dims, last)?.resolve(&x.shape()[2..], &window, &stride);
-    let mut output = Vec::with_capacity(dims);
+    let mut output = Sizes::new();
     for a in 0..dims {
         ensure!(
             extra[a] == 0 || extra[a] < stride[a].max(dilation[a]),
@@ -373,7 +373,7 @@ fn convolve_transposed(
         ensure!(size > 0, "the output of spatial axis {a} would have {size} elements; use less padding");
         output.push(size);
     }
-    let pad: Vec<i64> = pads.iter().map(|p| p[0]).collect();
+    let pad: Sizes = pads.iter().map(|p| p[0]).collect();
     let y = x.try_conv_backward_data(&weight, bias.as_ref(), stride, pad, dilation, o.groups, output)?;
     to_channels_last(y, last)
 }

@@ -48,6 +48,13 @@ pub(crate) fn same_shape(a: (&str, &Tensor), b: (&str, &Tensor)) -> Result<()> {
 #[op(module = "nn.functional", samples = pair_samples)]
 fn mse_loss(input: &Tensor, label: &Tensor, #[opt("mean")] reduction: &str) -> Result<Tensor> {
     let reduction = Reduction::parse(reduction)?;
+    let dtype = input.dtype();
+    let plain = matches!(dtype, DType::Float32 | DType::Float64) && label.dtype() == dtype;
+    // With mixed precision the parts have precisions of their own.
+    if plain && input.shape() == label.shape() && !crate::amp::enabled() {
+        let share = if reduction == Reduction::Mean { 1.0 / input.numel() as f64 } else { 1.0 };
+        return input.try_squared_error(label, share, reduction != Reduction::None);
+    }
     Ok(reduction.apply(&input.try_subtract(label)?.square()))
 }
 

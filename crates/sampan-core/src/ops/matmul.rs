@@ -252,27 +252,28 @@ fn linear(cx: &Cx, x: &Tensor, weight: &Tensor, #[default(None)] bias: Option<&T
     }
     let lead = &x.shape()[..x.ndim() - 1];
     let m: usize = lead.iter().product();
-    let shape = [lead, &[n]].concat();
+    let mut shape = Shape::from_slice(lead);
+    shape.push(n);
     let out = cx.out(&shape, dtype)?;
     cx.cpu(|| {
-        let (x, w) = (x.reshape_to([m, k]).try_cast(dtype)?, weight.try_cast(dtype)?);
-        let bias = bias.map(|b| b.try_cast(dtype)).transpose()?.map(|b| b.contiguous());
+        let (x, w) = (in_shape(x, [m, k]).in_dtype(dtype)?, weight.in_dtype(dtype)?);
+        let bias = bias.map(|b| b.in_dtype(dtype)?.in_rows()).transpose()?;
         match_dtype!(dtype, T in number => affine::<T>(&x, &w, bias.as_ref(), &out), else => {});
         Ok(())
     })?;
     let biased = bias.is_some();
     cx.grad(out, &[x, weight], move |g| {
         let (x, w) = (g.saved(0), g.saved(1));
-        let rows = g.grad().reshape_to([m, n]);
-        let mut grads = vec![
-            g.if_needed(0, || rows.matrix_product(&w.transpose_last()).reshape_to(x.shape())),
-            g.if_needed(1, || x.reshape_to([m, k]).transpose_last().matrix_product(&rows)),
-        ];
-        if biased {
-            grads.push(g.if_needed(2, || rows.sum(0)));
-        }
-        Ok(grads)
+        let rows = in_shape(&g.grad(), [m, n]);
+        let dx = g.if_needed(0, || in_shape(&rows.matrix_product(&w.transpose_last()), x.shape()));
+        let dw = g.if_needed(1, || in_shape(x, [m, k]).transpose_last().matrix_product(&rows));
+        Ok(if biased { Grads::from([dx, dw, g.if_needed(2, || rows.sum(0))]) } else { Grads::from([dx, dw]) })
     })
+}
+
+/// The values under another shape; the tensor itself, without a call, if it has it already.
+fn in_shape(x: &Tensor, shape: impl AsRef<[usize]>) -> Tensor {
+    if x.shape() == shape.as_ref() { x.clone() } else { x.reshape_to(shape.as_ref()) }
 }
 
 fn linear_composite(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {

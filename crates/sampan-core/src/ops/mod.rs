@@ -68,6 +68,7 @@ pub mod softmax;
 pub mod sorting;
 pub mod sparse_attention;
 pub mod special;
+pub mod squared_error;
 pub mod standardize;
 pub mod statistics;
 pub mod trigonometric;

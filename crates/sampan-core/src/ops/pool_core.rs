@@ -5,16 +5,16 @@
 //! the other way round, and averages and their gradients are each other's transposes, so every order exists.
 
 use super::prelude::*;
-use super::windows::{lifted, per_axis, spatial};
+use super::windows::{Sizes, lifted, per_axis, spatial};
 use sampan_kernels::pool::{self, Divisor, PoolShape, Windows};
 
 /// Windows over an image, as the primitives take them.
 #[derive(Clone)]
 pub(super) struct Laid {
-    pub kernel: Vec<i64>,
-    pub stride: Vec<i64>,
+    pub kernel: Sizes,
+    pub stride: Sizes,
     /// Before each axis, then after each.
-    pub pad: Vec<i64>,
+    pub pad: Sizes,
     /// The shift of fractional windows.
     pub shift: Option<f64>,
 }
@@ -31,12 +31,12 @@ impl Laid {
         }
         ensure!(pad.len() == 2 * dims && pad.iter().all(|&p| p >= 0), "pad needs {} numbers, got {pad:?}", 2 * dims);
         let (kernel, stride) = (per_axis("kernel", kernel, dims, 1)?, per_axis("stride", stride, dims, 1)?);
-        Ok(Laid { kernel, stride, pad: pad.to_vec(), shift: None })
+        Ok(Laid { kernel, stride, pad: Sizes::from_slice(pad), shift: None })
     }
 
     /// As evenly as possible.
     pub fn adaptive() -> Laid {
-        Laid { kernel: vec![], stride: vec![], pad: vec![], shift: None }
+        Laid { kernel: Sizes::new(), stride: Sizes::new(), pad: Sizes::new(), shift: None }
     }
 
     fn shape(&self, planes: usize, input: &[i64], output: &[i64]) -> PoolShape {
@@ -108,7 +108,7 @@ fn max_pool_index(
     let s = Laid::new(output.len(), kernel, stride, pad, shift)?.shape(planes(x), &spatial(x), output);
     let out = cx.out(&shape, DType::Int64)?;
     cx.cpu(|| {
-        let x = x.try_contiguous()?;
+        let x = x.in_rows()?;
         match_dtype!(x.dtype(), T in float => {
             pool::max_index(&s, x.data::<T>().slice(), out.data_mut::<i64>().slice())
         }, else => {});
@@ -139,13 +139,13 @@ fn max_pool(
     need_float(x)?;
     need_elements(x, output)?;
     let layout = Laid::new(output.len(), kernel, stride, pad, shift)?;
-    let (input, output) = (spatial(x), output.to_vec());
+    let (input, output) = (spatial(x), Sizes::from_slice(output));
     let s = layout.shape(planes(x), &input, &output);
     let out = cx.out(&shape, x.dtype())?;
     if return_mask {
         let mask = cx.out(&shape, DType::Int64)?;
         cx.cpu(|| {
-            let x = x.try_contiguous()?;
+            let x = x.in_rows()?;
             match_dtype!(x.dtype(), T in float => {
                 let mut mask = mask.data_mut::<i64>();
                 pool::max_pool_with_index(&s, x.data::<T>().slice(), out.data_mut::<T>().slice(), mask.slice())
@@ -157,7 +157,7 @@ fn max_pool(
         });
     }
     cx.cpu(|| {
-        let x = x.try_contiguous()?;
+        let x = x.in_rows()?;
         match_dtype!(x.dtype(), T in float => {
             pool::max_pool(&s, x.data::<T>().slice(), out.data_mut::<T>().slice())
         }, else => {});
@@ -197,7 +197,7 @@ fn max_pool_grad(
     let s = layout.shape(planes(x), &spatial(x), &output);
     let out = cx.out(x.shape(), x.dtype())?;
     cx.cpu(|| {
-        let (x, grad) = (x.try_contiguous()?, grad.try_contiguous()?);
+        let (x, grad) = (x.in_rows()?, grad.in_rows()?);
         match_dtype!(x.dtype(), T in float => {
             pool::max_pool_grad(&s, x.data::<T>().slice(), grad.data::<T>().slice(), out.data_mut::<T>().slice())
         }, else => {});
@@ -212,7 +212,7 @@ fn max_pool_grad(
 
 /// Checks indices into planes of `len` elements.
 pub(super) fn check_index(index: &Tensor, len: usize) -> Result<()> {
-    let index = index.try_contiguous()?;
+    let index = index.in_rows()?;
     let data = index.data::<i64>();
     match data.slice().iter().find(|&&i| i < 0 || i >= len as i64) {
         Some(i) => Err(Error::range(format!("index {i} lies outside a plane of {len} elements"))),
@@ -249,7 +249,7 @@ fn scatter_planes(cx: &Cx, x: &Tensor, index: &Tensor, output: &[i64]) -> Result
     let out = cx.out(&shape, x.dtype())?;
     cx.cpu(|| {
         check_index(index, shape[2..].iter().product())?;
-        let (x, index) = (x.try_contiguous()?, index.try_contiguous()?);
+        let (x, index) = (x.in_rows()?, index.in_rows()?);
         match_dtype!(x.dtype(), T in float => {
             let (dy, index) = (x.data::<T>(), index.data::<i64>());
             pool::max_pool_backward(planes(&x), dy.slice(), index.slice(), out.data_mut::<T>().slice())
@@ -278,7 +278,7 @@ fn gather_planes(cx: &Cx, x: &Tensor, index: &Tensor) -> Result<Tensor> {
     let input = spatial(x);
     cx.cpu(|| {
         check_index(index, x.shape()[2..].iter().product())?;
-        let (x, index) = (x.try_contiguous()?, index.try_contiguous()?);
+        let (x, index) = (x.in_rows()?, index.in_rows()?);
         match_dtype!(x.dtype(), T in float => {
             let (x_data, index) = (x.data::<T>(), index.data::<i64>());
             pool::gather_by_index(planes(&x), x_data.slice(), index.slice(), out.data_mut::<T>().slice())
@@ -326,7 +326,7 @@ fn avg_pool(
     let s = layout.shape(planes(x), &input, output);
     let out = cx.out(&shape, x.dtype())?;
     cx.cpu(|| {
-        let x = x.try_contiguous()?;
+        let x = x.in_rows()?;
         match_dtype!(x.dtype(), T in float => {
             pool::avg_pool(&s, by, x.data::<T>().slice(), out.data_mut::<T>().slice())
         }, else => {});

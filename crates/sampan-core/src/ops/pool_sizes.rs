@@ -3,7 +3,7 @@
 use super::pool_core::{Laid, check_index, index_like, need_elements, need_float, planes, resized};
 use super::pooling::Ready;
 use super::prelude::*;
-use super::windows::{Padding, channels_last, per_axis, spatial, to_channels_first, to_channels_last};
+use super::windows::{Padding, Sizes, channels_last, per_axis, spatial, to_channels_first, to_channels_last};
 use sampan_kernels::pool;
 
 /// Reads the arguments of an adaptive pooling over `dims` axes; `None` among the extents keeps the input's.
@@ -18,9 +18,9 @@ fn adaptive(x: &Tensor, dims: usize, output_size: &Value, data_format: &str) -> 
         Value::Int(n) => Ok(*n),
         _ => Err(refuse()),
     };
-    let output: Vec<i64> = match output_size {
-        Value::Ints(list) if list.len() == dims => list.to_vec(),
-        Value::Ints(list) if list.len() == 1 => vec![list[0]; dims],
+    let output: Sizes = match output_size {
+        Value::Ints(list) if list.len() == dims => list.clone(),
+        Value::Ints(list) if list.len() == 1 => Sizes::from_elem(list[0], dims),
         Value::List(list) if list.len() == dims => {
             list.iter().enumerate().map(|(a, v)| one(v, a)).collect::<Result<_>>()?
         }
@@ -116,7 +116,7 @@ fn fractional(
     random_u: Option<f64>,
 ) -> Result<Ready> {
     let mut ready = adaptive(x, dims, output_size, ["NCL", "NCHW", "NCDHW"][dims - 1])?;
-    let kernel = kernel.map_or(Ok(vec![]), |k| per_axis("kernel_size", k, dims, 1))?;
+    let kernel = kernel.map_or(Ok(Sizes::new()), |k| per_axis("kernel_size", k, dims, 1))?;
     let input = spatial(&ready.x);
     for a in 0..dims {
         let (n, out) = (input[a], ready.output[a]);

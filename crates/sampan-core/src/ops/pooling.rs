@@ -2,7 +2,7 @@
 
 use super::pool_core::{Laid, need_float};
 use super::prelude::*;
-use super::windows::{Padding, channels_last, per_axis, spatial, to_channels_first, to_channels_last};
+use super::windows::{Padding, Sizes, channels_last, per_axis, spatial, to_channels_first, to_channels_last};
 use sampan_kernels::pool;
 
 /// A pooling as users ask for it, ready for a primitive.
@@ -10,7 +10,7 @@ pub(super) struct Ready {
     pub x: Tensor,
     pub last: bool,
     pub windows: Laid,
-    pub output: Vec<i64>,
+    pub output: Sizes,
 }
 
 /// Reads the arguments of a sliding pooling over `dims` axes.
@@ -30,7 +30,7 @@ fn sliding(
     let x = to_channels_first(x, last)?;
     let input = spatial(&x);
     let pads = Padding::read(padding, dims, last)?.resolve(&x.shape()[2..], &kernel, &stride);
-    let mut output = Vec::with_capacity(dims);
+    let mut output = Sizes::new();
     for a in 0..dims {
         let [before, after] = pads[a];
         ensure!(

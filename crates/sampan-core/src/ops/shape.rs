@@ -143,17 +143,17 @@ fn transpose(cx: &Cx, x: &Tensor, perm: &[i64]) -> Result<Tensor> {
         strides: order.iter().map(|&a| l.strides[a]).collect(),
         offset: l.offset,
     });
-    let mut back = vec![0i64; order.len()];
+    let mut back = smallvec::SmallVec::<[i64; 4]>::from_elem(0, order.len());
     order.iter().enumerate().for_each(|(i, &a)| back[a] = i as i64);
-    cx.grad(out, &[], move |g| Ok(g.grad().transpose(back.as_slice())))
+    cx.grad(out, &[], move |g| Ok(g.grad().transpose(&back)))
 }
 
 impl Tensor {
     /// The last two axes swapped, as a view.
     pub(crate) fn transpose_last(&self) -> Tensor {
-        let n = self.ndim() as i64;
-        let mut perm: Vec<i64> = (0..n).collect();
-        perm.swap(n as usize - 1, n as usize - 2);
+        let n = self.ndim();
+        let mut perm: smallvec::SmallVec<[i64; 4]> = (0..n as i64).collect();
+        perm.swap(n - 1, n - 2);
         self.transpose(perm)
     }
 }

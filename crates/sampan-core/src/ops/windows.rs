@@ -1,6 +1,13 @@
 //! What convolution and pooling share: layouts of images, lists with one number an axis, and the many forms of padding.
 
 use super::prelude::*;
+use smallvec::{SmallVec, smallvec};
+use std::borrow::Cow;
+
+/// One number for each spatial axis, or two.
+pub(crate) type Sizes = SmallVec<[i64; 4]>;
+/// What comes before and after each spatial axis.
+pub(crate) type Pads = SmallVec<[[i64; 2]; 3]>;
 
 /// The layouts of images with one, two or three spatial axes: channels first, channels last.
 const LAYOUTS: [(&str, &str); 3] = [("NCL", "NLC"), ("NCHW", "NHWC"), ("NCDHW", "NDHWC")];
@@ -9,7 +16,7 @@ const LAYOUTS: [(&str, &str); 3] = [("NCL", "NLC"), ("NCHW", "NHWC"), ("NCDHW", 
 pub(crate) fn channels_last(x: &Tensor, data_format: &str, dims: usize) -> Result<bool> {
     let (first, last) = LAYOUTS[dims - 1];
     // A one-dimensional image is called NCL or NCW.
-    let name = if dims == 1 { data_format.replace('W', "L") } else { data_format.into() };
+    let name = if dims == 1 { Cow::from(data_format.replace('W', "L")) } else { Cow::from(data_format) };
     ensure!(name == first || name == last, "data_format must be \"{first}\" or \"{last}\", got {data_format:?}");
     if x.ndim() != dims + 2 {
         let hint = if x.ndim() == dims + 1 { "add a batch axis with unsqueeze(0)" } else { "see data_format" };
@@ -37,10 +44,10 @@ pub(crate) fn to_channels_last(x: Tensor, last: bool) -> Result<Tensor> {
 }
 
 /// One number for each spatial axis, given as one number or as a list, none below `least`.
-pub(crate) fn per_axis(name: &str, values: &[i64], dims: usize, least: i64) -> Result<Vec<i64>> {
+pub(crate) fn per_axis(name: &str, values: &[i64], dims: usize, least: i64) -> Result<Sizes> {
     let list = match values {
-        [v] => vec![*v; dims],
-        _ => values.to_vec(),
+        [v] => smallvec![*v; dims],
+        _ => Sizes::from_slice(values),
     };
     ensure!(list.len() == dims, "{name} must be one int or {dims} of them, got {values:?}");
     ensure!(list.iter().all(|&v| v >= least), "{name} must be at least {least}, got {values:?}");
@@ -54,7 +61,7 @@ pub(crate) enum Padding {
     /// As much as makes the output `⌈input / stride⌉`.
     Same,
     /// Before and after each axis.
-    Explicit(Vec<[i64; 2]>),
+    Explicit(Pads),
 }
 
 impl Padding {
@@ -68,28 +75,28 @@ impl Padding {
             );
             Error::invalid(message)
         };
-        let pairs: Vec<[i64; 2]> = match value {
+        let pairs: Pads = match value {
             Value::Str(word) => match word.to_uppercase().as_str() {
                 "SAME" => return Ok(Padding::Same),
-                "VALID" => vec![[0, 0]; dims],
+                "VALID" => smallvec![[0, 0]; dims],
                 _ => return Err(refuse()),
             },
-            Value::Int(p) => vec![[*p; 2]; dims],
+            Value::Int(p) => smallvec![[*p; 2]; dims],
             Value::Ints(list) if list.len() == dims => list.iter().map(|&p| [p; 2]).collect(),
             Value::Ints(list) if list.len() == 2 * dims => list.chunks(2).map(|p| [p[0], p[1]]).collect(),
-            Value::Ints(list) if list.len() == 1 => vec![[list[0]; 2]; dims],
+            Value::Ints(list) if list.len() == 1 => smallvec![[list[0]; 2]; dims],
             Value::List(list) => {
                 let pair = |v: &Value| match v {
                     Value::Ints(p) if p.len() == 2 => Ok([p[0], p[1]]),
                     _ => Err(refuse()),
                 };
-                let all = list.iter().map(pair).collect::<Result<Vec<_>>>()?;
+                let all = list.iter().map(pair).collect::<Result<Pads>>()?;
                 if all.len() == dims {
                     all
                 } else if all.len() == dims + 2 {
                     let channels = if last { dims + 1 } else { 1 };
                     ensure!(all[0] == [0, 0] && all[channels] == [0, 0], "padding of batch and channels must be zero");
-                    if last { all[1..=dims].to_vec() } else { all[2..].to_vec() }
+                    Pads::from_slice(if last { &all[1..=dims] } else { &all[2..] })
                 } else {
                     return Err(refuse());
                 }
@@ -104,7 +111,7 @@ impl Padding {
     }
 
     /// Before and after each axis, for windows that span `window` elements.
-    pub fn resolve(&self, input: &[usize], window: &[i64], stride: &[i64]) -> Vec<[i64; 2]> {
+    pub fn resolve(&self, input: &[usize], window: &[i64], stride: &[i64]) -> Pads {
         match self {
             Padding::Explicit(pairs) => pairs.clone(),
             Padding::Same => (0..input.len())
@@ -127,6 +134,6 @@ pub(crate) fn lifted(values: &[i64], fill: usize) -> [usize; 3] {
 }
 
 /// The spatial extents of a channels-first image.
-pub(crate) fn spatial(x: &Tensor) -> Vec<i64> {
+pub(crate) fn spatial(x: &Tensor) -> Sizes {
     x.shape()[2..].iter().map(|&n| n as i64).collect()
 }

@@ -201,6 +201,11 @@ impl Tensor {
         if self.dtype() == dtype { Ok(self.clone()) } else { self.try_cast(dtype) }
     }
 
+    /// The values in row-major memory; the tensor itself, without a call, if it is so already. For kernels.
+    pub(crate) fn in_rows(&self) -> Result<Tensor> {
+        if self.is_contiguous() { Ok(self.clone()) } else { self.try_contiguous() }
+    }
+
     /// The one value of a tensor with one element.
     #[track_caller]
     pub fn item(&self) -> Scalar {

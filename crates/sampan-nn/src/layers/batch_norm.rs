@@ -124,7 +124,7 @@ macro_rules! batch_norms {
             pub fn call_then(&self, x: &Tensor, activation: &dyn Layer) -> Result<Tensor> {
                 let apart = self.is_sync() || amp::enabled() || layer::is_watched(self) || layer::is_watched(activation);
                 match activation_name(activation) {
-                    Some(name) if !apart => layer::within(self, stringify!($name), || {
+                    Some(name) if !apart => layer::within(self, || stringify!($name), || {
                         check_rank(x, &[$($rank),*])?;
                         let running = [&self.mean, &self.variance];
                         let tensors = arguments(x, running, [&self.weight, &self.bias])?;

@@ -2,7 +2,7 @@
 
 use crate::{Base, Members, Parameter, Path, Visitor, invoke};
 use sampan_core::dispatch::dispatch;
-use sampan_core::op::{self, Kind, OpDef};
+use sampan_core::op::{self, Kind, OpDef, Outputs};
 use sampan_core::value::Args;
 use sampan_core::{Axes, Error, Ints, Result, Scalar, Tensor, Value, bail};
 
@@ -51,6 +51,20 @@ impl Bound {
         first: impl IntoIterator<Item = Value>,
         changed: impl IntoIterator<Item = (&'a str, Value)>,
     ) -> Result<Vec<Tensor>> {
+        self.run(base, first, changed).map(Outputs::into_vec)
+    }
+
+    /// The op's first output for these first arguments.
+    pub fn first(&self, base: &Base, tensors: impl IntoIterator<Item = Value>) -> Result<Tensor> {
+        self.run(base, tensors, []).and_then(first)
+    }
+
+    fn run<'a>(
+        &self,
+        base: &Base,
+        first: impl IntoIterator<Item = Value>,
+        changed: impl IntoIterator<Item = (&'a str, Value)>,
+    ) -> Result<Outputs> {
         let mut args = self.args.clone();
         for (slot, value) in args.iter_mut().zip(first) {
             *slot = value;
@@ -62,7 +76,7 @@ impl Bound {
             let Some(i) = self.op.position(name) else { bail!("the op {} has no argument `{name}`", self.op.name) };
             args[i] = value;
         }
-        dispatch(self.op, args).map(|outputs| outputs.into_vec())
+        dispatch(self.op, args)
     }
 
     /// The outputs for a layer's inputs, of which there must be as many as the op needs tensors. Where the output size
@@ -122,6 +136,9 @@ impl Bound {
 
     /// The first output for a layer's one input.
     pub fn one(&self, base: &Base, x: &Tensor) -> Result<Tensor> {
+        if self.inputs == 1 {
+            return self.first(base, [x.into()]);
+        }
         first(self.all(base, std::slice::from_ref(x))?)
     }
 
@@ -148,7 +165,7 @@ impl Members for Bound {
 }
 
 /// The first of an op's outputs.
-pub(crate) fn first(outputs: Vec<Tensor>) -> Result<Tensor> {
+pub(crate) fn first(outputs: impl IntoIterator<Item = Tensor>) -> Result<Tensor> {
     outputs.into_iter().next().ok_or_else(|| Error::invalid("the op has no output"))
 }
 

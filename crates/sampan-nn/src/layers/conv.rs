@@ -183,7 +183,7 @@ macro_rules! conv_layers {
             fn forward(&self, x: &Tensor) -> Result<Tensor> {
                 let padded = self.pad.as_ref().map(|pad| pad.one(&self.base, x)).transpose()?;
                 let x = padded.as_ref().unwrap_or(x);
-                first(self.op.call(&self.base, tensors(x, &self.weight, &self.bias)?)?)
+                self.op.first(&self.base, tensors(x, &self.weight, &self.bias)?)
             }
             fn settings(&self) -> Vec<(&'static str, Value)> {
                 settings(&self.op, &self.weight, stringify!($name).ends_with("Transpose"))
@@ -270,7 +270,7 @@ macro_rules! conv_transpose_layers {
                 vec!["x", "output_size"]
             }
             fn forward(&self, x: &Tensor) -> Result<Tensor> {
-                first(self.op.call(&self.base, tensors(x, &self.weight, &self.bias)?)?)
+                self.op.first(&self.base, tensors(x, &self.weight, &self.bias)?)
             }
             fn forward_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
                 let [x, sizes] = inputs else { return Ok(vec![self.forward(only(inputs)?)?]) };

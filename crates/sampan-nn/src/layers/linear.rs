@@ -185,7 +185,7 @@ impl Embedding {
 
 impl Layer for Embedding {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        first(self.op.call(&self.base, [x.into(), self.weight.value()?.into()])?)
+        self.op.first(&self.base, [x.into(), self.weight.value()?.into()])
     }
     fn settings(&self) -> Vec<(&'static str, Value)> {
         let shape = self.weight.shape();
