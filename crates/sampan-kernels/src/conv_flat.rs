@@ -7,6 +7,7 @@
 
 use crate::conv::{ConvShape, take_every};
 use crate::float::Shared;
+use crate::gemm::pack::transpose;
 use crate::{Buffer, parallel};
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;
@@ -81,6 +82,31 @@ impl Layout {
         c * self.channel + (plane * self.rows + h / s.stride[1]) * self.images * s.output[2]
     }
 
+    /// Where all kernel elements begin, in their order in memory.
+    fn offsets(&self, s: &ConvShape) -> Vec<usize> {
+        let [kd, kh, kw] = s.kernel;
+        let mut offsets = Vec::with_capacity(s.k());
+        // All channels are alike, and so are all columns.
+        let column = self.depth * s.stride[1] * self.rows * self.images * s.output[2];
+        for d in 0..kd {
+            for h in 0..kh {
+                let first = self.offset(s, 0, [d, h, 0]);
+                offsets.extend((0..kw).map(|w| first + w * column));
+            }
+        }
+        for c in 1..s.group_in() {
+            offsets.extend_from_within((c - 1) * s.taps()..c * s.taps());
+            offsets[c * s.taps()..].iter_mut().for_each(|o| *o += self.channel);
+        }
+        offsets
+    }
+
+    /// Is it one image, with every window inside it and one step from the next?
+    fn is_plain(&self, s: &ConvShape) -> bool {
+        let inside = |a: usize| s.output[a] + (s.kernel[a] - 1) * s.dilation[a] <= s.input[a];
+        self.images == 1 && s.stride == [1; 3] && s.pad_begin == [0; 3] && (0..3).all(inside)
+    }
+
     /// From one output plane of a volume to the next.
     fn depth_step(&self, s: &ConvShape) -> usize {
         s.stride[0] * s.stride[1] * self.rows * self.images * s.output[2]
@@ -108,6 +134,9 @@ impl WithSimd for Pack<'_> {
         assert!(out.len() >= packed && lines.len() >= padded && layout.line >= width);
         let count = layout.depth * s.stride[1] * layout.rows * layout.images;
         let mut to = 0;
+        if layout.is_plain(s) {
+            return pack_plain(simd, s, layout, x, first, out);
+        }
         for c in 0..channels {
             let mut row = 0;
             for d in 0..layout.depth {
@@ -134,6 +163,38 @@ impl WithSimd for Pack<'_> {
                     }
                     to += width;
                 }
+            }
+        }
+    }
+}
+
+/// [`Pack`] of one image where nothing is padded and no step is taken: the rows are copied from where they lie.
+#[inline(always)]
+fn pack_plain<S: Simd>(simd: S, s: &ConvShape, layout: &Layout, x: &[f32], first: usize, out: &mut [f32]) {
+    let ([_, ih, iw], width) = (s.input, s.output[2]);
+    // The last band may be shorter than others; what they have more nobody reads in it.
+    let rows = layout.rows.min(ih - first);
+    let mut to = 0;
+    for c in 0..s.group_in() {
+        for w in (0..s.kernel[2]).map(|w| w * s.dilation[2]) {
+            for d in 0..layout.depth {
+                let x = &x[c * s.x_plane() + (d * ih + first) * iw + w..];
+                // Rows after which there is a vector more, in both.
+                let fast = match (x.len().checked_sub(width + WIDEST), out.len().checked_sub(to + width + WIDEST)) {
+                    (Some(x), Some(out)) => (x / iw + 1).min(out / width + 1).min(rows),
+                    _ => 0,
+                };
+                let (mut from, mut into) = (x.as_ptr(), out[to..].as_mut_ptr());
+                for _ in 0..fast {
+                    // SAFETY: a row and a vector more, as was found. Rows are written in order, so what a vector writes too
+                    // much is overwritten.
+                    unsafe { copy(simd, from, into, width) };
+                    (from, into) = (from.wrapping_add(iw), into.wrapping_add(width));
+                }
+                for h in fast..rows {
+                    out[to + h * width..][..width].copy_from_slice(&x[h * iw..][..width]);
+                }
+                to += layout.rows * width;
             }
         }
     }
@@ -214,7 +275,7 @@ struct Band<'a> {
     layout: &'a Layout,
     offsets: &'a [usize],
     x: &'a [f32],
-    /// Weights of the group, block by block as `[k, channels of the block]`, the kernel's rows outermost.
+    /// Weights of the group, block by block as `[k, channels of the block]`.
     w: &'a [f32],
     bias: Option<&'a [f32]>,
     /// The first output channel of the group in this image.
@@ -237,12 +298,12 @@ impl WithSimd for Band<'_> {
                 let x = &self.x[d * self.layout.depth_step(self.s)..];
                 let place = (d * height + self.rows.start) * width;
                 for piece in even(vectors, (SUMS / block.len()).min(4)) {
-                    let taps = self.taps(piece.start * S::F32_LANES, (piece.end * S::F32_LANES).min(len));
+                    let rows = self.rows_of(piece.start * S::F32_LANES, (piece.end * S::F32_LANES).min(len));
                     macro_rules! sizes {
                         ($($n:literal: $($v:literal)*;)*) => {
                             match (block.len(), piece.len()) {
                                 $($(($n, $v) => {
-                                    self.sums::<S, $n, $v>(simd, x, taps, block.start, piece.start, place, len)
+                                    self.sums::<S, $n, $v>(simd, x, rows, block.start, piece.start, place, len)
                                 })*)*
                                 _ => unreachable!("blocks are at most {CHANNELS} channels and {SUMS} sums"),
                             }
@@ -258,18 +319,18 @@ impl WithSimd for Band<'_> {
 }
 
 impl Band<'_> {
-    /// The kernel elements that some of the positions `first..end` of the band need: the others are all in the padding
+    /// The rows of the kernel that some of the positions `first..end` of the band need: the others are all in the padding
     /// above or below.
     #[inline(always)]
-    fn taps(&self, first: usize, end: usize) -> Range<usize> {
+    fn rows_of(&self, first: usize, end: usize) -> Range<usize> {
         let s = self.s;
         // The last vector begins before its turn where the band ends.
         let first = first.min(end.saturating_sub(WIDEST)) / s.output[2] + self.rows.start;
         let last = (end - 1) / s.output[2] + self.rows.start;
-        let (step, pad, per_row) = (s.dilation[1], s.pad_begin[1], self.offsets.len() / s.kernel[1]);
+        let (step, pad) = (s.dilation[1], s.pad_begin[1]);
         let from = pad.saturating_sub(last * s.stride[1]).div_ceil(step).min(s.kernel[1]);
         let to = (s.input[1] + pad).saturating_sub(first * s.stride[1]).div_ceil(step).clamp(from, s.kernel[1]);
-        from * per_row..to * per_row
+        from..to
     }
 
     /// `V` vectors of positions from vector `first` of `N` channels. The last vector of a band ends where the band does:
@@ -279,7 +340,7 @@ impl Band<'_> {
         &self,
         simd: S,
         x: &[f32],
-        taps: Range<usize>,
+        rows: Range<usize>,
         o: usize,
         first: usize,
         place: usize,
@@ -294,15 +355,22 @@ impl Band<'_> {
             }
         }
         let x: [*const f32; V] = at.map(|at| x[at..].as_ptr());
-        let weights = self.w[o * k + taps.start * N..o * k + taps.end * N].chunks_exact(N);
-        for (&offset, w) in self.offsets[taps].iter().zip(weights) {
-            // SAFETY: every kernel element has `len` positions inside `x`, as was checked for the farthest.
-            let x: [S::f32s; V] =
-                std::array::from_fn(|v| unsafe { x[v].add(offset).cast::<S::f32s>().read_unaligned() });
-            for n in 0..N {
-                let w = simd.splat_f32s(w[n]);
-                for v in 0..V {
-                    sum[n][v] = simd.mul_add_e_f32s(w, x[v], sum[n][v]);
+        let weights = &self.w[o * k..(o + N) * k];
+        // With all rows of the kernel its elements are one run, else there is one for each channel and depth.
+        let [_, kh, kw] = self.s.kernel;
+        let (runs, run) = if rows.len() == kh { (1, 0..k) } else { (k / (kh * kw), rows.start * kw..rows.end * kw) };
+        for i in 0..runs {
+            let run = run.start + i * kh * kw..run.end + i * kh * kw;
+            let weights = weights[run.start * N..run.end * N].chunks_exact(N);
+            for (&offset, w) in self.offsets[run].iter().zip(weights) {
+                // SAFETY: every kernel element has `len` positions inside `x`, as was checked for the farthest.
+                let x: [S::f32s; V] =
+                    std::array::from_fn(|v| unsafe { x[v].add(offset).cast::<S::f32s>().read_unaligned() });
+                for n in 0..N {
+                    let w = simd.splat_f32s(w[n]);
+                    for v in 0..V {
+                        sum[n][v] = simd.mul_add_e_f32s(w, x[v], sum[n][v]);
+                    }
                 }
             }
         }
@@ -444,22 +512,15 @@ fn tail_of<S: Simd>(simd: S, len: usize) -> S::f32s {
 fn run(s: &ConvShape, x: &[f32], w: &[f32], bias: Option<&[f32]>, fold: Option<&ConvShape>, y: &mut [f32]) {
     let layout = Layout::new(s);
     let (k, gi, go) = (s.k(), s.group_in(), s.group_out());
-    let [kd, kh, kw] = s.kernel;
-    let (mut offsets, mut order) = (Vec::with_capacity(k), Vec::with_capacity(k));
-    for h in 0..kh {
-        for c in 0..gi {
-            for (d, w) in (0..kd).flat_map(|d| (0..kw).map(move |w| (d, w))) {
-                offsets.push(layout.offset(s, c, [d, h, w]));
-                order.push(((c * kd + d) * kh + h) * kw + w);
-            }
-        }
-    }
+    let offsets = layout.offsets(s);
     let mut packed = Buffer::uninit(std::mem::size_of_val(w));
     for (group, out) in w.chunks_exact(go * k).zip(packed.as_mut_slice::<f32>().chunks_exact_mut(go * k)) {
         for block in even(go, CHANNELS) {
-            let group = &group[block.start * k..block.end * k];
-            for (t, out) in order.iter().zip(out[block.start * k..block.end * k].chunks_exact_mut(block.len())) {
-                out.iter_mut().enumerate().for_each(|(i, o)| *o = group[i * k + t]);
+            let part = block.start * k..block.end * k;
+            // SAFETY: the block has so many channels of `k` weights each.
+            unsafe {
+                let group = group[part.clone()].as_ptr();
+                transpose(group, k as isize, block.len(), k, block.len(), &mut out[part]);
             }
         }
     }
