@@ -20,49 +20,24 @@ fn each_row(s: &PoolShape, mut f: impl FnMut(usize, usize)) {
     }
 }
 
-/// Calls `$piece::<N>(…, at)` for pieces of a row of `$len` outputs, `N` of them at a time, which become one
-/// vector. The last piece may repeat outputs of the one before: rows are short, and what is left over would be many.
-macro_rules! by_pieces {
-    ($len:expr, $piece:ident($($arg:expr),*)) => {{
-        let len: usize = $len;
-        match len {
-            16.. => by_pieces!(@ 16, len, $piece($($arg),*)),
-            8.. => by_pieces!(@ 8, len, $piece($($arg),*)),
-            4.. => by_pieces!(@ 4, len, $piece($($arg),*)),
-            _ => by_pieces!(@ 1, len, $piece($($arg),*)),
-        }
-    }};
-    (@ $n:literal, $len:ident, $piece:ident($($arg:expr),*)) => {{
-        let mut at = 0;
-        while at < $len {
-            at = at.min($len - $n);
-            $piece::<_, $n>($($arg,)* at);
-            at += $n;
-        }
-    }};
-}
-
 #[inline(always)]
 fn larger<T: Real>(a: T, b: T) -> T {
     if beats(b, a) { b } else { a }
 }
 
-/// `N` neighbours from `at` on.
+/// The maxima of a row of windows, `N` of them at a time, which become one vector. The last piece may repeat what the one
+/// before did: rows are short, and the rest would be much of them.
 #[inline(always)]
-fn some<T, const N: usize>(row: &[T], at: usize) -> &[T; N] {
-    row[at..].first_chunk().expect("pieces lie inside the row")
-}
-
-#[inline(always)]
-fn some_mut<T, const N: usize>(row: &mut [T], at: usize) -> &mut [T; N] {
-    row[at..].first_chunk_mut().expect("pieces lie inside the row")
-}
-
-#[inline(always)]
-fn max_piece<T: Real, const N: usize>(top: &[[T; 2]], bottom: &[[T; 2]], y: &mut [T], at: usize) {
-    let (top, bottom, y) = (some::<_, N>(top, at), some::<_, N>(bottom, at), some_mut::<_, N>(y, at));
-    for i in 0..N {
-        y[i] = larger(larger(top[i][0], top[i][1]), larger(bottom[i][0], bottom[i][1]));
+fn max_row<T: Real, const N: usize>(top: &[[T; 2]], bottom: &[[T; 2]], y: &mut [T]) {
+    let mut at = 0;
+    while at < y.len() {
+        at = at.min(y.len() - N);
+        let pieces = (top[at..].first_chunk::<N>(), bottom[at..].first_chunk::<N>(), y[at..].first_chunk_mut::<N>());
+        let (Some(top), Some(bottom), Some(y)) = pieces else { return };
+        for i in 0..N {
+            y[i] = larger(larger(top[i][0], top[i][1]), larger(bottom[i][0], bottom[i][1]));
+        }
+        at += N;
     }
 }
 
@@ -73,7 +48,12 @@ simd_fn! {
         each_row(s, |at, from| {
             let (top, bottom) = (pairs(&x[from..from + iw]), pairs(&x[from + iw..from + 2 * iw]));
             let y = &mut y[at..at + ow];
-            by_pieces!(ow, max_piece(top, bottom, y));
+            match ow {
+                16.. => max_row::<_, 16>(top, bottom, y),
+                8.. => max_row::<_, 8>(top, bottom, y),
+                4.. => max_row::<_, 4>(top, bottom, y),
+                _ => max_row::<_, 1>(top, bottom, y),
+            }
         });
     }
 }
