@@ -51,12 +51,12 @@ peers: ## The real libraries, in a virtual environment
 	$(VENV)/bin/pip install --quiet paddlepaddle torch numpy scipy safetensors tensorboard pillow setuptools
 
 golden: peers ## Record the peers' answers anew
-	for script in golden layers_golden init_golden optim_golden transforms_golden vision_ops_golden models_golden parity io_fixtures; do \
+	for script in golden layers_golden init_golden optim_golden transforms_golden vision_ops_golden models_golden parity io_fixtures semantics_golden; do \
 		$(PY) scripts/$$script.py || exit 1; done
 	$(PY) scripts/python_coverage.py --record
 
 golden-check: peers ## Compare the recorded answers with the live peers
-	for script in golden layers_golden optim_golden models_golden parity io_fixtures; do \
+	for script in golden layers_golden optim_golden models_golden parity io_fixtures semantics_golden; do \
 		$(PY) scripts/$$script.py --check || exit 1; done
 	$(PY) scripts/python_coverage.py --module paddle
 
