@@ -167,13 +167,8 @@ pub fn dispatch_inplace(op: &'static OpDef, args: Args) -> Result<Tensor> {
     let Some(Value::Tensor(target)) = args.first() else {
         return Err(Error::dtype("the first argument of an in-place op must be a Tensor").in_op(op.name));
     };
-    if crate::amp::enabled() {
-        // The result must have the dtype of what it is written into.
-        return crate::amp::with_level(None, || dispatch_inplace(op, args));
-    }
     let mut target = target.clone();
-    let mut outputs = dispatch(op, args)?;
-    target.take_inplace(outputs.remove(0), op.name)?;
+    target.replaced_by(op.name, |_| Ok(dispatch(op, args)?.remove(0)))?;
     Ok(target)
 }
 
@@ -181,7 +176,7 @@ fn call(op: &'static OpDef, args: &[Value]) -> Result<Outputs> {
     let mut device = Device::Cpu;
     let mut wants_grad = false;
     let recording = grad_enabled() && !op.non_diff;
-    let mut history = Ok(());
+    let mut stale = false;
     let mut complex = None;
     for value in args {
         match value {
@@ -193,19 +188,22 @@ fn call(op: &'static OpDef, args: &[Value]) -> Result<Outputs> {
             if t.dtype().is_complex() {
                 complex = Some(t.dtype());
             }
-            if recording && history.is_ok() {
-                history = t.check_history();
-            }
+            stale |= t.is_stale();
             if t.device() == Device::Meta {
                 device = Device::Meta;
             }
-            wants_grad |= t.requires_grad();
+            wants_grad |= t.is_tracked();
         });
     }
     if let (Some(dtype), false) = (complex, op.complex) {
         return Err(no_complex(dtype));
     }
-    history?;
+    if stale && recording {
+        // Aliases changed them: they take part with the history of what was written.
+        let mut args = Args::from(args);
+        args.iter_mut().try_for_each(|v| v.map_tensors(&mut |t| t.current()))?;
+        return call(op, &args);
+    }
     let track = wants_grad && recording;
     let cx = Cx { op, args, device, track, recorded: Cell::new(false) };
     let listening = LISTENING.get();

@@ -1,11 +1,11 @@
 //! Memory shared by a tensor and its views.
 
 use crate::{DType, Device, Error, profiler};
-use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use sampan_kernels::Buffer;
 use sampan_kernels::buffer::OutOfMemory;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Reference-counted memory with a version that every in-place write advances.
 #[derive(Clone)]
@@ -14,14 +14,59 @@ pub struct Storage(Arc<Inner>);
 struct Inner {
     memory: Memory,
     version: AtomicU64,
-    /// The version written by the last in-place op that autograd recorded. A view made before it has a stale history.
-    recorded: AtomicU64,
+    /// Others know the address of the bytes, so what they hold cannot wait for a write to be copied.
+    exposed: AtomicBool,
 }
 
 enum Memory {
-    Cpu(RwLock<Buffer>),
+    Cpu(RwLock<Bytes>),
     /// Shapes and dtypes only: inference without computing.
     Meta,
+}
+
+/// Bytes of one storage, or of several that hold the same values until one of them is written.
+enum Bytes {
+    Own(Buffer),
+    Shared(Arc<Buffer>),
+}
+
+impl Bytes {
+    fn get(&self) -> &Buffer {
+        match self {
+            Bytes::Own(buffer) => buffer,
+            Bytes::Shared(buffer) => buffer,
+        }
+    }
+
+    /// The bytes for this storage alone, copied if others hold them too.
+    fn get_mut(&mut self) -> &mut Buffer {
+        if let Bytes::Shared(shared) = self
+            && Arc::get_mut(shared).is_none()
+        {
+            *self = Bytes::Own(Buffer::from_slice(shared.bytes()));
+        }
+        match self {
+            Bytes::Own(buffer) => buffer,
+            Bytes::Shared(shared) => Arc::get_mut(shared).expect("shared bytes were copied above"),
+        }
+    }
+
+    /// The bytes, if others hold them already.
+    fn shared(&self) -> Option<Arc<Buffer>> {
+        if let Bytes::Shared(shared) = self { Some(shared.clone()) } else { None }
+    }
+
+    /// The bytes for another storage as well.
+    fn share(&mut self) -> Arc<Buffer> {
+        if let Bytes::Own(buffer) = self {
+            // An empty buffer stands in for a moment; it takes no memory.
+            *self = Bytes::Shared(Arc::new(std::mem::replace(buffer, Buffer::uninit(0))));
+        }
+        match self {
+            Bytes::Shared(shared) => shared.clone(),
+            Bytes::Own(_) => unreachable!("made shared above"),
+        }
+    }
 }
 
 /// The memory, or the error of a full one.
@@ -33,7 +78,7 @@ impl Storage {
     /// Memory for `numel` elements, values unspecified.
     pub fn uninit(device: Device, dtype: DType, numel: usize) -> Storage {
         Self::with(match device {
-            Device::Cpu => Memory::Cpu(RwLock::new(granted(Buffer::try_uninit(numel.saturating_mul(dtype.size()))))),
+            Device::Cpu => Memory::Cpu(Self::locked(granted(Buffer::try_uninit(numel.saturating_mul(dtype.size()))))),
             Device::Meta => Memory::Meta,
         })
     }
@@ -41,23 +86,65 @@ impl Storage {
     /// Zeroed memory for `numel` elements.
     pub fn zeros(device: Device, dtype: DType, numel: usize) -> Storage {
         Self::with(match device {
-            Device::Cpu => Memory::Cpu(RwLock::new(granted(Buffer::try_zeroed(numel.saturating_mul(dtype.size()))))),
+            Device::Cpu => Memory::Cpu(Self::locked(granted(Buffer::try_zeroed(numel.saturating_mul(dtype.size()))))),
             Device::Meta => Memory::Meta,
         })
     }
 
     /// Takes over a buffer.
     pub fn from_buffer(buffer: Buffer) -> Storage {
-        Self::with(Memory::Cpu(RwLock::new(buffer)))
+        Self::with(Memory::Cpu(Self::locked(buffer)))
+    }
+
+    fn locked(buffer: Buffer) -> RwLock<Bytes> {
+        RwLock::new(Bytes::Own(buffer))
+    }
+
+    /// Another storage with the same values, copied when one of the two is first written; `None` where they must be
+    /// copied now, since others can write them unseen or a kernel is at work on them.
+    pub fn lazy_copy(&self) -> Option<Storage> {
+        let bytes = match &self.0.memory {
+            Memory::Meta => return Some(Self::with(Memory::Meta)),
+            Memory::Cpu(_) if self.0.exposed.load(Ordering::Acquire) => return None,
+            Memory::Cpu(bytes) => bytes,
+        };
+        let known = bytes.read_recursive().shared();
+        let shared = known.or_else(|| Some(bytes.try_write()?.share()))?;
+        Some(Self::with(Memory::Cpu(RwLock::new(Bytes::Shared(shared)))))
+    }
+
+    /// Takes over the values of another storage of the same length, copied when one of the two is next written; false
+    /// where that cannot be.
+    pub fn take_values(&self, other: &Storage) -> bool {
+        let (Memory::Cpu(mine), false) = (&self.0.memory, self.0.exposed.load(Ordering::Acquire)) else { return false };
+        let Some(copy) = other.lazy_copy() else { return false };
+        let Memory::Cpu(theirs) = &copy.0.memory else { return false };
+        let values = theirs.write().share();
+        let mut mine = mine.write();
+        if mine.get().len() != values.len() {
+            return false;
+        }
+        *mine = Bytes::Shared(values);
+        true
+    }
+
+    /// Gives the address of the bytes away: from now on somebody else may read and write them.
+    pub fn expose(&self) -> usize {
+        self.0.exposed.store(true, Ordering::Release);
+        match &self.0.memory {
+            Memory::Cpu(bytes) => bytes.write().get_mut().bytes().as_ptr().addr(),
+            Memory::Meta => 0,
+        }
     }
 
     fn with(memory: Memory) -> Storage {
         if profiler::on()
-            && let Memory::Cpu(buffer) = &memory
+            && let Memory::Cpu(bytes) = &memory
+            && let Bytes::Own(buffer) = &*bytes.read()
         {
-            profiler::allocated(buffer.read().len());
+            profiler::allocated(buffer.len());
         }
-        Storage(Arc::new(Inner { memory, version: AtomicU64::new(0), recorded: AtomicU64::new(0) }))
+        Storage(Arc::new(Inner { memory, version: AtomicU64::new(0), exposed: AtomicBool::new(false) }))
     }
 
     /// Where it lies.
@@ -69,18 +156,18 @@ impl Storage {
     }
 
     /// Reads the bytes. Panics on a meta tensor, which has none; `Cx::cpu` keeps kernels away from those.
-    pub fn read(&self) -> RwLockReadGuard<'_, Buffer> {
+    pub fn read(&self) -> MappedRwLockReadGuard<'_, Buffer> {
         match &self.0.memory {
             // Recursive, since one call may read the same tensor twice (`x * x`).
-            Memory::Cpu(b) => b.read_recursive(),
+            Memory::Cpu(b) => RwLockReadGuard::map(b.read_recursive(), Bytes::get),
             Memory::Meta => panic!("a meta tensor holds no values"),
         }
     }
 
     /// Writes the bytes.
-    pub fn write(&self) -> RwLockWriteGuard<'_, Buffer> {
+    pub fn write(&self) -> MappedRwLockWriteGuard<'_, Buffer> {
         match &self.0.memory {
-            Memory::Cpu(b) => b.write(),
+            Memory::Cpu(b) => RwLockWriteGuard::map(b.write(), Bytes::get_mut),
             Memory::Meta => panic!("a meta tensor holds no values"),
         }
     }
@@ -90,18 +177,9 @@ impl Storage {
         self.0.version.load(Ordering::Acquire)
     }
 
-    /// Counts one in-place write; `recorded` tells whether autograd knows of it.
-    pub fn bump(&self, recorded: bool) -> u64 {
-        let v = self.0.version.fetch_add(1, Ordering::AcqRel) + 1;
-        if recorded {
-            self.0.recorded.store(v, Ordering::Release);
-        }
-        v
-    }
-
-    /// The version of the last write that autograd recorded.
-    pub fn recorded_version(&self) -> u64 {
-        self.0.recorded.load(Ordering::Acquire)
+    /// Counts one in-place write.
+    pub fn bump(&self) -> u64 {
+        self.0.version.fetch_add(1, Ordering::AcqRel) + 1
     }
 
     /// The same number for the same memory, while it lives.

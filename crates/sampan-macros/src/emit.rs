@@ -213,12 +213,7 @@ fn inplace_api(plain: &str, sig: &[TokenStream], names: &[&Ident]) -> TokenStrea
         #[doc = #doc]
         #[track_caller]
         pub fn #try_name(&mut self, #(#sig),*) -> ::sampan_core::Result<()> {
-            if ::sampan_core::amp::enabled() {
-                // The result must have the dtype of what it is written into.
-                return ::sampan_core::amp::with_level(None, || self.#try_name(#(#names),*));
-            }
-            let out = self.#out(#(#names),*)?;
-            self.take_inplace(out, concat!(#plain, "_"))
+            self.replaced_by(concat!(#plain, "_"), |this| this.#out(#(#names),*))
         }
     }
 }

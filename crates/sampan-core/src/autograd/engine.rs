@@ -1,7 +1,7 @@
 //! Walks the recorded graph backwards, newest call first, without recursion.
 
 use super::mode;
-use super::node::{Edge, Node};
+use super::node::{Edge, Node, Watcher, Watching};
 use crate::error::Kind;
 use crate::tensor::Inner;
 use crate::{Error, Result, Tensor, flags, profiler};
@@ -55,6 +55,11 @@ pub fn grad(
         ))
         .hint("pass allow_unused=True to get None for it, or check for a detach() or stop_gradient on the way")
         .in_op("grad"));
+    }
+    if options.create_graph {
+        // A constant, too, is something to go on from.
+        let free = |t: Tensor| if t.requires_grad() { t } else { t.detach().requires_grad_() };
+        return Ok(found.into_iter().map(|t| t.map(free)).collect());
     }
     Ok(found)
 }
@@ -144,6 +149,10 @@ impl Walk {
         inputs: Option<&[Tensor]>,
         options: &GradOptions,
     ) -> Result<Walk> {
+        let current = |ts: &[Tensor]| ts.iter().map(Tensor::current).collect::<Result<SmallVec<[Tensor; 2]>>>();
+        let outputs = &current(outputs)?[..];
+        let inputs = inputs.map(current).transpose()?;
+        let inputs = inputs.as_deref();
         let mut walk = Walk {
             heap: BinaryHeap::new(),
             slots: HashMap::default(),
@@ -158,7 +167,7 @@ impl Walk {
                 .map(|t| t.history().map_or(0, |h| h.node.get().seq))
                 .min()
                 .unwrap_or(0),
-            blocked: options.no_grad_vars.iter().map(place).collect(),
+            blocked: current(options.no_grad_vars)?.iter().map(place).collect(),
             retain: options.retain_graph.unwrap_or(options.create_graph),
             create: options.create_graph,
         };
@@ -186,7 +195,6 @@ impl Walk {
                 Some(g) => g.clone(),
                 None => Tensor::full_like_scalar(t, 1.0),
             };
-            t.check_history()?;
             match t.history() {
                 Some(h) => walk.deliver_node(h.node.get(), h.index, g)?,
                 None => walk.deliver_leaf(t, g)?,
@@ -291,26 +299,32 @@ impl Walk {
 
     /// Hooks, retained gradients and wanted inputs on the outputs of a node whose gradients are now complete.
     fn watch(&mut self, node: &Arc<Node>, slots: &mut Slots) -> Result<()> {
+        // What is only reached through the other outputs of its call has a gradient of zeros.
+        let complete = |slots: &Slots, index: usize| {
+            let (shape, dtype, device) = &node.outs[index];
+            slots[index].clone().unwrap_or_else(|| Tensor::zeroed(shape, *dtype, *device))
+        };
         let watch = node.watch.lock().clone();
-        if let Some(watch) = watch {
-            for (index, _, hook) in watch.hooks {
-                if let Some(g) = &slots[index]
-                    && let Some(new) = hook(g)?
-                {
-                    let (shape, dtype, _) = &node.outs[index];
-                    slots[index] = Some(fit(new, shape, *dtype, "a hook").map_err(|e| e.in_op("register_hook"))?);
+        for Watcher { output, what } in watch.into_iter().flat_map(|w| *w) {
+            let g = complete(slots, output);
+            match what {
+                Watching::Hook(_, hook) => {
+                    if let Some(new) = hook(&g)? {
+                        let (shape, dtype, _) = &node.outs[output];
+                        slots[output] = Some(fit(new, shape, *dtype, "a hook").map_err(|e| e.in_op("register_hook"))?);
+                    }
                 }
-            }
-            for (index, tensor) in watch.retain {
-                if let (Some(inner), Some(g)) = (tensor.upgrade(), &slots[index]) {
-                    Tensor::from_inner(inner).accumulate_grad(g.clone(), self.create)?;
+                Watching::Retain(tensor) => {
+                    if let Some(inner) = tensor.upgrade() {
+                        Tensor::from_inner(inner).accumulate_grad(g, self.create)?;
+                    }
                 }
             }
         }
         if let Some(wanted) = &mut self.wanted {
-            for (index, g) in slots.iter().enumerate() {
+            for index in 0..slots.len() {
                 if let Some(w) = wanted.get_mut(&Place::Output(Arc::as_ptr(node), index)) {
-                    *w = g.clone();
+                    *w = Some(complete(slots, index));
                 }
             }
         }

@@ -116,10 +116,8 @@ pub fn apply<F: Function>(function: F, inputs: &[Tensor]) -> Result<Vec<Tensor>>
         if !track {
             return Ok(outputs);
         }
-        for t in inputs {
-            t.check_history()?;
-        }
-        Ok(record(function, cx, inputs, outputs))
+        let inputs = inputs.iter().map(Tensor::current).collect::<Result<Vec<_>>>()?;
+        Ok(record(function, cx, &inputs, outputs))
     };
     crate::dispatch::outermost(call).map_err(|e| e.in_op(name))
 }

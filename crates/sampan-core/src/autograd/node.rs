@@ -34,11 +34,22 @@ pub struct Node {
     origin: Option<Arc<profiler::Origin>>,
 }
 
-/// What hangs on a node's outputs.
-#[derive(Clone, Default)]
-pub(super) struct Watch {
-    pub hooks: Vec<(usize, u64, Hook)>,
-    pub retain: Vec<(usize, Weak<crate::tensor::Inner>)>,
+/// Who waits at a node's outputs.
+pub(super) type Watch = Vec<Watcher>;
+
+/// Somebody who waits for the gradient of an output; they see it in the order in which they came.
+#[derive(Clone)]
+pub(super) struct Watcher {
+    pub output: usize,
+    pub what: Watching,
+}
+
+#[derive(Clone)]
+pub(super) enum Watching {
+    /// Calls a hook, which has a number.
+    Hook(u64, Hook),
+    /// Keeps it in `.grad` of a tensor.
+    Retain(Weak<crate::tensor::Inner>),
 }
 
 /// What a formula needs; dropped once the walk has passed.
@@ -46,7 +57,7 @@ pub(super) struct Watch {
 pub(super) struct State {
     formula: GradFn,
     saved: SmallVec<[Saved; 2]>,
-    outputs: SmallVec<[SavedOutput; 1]>,
+    outputs: SmallVec<[Saved; 1]>,
 }
 
 /// Where the gradient of an input goes.
@@ -108,24 +119,82 @@ impl Drop for NodeRef {
 /// A value kept for a formula.
 #[derive(Clone)]
 pub(super) enum Saved {
-    /// The tensor, with the version it had.
-    Now(Tensor, u64),
+    /// A leaf that is trained, with the version it had: gradients of gradients end in this very tensor.
+    Leaf(Tensor, u64),
+    /// Anything else by its memory. The tensor itself could keep its own node alive for ever.
+    Now(Kept),
     /// By its number among the values that [`recompute`](super::recompute()) computes again.
     Again(Arc<Frame>, usize),
     /// A hook took it away.
     Packed(Box<Packed>),
 }
 
+/// Memory and history of a tensor.
+#[derive(Clone)]
+pub(super) struct Kept {
+    storage: Storage,
+    layout: Layout,
+    dtype: DType,
+    version: u64,
+    tracked: bool,
+    history: Option<History>,
+}
+
+impl Kept {
+    fn tensor(&self) -> Tensor {
+        let t = Tensor::from_parts(self.storage.clone(), self.layout.clone(), self.dtype);
+        if self.tracked {
+            t.set_stop_gradient(false);
+        }
+        match &self.history {
+            Some(history) => t.with_history(history.clone()),
+            None => t,
+        }
+    }
+
+    /// Moves to other memory what is about to be written.
+    fn keep_from_write(&mut self, storage: &Storage) {
+        if self.storage.same(storage) && self.version == storage.version() {
+            let copy = crate::error::unwrap(self.tensor().detach().lazy_copy(self.layout.clone()));
+            (self.storage, self.layout) = (copy.storage().clone(), copy.layout().clone());
+            self.version = self.storage.version();
+        }
+    }
+}
+
 impl Saved {
     pub fn of(tensor: &Tensor) -> Saved {
-        Saved::Now(tensor.clone(), tensor.storage().version())
+        let version = tensor.storage().version();
+        if tensor.is_tracked() && tensor.is_leaf() {
+            return Saved::Leaf(tensor.clone(), version);
+        }
+        Saved::Now(Kept {
+            storage: tensor.storage().clone(),
+            layout: tensor.layout().clone(),
+            dtype: tensor.dtype(),
+            version,
+            tracked: tensor.is_tracked(),
+            history: tensor.history().cloned(),
+        })
+    }
+
+    /// The same without the history of what it is: the output of the very node that keeps it.
+    fn of_output(t: &Tensor) -> Saved {
+        match recompute::save(t) {
+            Saved::Leaf(t, _) => Saved::of(&t.detach()),
+            Saved::Now(kept) => Saved::Now(Kept { history: None, tracked: false, ..kept }),
+            other => other,
+        }
     }
 
     /// The tensor, unless it was changed in place since.
     pub fn get(&self, retain: bool, op: &str, what: &str, place: Option<&'static Location<'static>>) -> Result<Tensor> {
         match self {
-            Saved::Now(t, version) => {
+            Saved::Leaf(t, version) => {
                 check_version(op, what, t.shape(), *version, t.storage(), place).map(|_| t.clone())
+            }
+            Saved::Now(kept) => {
+                check_version(op, what, &kept.layout.shape, kept.version, &kept.storage, place).map(|_| kept.tensor())
             }
             Saved::Again(frame, index) => frame.value(*index, retain)?.get(retain, op, what, place),
             Saved::Packed(packed) => packed.get().map_err(|e| e.in_op(op)),
@@ -133,23 +202,29 @@ impl Saved {
     }
 }
 
-/// An output kept for the formula: its memory, not the tensor, which would keep its own node alive for ever.
-#[derive(Clone)]
-enum SavedOutput {
-    Now { storage: Storage, layout: Layout, dtype: DType, version: u64 },
-    Again(Arc<Frame>, usize),
-    Packed(Box<Packed>),
+/// The number of the next node.
+pub(crate) fn next_node() -> u64 {
+    NEXT_SEQ.load(Ordering::Relaxed)
 }
 
-impl SavedOutput {
-    fn of(t: &Tensor) -> SavedOutput {
-        match recompute::save(t) {
-            Saved::Again(frame, index) => SavedOutput::Again(frame, index),
-            Saved::Packed(packed) => SavedOutput::Packed(packed),
-            Saved::Now(t, version) => {
-                SavedOutput::Now { storage: t.storage().clone(), layout: t.layout().clone(), dtype: t.dtype(), version }
+/// `storage` is about to be written with the values of `out`: what the calls that computed them, the nodes numbered from
+/// `since`, keep of it is moved away.
+pub(crate) fn keep_from_writes(out: &Tensor, storage: &Storage, since: u64) {
+    let mut stack: Vec<Arc<Node>> = out.history().map(|h| h.node.get().clone()).into_iter().collect();
+    while let Some(node) = stack.pop() {
+        if node.seq < since {
+            continue;
+        }
+        if let Some(state) = &mut *node.state.lock() {
+            for saved in state.saved.iter_mut().chain(&mut state.outputs) {
+                if let Saved::Now(kept) = saved {
+                    kept.keep_from_write(storage);
+                }
             }
         }
+        let below =
+            node.edges.iter().filter_map(|e| if let Edge::Node(n, _) = e { Some(n.get().clone()) } else { None });
+        stack.extend(below);
     }
 }
 
@@ -189,7 +264,7 @@ impl Node {
     ) -> Outputs {
         let edges = inputs.iter().map(|t| Edge::to(t)).collect();
         let saved = saved.iter().map(|t| recompute::save(t)).collect();
-        let kept = if save_outputs { outputs.iter().map(SavedOutput::of).collect() } else { SmallVec::new() };
+        let kept = if save_outputs { outputs.iter().map(Saved::of_output).collect() } else { SmallVec::new() };
         let node = NodeRef(Some(Arc::new(Node {
             name,
             seq: NEXT_SEQ.fetch_add(1, Ordering::Relaxed),
@@ -200,15 +275,14 @@ impl Node {
             place: crate::dispatch::caller(),
             origin: profiler::origin(),
         })));
-        outputs
-            .into_iter()
-            .enumerate()
-            .map(
-                |(index, t)| {
-                    if t.dtype().is_inexact() { t.with_history(History { node: node.clone(), index }) } else { t }
-                },
-            )
-            .collect()
+        // Integers take part where a call gives nothing else; beside floats they are positions or counts.
+        let positions = outputs.iter().any(|t| t.dtype().is_inexact());
+        let takes_part = |d: DType| d.is_inexact() || d.is_int() && !positions;
+        let history = |index, t: Tensor| match takes_part(t.dtype()) {
+            true => t.with_history(History { node: node.clone(), index }),
+            false => t,
+        };
+        outputs.into_iter().enumerate().map(|(index, t)| history(index, t)).collect()
     }
 
     /// The op's name.
@@ -254,7 +328,7 @@ impl Node {
 impl Edge {
     fn to(t: &Tensor) -> Edge {
         match t.history() {
-            _ if !t.requires_grad() => Edge::None,
+            _ if !t.is_tracked() => Edge::None,
             Some(h) => Edge::Node(h.node.clone(), h.index),
             None => Edge::Leaf(t.clone()),
         }
@@ -320,17 +394,8 @@ impl Grad<'_> {
 
     fn load_output(&self, index: usize) -> Result<Tensor> {
         let (name, place) = (self.node.name, self.node.place);
-        let t = match &self.state.outputs[index] {
-            SavedOutput::Now { storage, layout, dtype, version } => {
-                check_version(name, "output", &layout.shape, *version, storage, place)?;
-                Tensor::from_parts(storage.clone(), layout.clone(), *dtype, false)
-            }
-            SavedOutput::Again(frame, number) => {
-                let t = frame.value(*number, self.retain)?.get(self.retain, name, "output", place)?;
-                Tensor::from_parts(t.storage().clone(), t.layout().clone(), t.dtype(), false)
-            }
-            SavedOutput::Packed(packed) => packed.get()?,
-        };
+        let t = self.state.outputs[index].get(self.retain, name, "output", place)?;
+        let t = Tensor::from_parts(t.storage().clone(), t.layout().clone(), t.dtype());
         let history = History { node: NodeRef(Some(self.node.clone())), index };
         Ok(if t.dtype().is_inexact() { t.with_history(history) } else { t })
     }
@@ -366,19 +431,24 @@ impl From<Vec<Tensor>> for Grads {
 }
 
 impl Node {
-    pub(crate) fn add_hook(&self, index: usize, id: u64, hook: Hook) {
-        self.watch.lock().get_or_insert_default().hooks.push((index, id, hook));
+    pub(crate) fn add_hook(&self, output: usize, id: u64, hook: Hook) {
+        self.watch.lock().get_or_insert_default().push(Watcher { output, what: Watching::Hook(id, hook) });
     }
 
     pub(crate) fn remove_hook(&self, id: u64) -> bool {
         let mut watch = self.watch.lock();
         let Some(watch) = watch.as_mut() else { return false };
-        let before = watch.hooks.len();
-        watch.hooks.retain(|(_, i, _)| *i != id);
-        before != watch.hooks.len()
+        let before = watch.len();
+        watch.retain(|w| !matches!(w.what, Watching::Hook(i, _) if i == id));
+        before != watch.len()
     }
 
-    pub(crate) fn retain_grad(&self, index: usize, tensor: Weak<crate::tensor::Inner>) {
-        self.watch.lock().get_or_insert_default().retain.push((index, tensor));
+    pub(crate) fn retain_grad(&self, output: usize, tensor: Weak<crate::tensor::Inner>) {
+        let mut watch = self.watch.lock();
+        let watch = watch.get_or_insert_default();
+        let known = |w: &Watcher| matches!(&w.what, Watching::Retain(t) if t.ptr_eq(&tensor));
+        if !watch.iter().any(known) {
+            watch.push(Watcher { output, what: Watching::Retain(tensor) });
+        }
     }
 }

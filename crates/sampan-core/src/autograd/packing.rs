@@ -73,7 +73,7 @@ pub(super) fn save(tensor: &Tensor) -> Saved {
     Saved::Packed(Box::new(Packed {
         unpack,
         shape: tensor.shape().to_vec(),
-        history: tensor.history().filter(|_| tensor.requires_grad()).cloned(),
-        leaf: (tensor.requires_grad() && tensor.history().is_none()).then(|| tensor.clone()),
+        history: tensor.history().filter(|_| tensor.is_tracked()).cloned(),
+        leaf: (tensor.is_tracked() && tensor.history().is_none()).then(|| tensor.clone()),
     }))
 }

@@ -22,16 +22,16 @@ impl Tensor {
     }
 }
 
-/// One of the two parts as a tensor of its own.
-fn part(x: &Tensor, which: usize) -> Result<Tensor> {
+/// A view of one of the two parts.
+fn part(x: &Tensor, which: usize) -> Tensor {
     let mut layout = x.parts().layout().clone();
     layout.shape.pop();
     layout.strides.pop();
     layout.offset += which;
-    Tensor::from_parts(x.storage().clone(), layout, x.dtype().real_part(), true).try_clone_data()
+    x.view_as_dtype(layout, x.dtype().real_part())
 }
 
-/// The real part of each element; a real tensor as it is.
+/// The real part of each element, as a view; a real tensor as it is.
 ///
 /// ```
 /// # use sampan_core::{Complex64, Tensor};
@@ -43,10 +43,10 @@ fn real(cx: &Cx, x: &Tensor) -> Result<Tensor> {
         return cx.grad(x.clone(), &[], |g| Ok(g.grad()));
     }
     let dtype = x.dtype();
-    cx.grad(part(x, 0)?, &[], move |g| Ok(g.grad().cast(dtype)))
+    cx.grad(part(x, 0), &[], move |g| Ok(g.grad().cast(dtype)))
 }
 
-/// The imaginary part of each element.
+/// The imaginary part of each element, as a view.
 ///
 /// ```
 /// # use sampan_core::{Complex64, Tensor};
@@ -58,7 +58,7 @@ fn imag(cx: &Cx, x: &Tensor) -> Result<Tensor> {
         return Err(Error::dtype(format!("a {} tensor has no imaginary part", x.dtype()))
             .hint("it is zero everywhere: zeros_like(x)"));
     }
-    cx.grad(part(x, 1)?, &[], |g| Ok(g.grad().zeros_like().complex(&g.grad())))
+    cx.grad(part(x, 1), &[], |g| Ok(g.grad().zeros_like().complex(&g.grad())))
 }
 
 /// The complex conjugate: the imaginary part with the other sign. A real tensor is returned as it is.
@@ -128,7 +128,7 @@ fn as_complex(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     layout.strides.pop();
     layout.strides.iter_mut().for_each(|s| *s /= 2);
     layout.offset /= 2;
-    let out = Tensor::from_parts(x.storage().clone(), layout, dtype, true);
+    let out = x.view_as_dtype(layout, dtype);
     cx.grad(out, &[], |g| Ok(g.grad().as_real()))
 }
 

@@ -83,7 +83,7 @@ fn stack(x: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
     try_concat(&parts, axis)
 }
 
-/// Views of consecutive pieces of an axis. Their gradient is one concatenation.
+/// Consecutive pieces of an axis. Their gradient is one concatenation.
 ///
 /// ```
 /// # use sampan_core::Tensor;
@@ -109,22 +109,14 @@ fn split_at(cx: &Cx, x: &Tensor, sizes: &[i64], #[default(0)] axis: i64) -> Resu
     let parts = sizes
         .iter()
         .map(|&len| {
-            let part = x.try_narrow(axis as i64, start, len as usize);
+            let part = x.try_narrow(axis as i64, start, len as usize)?;
             start += len as usize;
-            part
+            x.lazy_copy(part.layout().clone())
         })
         .collect::<Result<Vec<_>>>()?;
-    let shapes: Vec<Shape> = parts.iter().map(Tensor::shape_vec).collect();
-    let dtype = x.dtype();
-    cx.grad(parts, &[], move |g| {
-        // Pieces nobody used have no gradient: zeros take their place.
-        let grads: Vec<Tensor> = shapes
-            .iter()
-            .enumerate()
-            .map(|(i, s)| if g.has_grad(i) { g.grad_of(i) } else { Tensor::zeros(s, dtype) })
-            .collect();
-        try_concat(&grads, axis as i64)
-    })
+    let count = parts.len();
+    // Pieces nobody used have zeros for a gradient.
+    cx.grad(parts, &[], move |g| try_concat(&(0..count).map(|i| g.grad_of(i)).collect::<Vec<_>>(), axis as i64))
 }
 
 /// Splits an axis into that many equal pieces, or into pieces of the given sizes, one of which may be -1 (what is left).
@@ -207,7 +199,7 @@ fn tensor_split(x: &Tensor, num_or_indices: &Value, #[default(0)] axis: i64) -> 
         return x.try_split_at(bounds.iter().map(|(a, b)| b - a).collect::<Vec<_>>(), axis);
     }
     // Positions that go backwards give pieces that overlap.
-    bounds.iter().map(|&(a, b)| x.try_narrow(axis, a as usize, (b - a) as usize)).collect()
+    bounds.iter().map(|&(a, b)| x.try_narrow(axis, a as usize, (b - a) as usize)?.try_assign()).collect()
 }
 
 /// `tensor_split` along the second axis, or along the only one.

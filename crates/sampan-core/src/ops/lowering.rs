@@ -3,6 +3,7 @@
 use super::gather::as_indices;
 use super::prelude::*;
 use crate::Index;
+use std::borrow::Cow;
 
 /// An index against a shape: a slice of every axis, the shape of that view with the integers' axes gone and new axes in,
 /// then integer tensors on some axes of the view.
@@ -50,8 +51,22 @@ fn slice_of(n: i64, start: Option<i64>, stop: Option<i64>, step: Option<i64>, ax
     Ok([start.max(0), len, if len <= 1 { 1 } else { step }])
 }
 
+/// A single position that was given as a tensor is an integer like any other, so that the result is a view.
+fn with_integers(index: &[Index]) -> Result<Cow<'_, [Index]>> {
+    let single = |t: &Tensor| t.ndim() == 0 && t.dtype().is_int() && t.device() == Device::Cpu;
+    if !index.iter().any(|i| matches!(i, Index::Tensor(t) if single(t))) {
+        return Ok(index.into());
+    }
+    let plain = |i: &Index| match i {
+        Index::Tensor(t) if single(t) => Ok(Index::Int(t.try_item()?.to_i64())),
+        other => Ok(other.clone()),
+    };
+    index.iter().map(plain).collect()
+}
+
 impl Lowered {
     pub fn new(shape: &[usize], index: &[Index]) -> Result<Lowered> {
+        let index = &*with_integers(index)?;
         let rank = shape.len();
         let used: usize = index.iter().map(axes_of).sum();
         if used > rank {

@@ -109,8 +109,7 @@ impl Tensor {
     /// Like [`where_`](Self::where_), returning the error instead of panicking.
     #[track_caller]
     pub fn try_where_(&mut self, condition: &Tensor, y: impl Into<Operand>) -> Result<()> {
-        let out = condition.try_where_cond(&*self, y)?;
-        self.take_inplace(out, "where_")
+        self.replaced_by("where_", |x| condition.try_where_cond(x, y))
     }
 }
 

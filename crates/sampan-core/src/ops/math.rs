@@ -316,8 +316,9 @@ fn whole(x: &Tensor, v: f64) -> Option<i64> {
 fn increment(x: &Tensor, #[default(1.0)] value: f64) -> Result<Tensor> {
     ensure!(x.numel() == 1, "x must have one element, got shape {:?}", x.shape());
     let mut target = x.clone();
-    let sum = x.try_add(whole(x, value).map_or(Scalar::Float(value), Scalar::Int))?.try_cast(x.dtype())?;
-    target.take_inplace(sum, "increment")?;
+    target.replaced_by("increment", |x| {
+        x.try_add(whole(x, value).map_or(Scalar::Float(value), Scalar::Int))?.try_cast(x.dtype())
+    })?;
     Ok(target)
 }
 

@@ -96,7 +96,7 @@ fn narrow(x: &Tensor, axis: i64, start: &Value, length: &Value) -> Result<Tensor
     x.try_view_slice(at, lens, vec![1i64; x.ndim()])
 }
 
-/// A view on the block of the given shape that begins at `offsets`. An extent of -1 reaches to the end.
+/// The block of the given shape that begins at `offsets`. An extent of -1 reaches to the end.
 ///
 /// ```
 /// # use sampan_core::Tensor;
@@ -121,7 +121,7 @@ fn crop(
         ensure!(at[i] >= 0 && (0..=rest).contains(&len), "{len} elements from {} leave axis {i} of extent {n}", at[i]);
         out.push(len);
     }
-    x.try_view_slice(at, out, vec![1i64; rank])
+    x.try_view_slice(at, out, vec![1i64; rank])?.try_assign()
 }
 
 /// `x` with the region of `lens[i]` elements from `starts[i]` in steps of `steps[i]` replaced by `value`, which is
@@ -392,7 +392,7 @@ fn bits_as(cx: &Cx, x: &Tensor, dtype: DType) -> Result<Tensor> {
         layout.offset = 0;
         x.try_clone_data()?
     };
-    Ok(Tensor::from_parts(x.storage().clone(), layout, dtype, true))
+    Ok(x.view_as_dtype(layout, dtype))
 }
 
 fn slice_samples() -> Vec<Sample> {

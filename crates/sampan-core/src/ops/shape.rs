@@ -22,7 +22,7 @@ pub(crate) fn checked_shape(shape: &[i64]) -> Result<Shape> {
 #[op(inplace, complex, samples = cast_samples, onnx = "Cast", also("Tensor.astype"))]
 fn cast(cx: &Cx, x: &Tensor, dtype: DType) -> Result<Tensor> {
     if x.dtype() == dtype {
-        return cx.grad(x.clone(), &[], |g| Ok(g.grad()));
+        return cx.grad(x.lazy_copy(x.layout().clone())?, &[], |g| Ok(g.grad()));
     }
     let out = cx.out(x.shape(), dtype)?;
     cx.cpu(|| {
@@ -195,7 +195,7 @@ fn expand(cx: &Cx, x: &Tensor, shape: &[i64]) -> Result<Tensor> {
         target.push(want);
     }
     crate::shape::checked_numel(&target)?;
-    let out = x.view(x.layout().broadcast_to(&target));
+    let out = x.lazy_copy(x.layout().broadcast_to(&target))?;
     let from = x.shape_vec();
     cx.grad(out, &[], move |g| Ok(super::elementwise::sum_to(&g.grad(), &from)))
 }
@@ -371,6 +371,23 @@ fn broadcast_tensors(input: &[Tensor]) -> Result<Vec<Tensor>> {
     input.iter().map(|t| t.try_expand(&shape)).collect()
 }
 
+/// The layouts at every position of an axis, which goes away.
+fn positions(x: &Tensor, axis: i64) -> Result<(usize, Vec<Layout>)> {
+    ensure!(x.ndim() > 0, "a 0-d tensor has no axis to take apart");
+    let axis = resolve_axis(axis, x.ndim())?;
+    let (n, step) = (x.shape()[axis], x.strides()[axis]);
+    let mut first = x.layout().clone();
+    first.shape.remove(axis);
+    first.strides.remove(axis);
+    let at = |i: usize| Layout { offset: first.offset.wrapping_add_signed(i as isize * step), ..first.clone() };
+    Ok((axis, (0..n).map(at).collect()))
+}
+
+/// The gradient of an axis that was taken apart; positions nobody used have zeros.
+fn together(g: &crate::autograd::Grad, axis: usize, count: usize) -> Result<Tensor> {
+    super::joining::try_stack(&(0..count).map(|i| g.grad_of(i)).collect::<Vec<_>>(), axis as i64)
+}
+
 /// Views at every position of an axis, which goes away.
 ///
 /// ```
@@ -378,24 +395,26 @@ fn broadcast_tensors(input: &[Tensor]) -> Result<Vec<Tensor>> {
 /// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).unbind(1)[0].to_vec::<i64>(), [1, 3]);
 /// ```
 #[op(complex, samples = unbind_samples)]
-fn unbind(x: &Tensor, #[default(0)] axis: i64) -> Result<Vec<Tensor>> {
-    ensure!(x.ndim() > 0, "a 0-d tensor has no axis to take apart");
-    let n = x.shape()[resolve_axis(axis, x.ndim())?];
-    // Through `split_at`, so that the gradient is one concatenation.
-    x.try_split_at(vec![1i64; n], axis)?.iter().map(|t| t.try_squeeze(axis)).collect()
+fn unbind(cx: &Cx, x: &Tensor, #[default(0)] axis: i64) -> Result<Vec<Tensor>> {
+    let (axis, layouts) = positions(x, axis)?;
+    let count = layouts.len();
+    let parts: Vec<Tensor> = layouts.into_iter().map(|layout| x.view(layout)).collect();
+    cx.grad(parts, &[], move |g| together(g, axis, count))
 }
 
-/// Views at every position of an axis, which goes away; `num`, if given, must be its extent.
+/// What is at every position of an axis, which goes away; `num`, if given, must be its extent.
 ///
 /// ```
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1i64, 2], [3, 4]]).unstack(0, None)[1].to_vec::<i64>(), [3, 4]);
 /// ```
 #[op(complex, samples = unbind_samples)]
-fn unstack(x: &Tensor, #[default(0)] axis: i64, #[default(None)] num: Option<i64>) -> Result<Vec<Tensor>> {
-    let parts = x.try_unbind(axis)?;
-    ensure!(num.is_none_or(|n| n == parts.len() as i64), "num is {num:?}, axis {axis} has extent {}", parts.len());
-    Ok(parts)
+fn unstack(cx: &Cx, x: &Tensor, #[default(0)] axis: i64, #[default(None)] num: Option<i64>) -> Result<Vec<Tensor>> {
+    let (axis, layouts) = positions(x, axis)?;
+    let count = layouts.len();
+    ensure!(num.is_none_or(|n| n == count as i64), "num is {num:?}, axis {axis} has extent {count}");
+    let parts = layouts.into_iter().map(|layout| x.lazy_copy(layout)).collect::<Result<Vec<_>>>()?;
+    cx.grad(parts, &[], move |g| together(g, axis, count))
 }
 
 /// Each tensor with at least one axis.

@@ -4,12 +4,12 @@ use super::Tensor;
 use crate::shape::{Layout, Shape};
 use crate::storage::Storage;
 use crate::{DType, Device, Error, Result, Scalar};
-use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard};
 use sampan_kernels::{Bool, Buffer, Complex64, Complex128, Element, Ordered, View, bf16, f16, match_dtype};
 
 /// Read access to a tensor's values as `T`; others may read meanwhile, nobody writes.
 pub struct Data<'a, T> {
-    guard: RwLockReadGuard<'a, Buffer>,
+    guard: MappedRwLockReadGuard<'a, Buffer>,
     layout: &'a Layout,
     marker: std::marker::PhantomData<T>,
 }
@@ -38,7 +38,7 @@ impl<T: Element> Data<'_, T> {
 
 /// Write access to a tensor's values as `T`.
 pub struct DataMut<'a, T> {
-    guard: RwLockWriteGuard<'a, Buffer>,
+    guard: MappedRwLockWriteGuard<'a, Buffer>,
     layout: &'a Layout,
     marker: std::marker::PhantomData<T>,
 }
@@ -95,7 +95,7 @@ impl Tensor {
             ))
             .in_op("to_tensor"));
         }
-        Ok(Tensor::from_parts(Storage::from_buffer(Buffer::from_slice(values)), layout, T::DTYPE, false))
+        Ok(Tensor::from_parts(Storage::from_buffer(Buffer::from_slice(values)), layout, T::DTYPE))
     }
 
     /// A tensor from raw bytes in row-major order and native byte order.
@@ -111,7 +111,7 @@ impl Tensor {
         }
         let mut buffer = Buffer::uninit(bytes.len());
         buffer.bytes_mut().copy_from_slice(bytes);
-        Ok(Tensor::from_parts(Storage::from_buffer(buffer), layout, dtype, false))
+        Ok(Tensor::from_parts(Storage::from_buffer(buffer), layout, dtype))
     }
 
     /// A tensor on a buffer as it is, without a copy: views of other libraries' memory.
@@ -127,13 +127,15 @@ impl Tensor {
                 layout.strides
             )));
         }
-        Ok(Tensor::from_parts(Storage::from_buffer(buffer), layout, dtype, false))
+        let storage = Storage::from_buffer(buffer);
+        storage.expose();
+        Ok(Tensor::from_parts(storage, layout, dtype))
     }
 
-    /// The address of the first element; zero for a tensor that holds no values.
+    /// The address of the first element; zero for a tensor that holds no values. It stays the same while the tensor lives.
     pub fn data_ptr(&self) -> usize {
         match self.device() {
-            Device::Cpu => self.storage().read().bytes().as_ptr().addr() + self.layout().offset * self.dtype().size(),
+            Device::Cpu => self.storage().expose() + self.layout().offset * self.dtype().size(),
             Device::Meta => 0,
         }
     }
@@ -262,7 +264,7 @@ impl Tensor {
         layout.shape.push(2);
         layout.strides.push(1);
         layout.offset *= 2;
-        Tensor::from_parts(self.storage().clone(), layout, self.dtype().real_part(), true)
+        Tensor::from_parts(self.storage().clone(), layout, self.dtype().real_part())
     }
 }
 

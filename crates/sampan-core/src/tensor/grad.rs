@@ -17,6 +17,8 @@ pub(crate) struct Extra {
     hooks: Mutex<Vec<(u64, Hook)>>,
     name: Mutex<Option<String>>,
     persistable: AtomicBool,
+    /// This tensor after writes by its aliases.
+    newest: Mutex<Option<Tensor>>,
 }
 
 /// Where the gradient is. Zeros are made when somebody asks for them: most are replaced by the next gradient unseen.
@@ -56,8 +58,31 @@ impl Tensor {
         self.0.extra.get_or_init(Box::default)
     }
 
+    pub(super) fn newest(&self) -> Option<Tensor> {
+        self.0.extra.get()?.newest.lock().clone()
+    }
+
+    pub(super) fn set_newest(&self, t: Tensor) {
+        *self.extra().newest.lock() = Some(t);
+    }
+
+    /// Takes over the name and what goes with it from a handle that this one replaces.
+    pub(super) fn keep_name_of(&self, old: &Tensor) {
+        let Some(e) = old.0.extra.get() else { return };
+        if let Some(name) = &*e.name.lock() {
+            self.set_name(name.as_str());
+        }
+        if e.persistable.load(Ordering::Relaxed) {
+            self.set_persistable(true);
+        }
+    }
+
     /// The gradient that `backward` added up here.
     pub fn grad(&self) -> Option<Tensor> {
+        self.own_grad().or_else(|| self.newest()?.own_grad())
+    }
+
+    fn own_grad(&self) -> Option<Tensor> {
         let mut slot = self.0.extra.get()?.grad.lock();
         if let Slot::Zeros(dtype) = *slot {
             *slot = Slot::Held(Tensor::zeros(self.shape(), dtype));
@@ -154,11 +179,12 @@ impl Tensor {
             .hint("set stop_gradient to False first"));
         }
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        match self.history() {
+        let tensor = self.current()?;
+        match tensor.history() {
             Some(h) => h.node.get().add_hook(h.index, id, Arc::new(hook)),
-            None => self.extra().hooks.lock().push((id, Arc::new(hook))),
+            None => tensor.extra().hooks.lock().push((id, Arc::new(hook))),
         }
-        Ok(HookHandle { tensor: self.clone(), id })
+        Ok(HookHandle { tensor, id })
     }
 
     pub(crate) fn hooks(&self) -> Vec<Hook> {
@@ -167,8 +193,9 @@ impl Tensor {
 
     /// Keeps the gradient of this intermediate result in `.grad`.
     pub fn retain_grads(&self) {
-        if let Some(h) = self.history() {
-            h.node.get().retain_grad(h.index, Arc::downgrade(&self.0));
+        let tensor = crate::error::unwrap(self.current());
+        if let Some(h) = tensor.history() {
+            h.node.get().retain_grad(h.index, Arc::downgrade(&tensor.0));
         }
     }
 

@@ -346,18 +346,23 @@ impl Tensor {
     fn write_index(&mut self, index: Vec<Index>, value: Operand, accumulate: bool) -> Result<()> {
         if crate::dispatch::listening() {
             // Whoever watches the calls must see one that says all: the op, and a copy of its result.
-            let out = self.try_setitem_with(index, value, SetitemOpts::new().accumulate(accumulate))?;
-            return self.take_inplace(out, "setitem");
+            let options = SetitemOpts::new().accumulate(accumulate);
+            return self.replaced_by("setitem", |x| x.try_setitem_with(index, value, options));
         }
         let wanted = self.requires_grad() || value.tensor().is_some_and(Tensor::requires_grad);
         let tracked = grad_enabled() && wanted && self.dtype().is_inexact();
-        self.check_inplace(tracked, "setitem")?;
+        self.check_inplace("setitem")?;
+        self.own_places();
+        let mut value = value;
         if tracked {
-            self.check_history().and_then(|()| value.tensor().map_or(Ok(()), Tensor::check_history))?;
+            *self = self.current()?;
+            if let Operand::Tensor(t) = &mut value {
+                *t = t.current()?;
+            }
         }
         crate::dispatch::outermost(|| no_grad(|| write_at(self, &index, &value, accumulate)))
             .map_err(|e| e.in_op("setitem").received(format!("x={}", self.describe())))?;
-        self.storage().bump(tracked);
+        self.storage().bump();
         if tracked {
             self.record_write(&index, &value, accumulate);
         }
@@ -371,11 +376,11 @@ impl Tensor {
         let mut inputs = vec![&*self];
         inputs.extend(&kept);
         inputs.extend(value.tensor());
-        let fresh = Tensor::from_parts(self.storage().clone(), self.layout().clone(), self.dtype(), self.0.is_view);
+        let fresh = self.detach();
         let saved: Vec<&Tensor> = kept.iter().collect();
         let formula =
             move |g: &crate::autograd::Grad| set_grads(g, &skeleton, shape.as_deref(), accumulate).map(Into::into);
-        let mut out = super::grad::attach_custom("setitem", &inputs, vec![fresh], &saved, formula);
-        *self = out.remove(0);
+        let out = super::grad::attach_custom("setitem", &inputs, vec![fresh], &saved, formula);
+        self.adopt(out[0].history().cloned().expect("a recorded call leaves a history"));
     }
 }

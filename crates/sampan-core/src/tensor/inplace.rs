@@ -1,17 +1,32 @@
 //! Writing into a tensor's own memory, guarded by its version.
 
-use super::{Inner, Tensor};
-use crate::autograd::grad_enabled;
+use super::Tensor;
+use super::grad::attach_custom;
+use crate::autograd::{self, History, grad_enabled};
 use crate::error::Kind;
 use crate::{Error, Result, Scalar};
 use sampan_kernels::{copy, match_dtype};
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
+
+/// From here on new values are not copied but taken over, until one of their holders is written.
+const LAZY_BYTES: usize = 1 << 14;
 
 impl Tensor {
+    /// Computes new values for this tensor and puts them in its place, the whole of an in-place op.
+    pub(crate) fn replaced_by(&mut self, op: &str, compute: impl FnOnce(&Tensor) -> Result<Tensor>) -> Result<()> {
+        if crate::amp::enabled() {
+            // The result must have the dtype of what it is written into.
+            return crate::amp::with_level(None, || self.replaced_by(op, compute));
+        }
+        let since = autograd::next_node();
+        let out = compute(self)?;
+        // What the op itself keeps for its gradient are the values before the write.
+        autograd::keep_from_writes(&out, self.storage(), since);
+        self.take_inplace(out, op)
+    }
+
     /// Replaces this handle's values by those of a computed tensor, keeping its memory. Its history becomes that of the
     /// computed one.
-    pub(crate) fn take_inplace(&mut self, out: Tensor, op: &str) -> Result<()> {
+    fn take_inplace(&mut self, out: Tensor, op: &str) -> Result<()> {
         if out.shares_memory(self) && out.dtype() == self.dtype() && out.numel() == self.numel() {
             return self.take_shape(out, op);
         }
@@ -24,43 +39,49 @@ impl Tensor {
             .hint("use the out-of-place form")
             .in_op(op));
         }
-        self.check_inplace(out.requires_grad(), op)?;
+        self.check_inplace(op)?;
         if out.dtype() != self.dtype() {
-            if matches!(op, "cast" | "cast_") {
-                // The one op whose very point is another dtype: the handle moves to the new memory.
-                *self = out;
-                return Ok(());
-            }
-            let loses = out.dtype().is_float() && !self.dtype().is_inexact()
-                || out.dtype().is_complex() && !self.dtype().is_complex();
-            if loses {
-                return Err(Error::dtype(format!(
-                    "the result is {}, which a {} tensor cannot hold",
-                    out.dtype(),
-                    self.dtype()
-                ))
-                .hint("use the out-of-place form, or cast first")
-                .in_op(op));
-            }
+            // The memory cannot hold the result: the handle moves on to another.
+            out.keep_name_of(self);
+            *self = out;
+            return Ok(());
         }
-        let history = out.history().cloned();
-        let tracked = out.requires_grad();
-        self.overwrite(&out, tracked)?;
-        if let Some(history) = history {
-            // A cast of the result to this tensor's dtype is no part of the history: gradients are cast by the engine.
-            self.0 = Arc::new(Inner {
-                storage: self.0.storage.clone(),
-                layout: self.0.layout.clone(),
-                dtype: self.0.dtype,
-                stop_gradient: AtomicBool::new(false),
-                history: Some(history),
-                made_at: self.0.storage.version(),
-                is_view: self.0.is_view,
-                detached: false,
-                extra: OnceLock::new(),
-            });
+        self.own_places();
+        let recorded = grad_enabled() && (out.requires_grad() || self.requires_grad());
+        self.overwrite(&out)?;
+        if recorded {
+            let history = out.history().cloned().unwrap_or_else(|| self.constant_or(&out));
+            self.adopt(history);
         }
         Ok(())
+    }
+
+    /// The history of values that no recorded call made: a leaf's, or constants that replace what was recorded.
+    fn constant_or(&self, values: &Tensor) -> History {
+        let fresh = Tensor::from_parts(values.storage().clone(), values.layout().clone(), values.dtype());
+        let out = match values.requires_grad() {
+            true => attach_custom("assign", &[values], vec![fresh], &[], |g| Ok(g.grad().into())),
+            false => attach_custom("fill", &[self], vec![fresh], &[], |g| Ok(g.grad().zeros_like().into())),
+        };
+        out[0].history().cloned().expect("a recorded call leaves a history")
+    }
+
+    /// Gives an expanded tensor, several of whose elements share one place in memory, a place for each.
+    pub(super) fn own_places(&mut self) {
+        if self.is_expanded() {
+            let copy = crate::error::unwrap(self.try_clone_data());
+            let history = self.history().cloned();
+            copy.set_stop_gradient(!self.is_tracked());
+            copy.keep_name_of(self);
+            *self = match history {
+                Some(history) => copy.with_history(history),
+                None => copy,
+            };
+        }
+    }
+
+    fn is_expanded(&self) -> bool {
+        self.layout().strides.iter().zip(self.shape()).any(|(&s, &n)| s == 0 && n > 1)
     }
 
     /// The in-place form of `reshape` and its like: nothing is written, the handle sees its memory under another shape.
@@ -84,40 +105,25 @@ impl Tensor {
             .received(self.describe())
             .in_op(op));
         }
-        self.0 = Arc::new(Inner {
-            storage: self.0.storage.clone(),
-            layout: out.layout().clone(),
-            dtype: self.0.dtype,
-            stop_gradient: AtomicBool::new(self.stop_gradient()),
-            history: out.history().cloned(),
-            made_at: out.0.made_at,
-            is_view: self.0.is_view,
-            detached: self.0.detached,
-            extra: OnceLock::new(),
-        });
+        let new = self.rewritten(out.layout().clone(), out.history().cloned(), out.0.made_at);
+        new.keep_name_of(self);
+        *self = new;
         Ok(())
     }
 
-    /// May this tensor be written in place now? `tracked`: the new values have a history of their own.
-    pub(crate) fn check_inplace(&self, tracked: bool, op: &str) -> Result<()> {
-        let recording = grad_enabled();
-        let why = if self.layout().strides.iter().zip(self.shape()).any(|(&s, &n)| s == 0 && n > 1) {
-            "an expanded tensor cannot be changed in place: several of its elements share one place in memory"
-        } else if recording && self.requires_grad() && self.is_leaf() {
-            "a leaf that requires a gradient cannot be changed in place"
-        } else if recording && self.0.is_view && self.0.storage.is_shared() && (tracked || self.requires_grad()) {
-            "a view cannot be changed in place by a recorded op: the tensor it looks at would not know"
-        } else {
+    /// May this tensor be written in place now?
+    pub(crate) fn check_inplace(&self, op: &str) -> Result<()> {
+        if !(grad_enabled() && self.is_tracked() && self.is_leaf()) {
             return Ok(());
-        };
-        Err(Error::new(Kind::PreconditionNotMet, why)
-            .hint("use the out-of-place form, assign by index on the whole tensor, or do it inside no_grad")
+        }
+        Err(Error::invalid("a leaf that requires a gradient cannot be changed in place")
+            .hint("use the out-of-place form, or do it inside no_grad")
             .received(self.describe())
             .in_op(op))
     }
 
     /// Copies values of the same shape (any dtype) into this tensor's memory and counts the write.
-    pub(crate) fn overwrite(&self, values: &Tensor, recorded: bool) -> Result<()> {
+    pub(crate) fn overwrite(&self, values: &Tensor) -> Result<()> {
         if values.device() != self.device() {
             return Err(Error::invalid(format!(
                 "values on {} cannot be written into a tensor on {}",
@@ -125,7 +131,12 @@ impl Tensor {
                 self.device()
             )));
         }
-        if self.device() == crate::Device::Cpu {
+        let large = self.numel() * self.dtype().size() >= LAZY_BYTES && self.device() == crate::Device::Cpu;
+        let whole = |t: &Tensor| t.is_contiguous() && t.storage().read().len() == t.numel() * t.dtype().size();
+        let apart = values.dtype() == self.dtype() && !values.shares_memory(self);
+        if large && apart && whole(values) && whole(self) && self.storage().take_values(values.storage()) {
+            // Nothing was copied.
+        } else if self.device() == crate::Device::Cpu {
             let values = values.detach().try_cast(self.dtype())?.contiguous();
             // The values may lie in this very memory (a reversed view of it, say): then they need a copy first.
             let values = if values.shares_memory(self) { values.try_clone_data()? } else { values };
@@ -136,7 +147,7 @@ impl Tensor {
                 copy::scatter_strided(source.slice(), target.storage(), &l.shape, &l.strides, l.offset);
             });
         }
-        self.storage().bump(recorded);
+        self.storage().bump();
         Ok(())
     }
 
@@ -169,10 +180,11 @@ impl Tensor {
                 .hint(format!("values.cast(\"{}\")", self.dtype()))
                 .in_op("set_value"));
         }
-        crate::autograd::no_grad(|| {
-            self.check_inplace(false, "set_value")?;
-            self.overwrite(values, false).map_err(|e| e.in_op("set_value"))
-        })
+        if self.is_expanded() {
+            let why = "several elements of an expanded tensor share one place in memory";
+            return Err(Error::new(Kind::PreconditionNotMet, why).received(self.describe()).in_op("set_value"));
+        }
+        crate::autograd::no_grad(|| self.overwrite(values).map_err(|e| e.in_op("set_value")))
     }
 
     /// A tensor like another one, every element one number.

@@ -1,5 +1,6 @@
 //! The tensor: a counted handle on a layout over shared memory, with its place in the recorded graph.
 
+mod aliases;
 mod convert;
 mod data;
 mod display;
@@ -18,7 +19,7 @@ pub use grad::HookHandle;
 use crate::autograd::History;
 use crate::shape::{Layout, Shape};
 use crate::storage::Storage;
-use crate::{DType, Device, Error, Result};
+use crate::{DType, Device, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -36,17 +37,16 @@ pub(crate) struct Inner {
     dtype: DType,
     stop_gradient: AtomicBool,
     history: Option<History>,
-    /// The storage's version when this handle was made; a later recorded in-place write makes its history stale.
+    /// The storage's version when this handle was made; a recorded write by an alias makes its history stale.
     made_at: u64,
-    is_view: bool,
-    /// Cut off from the graph on purpose: later recorded changes of the memory do not concern it.
-    detached: bool,
+    /// Those who look at the same memory and hear of each other's recorded writes.
+    aliases: OnceLock<Arc<aliases::Aliases>>,
     extra: OnceLock<Box<grad::Extra>>,
 }
 
 impl Tensor {
     /// A tensor over given memory.
-    pub(crate) fn from_parts(storage: Storage, layout: Layout, dtype: DType, is_view: bool) -> Tensor {
+    pub(crate) fn from_parts(storage: Storage, layout: Layout, dtype: DType) -> Tensor {
         let made_at = storage.version();
         Tensor(Arc::new(Inner {
             storage,
@@ -55,8 +55,7 @@ impl Tensor {
             stop_gradient: AtomicBool::new(true),
             history: None,
             made_at,
-            is_view,
-            detached: false,
+            aliases: OnceLock::new(),
             extra: OnceLock::new(),
         }))
     }
@@ -83,18 +82,32 @@ impl Tensor {
     /// A new tensor whose values are unspecified.
     pub(crate) fn uninit(shape: impl AsRef<[usize]>, dtype: DType, device: Device) -> Tensor {
         let layout = Layout::contiguous(shape);
-        Tensor::from_parts(Storage::uninit(device, dtype, layout.numel()), layout, dtype, false)
+        Tensor::from_parts(Storage::uninit(device, dtype, layout.numel()), layout, dtype)
     }
 
     /// A new tensor of zeros.
     pub(crate) fn zeroed(shape: impl AsRef<[usize]>, dtype: DType, device: Device) -> Tensor {
         let layout = Layout::contiguous(shape);
-        Tensor::from_parts(Storage::zeros(device, dtype, layout.numel()), layout, dtype, false)
+        Tensor::from_parts(Storage::zeros(device, dtype, layout.numel()), layout, dtype)
     }
 
     /// A view on the same memory with another layout. The caller has checked that it stays inside.
     pub(crate) fn view(&self, layout: Layout) -> Tensor {
-        Tensor::from_parts(self.0.storage.clone(), layout, self.0.dtype, true)
+        self.view_as_dtype(layout, self.0.dtype)
+    }
+
+    /// A view that reads the memory as another dtype. The caller has checked that it stays inside.
+    pub(crate) fn view_as_dtype(&self, layout: Layout, dtype: DType) -> Tensor {
+        Tensor::from_parts(self.0.storage.clone(), layout, dtype).alias_of(self)
+    }
+
+    /// A tensor of its own with the values that a layout finds in this one's memory; they are copied when either is
+    /// written. The caller has checked that it stays inside.
+    pub(crate) fn lazy_copy(&self, layout: Layout) -> Result<Tensor> {
+        match self.0.storage.lazy_copy() {
+            Some(storage) => Ok(Tensor::from_parts(storage, layout, self.0.dtype)),
+            None => Tensor::from_parts(self.0.storage.clone(), layout, self.0.dtype).try_clone_data(),
+        }
     }
 
     /// This tensor (not yet shared) as the output of a recorded call.
@@ -107,7 +120,7 @@ impl Tensor {
             }
             // An op that returns its input itself: a new handle carries the new history.
             None => {
-                let t = Tensor::from_parts(self.0.storage.clone(), self.0.layout.clone(), self.0.dtype, true);
+                let t = Tensor::from_parts(self.0.storage.clone(), self.0.layout.clone(), self.0.dtype).alias_of(&self);
                 t.with_history(history)
             }
         }
@@ -190,6 +203,12 @@ impl Tensor {
     /// Is it excluded from gradients? True for data, false for parameters and for what is computed from them.
     pub fn stop_gradient(&self) -> bool {
         self.0.stop_gradient.load(Ordering::Relaxed)
+            && !(self.is_stale() && self.current().is_ok_and(|t| t.is_tracked()))
+    }
+
+    /// Is a gradient wanted for it, as far as its own history knows?
+    pub(crate) fn is_tracked(&self) -> bool {
+        !self.0.stop_gradient.load(Ordering::Relaxed)
     }
 
     /// Includes it in gradients or excludes it.
@@ -214,35 +233,14 @@ impl Tensor {
         self.0.history.is_none()
     }
 
-    /// The same memory without a history.
+    /// The same memory without a history. What it is written does not concern the history of others.
     pub fn detach(&self) -> Tensor {
-        let mut t = Tensor::from_parts(self.0.storage.clone(), self.0.layout.clone(), self.0.dtype, true);
-        if let Some(inner) = Arc::get_mut(&mut t.0) {
-            inner.detached = true;
-        }
-        t
+        Tensor::from_parts(self.0.storage.clone(), self.0.layout.clone(), self.0.dtype)
     }
 
     /// The name of the op that made it, if it was recorded.
     pub fn grad_fn(&self) -> Option<&'static str> {
         self.history().map(|h| h.node.get().name())
-    }
-
-    /// Fails if the memory was changed through another view by a recorded op after this view was made: its history
-    /// would give a wrong gradient.
-    pub(crate) fn check_history(&self) -> Result<()> {
-        if !self.0.detached && self.0.storage.recorded_version() > self.0.made_at {
-            return Err(Error::new(
-                crate::error::Kind::PreconditionNotMet,
-                format!(
-                    "a tensor of shape {:?} shares memory with one that a recorded op changed in place afterwards, so \
-                     its gradient would be wrong",
-                    self.shape()
-                ),
-            )
-            .hint("make the view again after the change, or change a clone()"));
-        }
-        Ok(())
     }
 
     /// The place a user's error should name it by.

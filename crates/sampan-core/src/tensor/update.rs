@@ -42,7 +42,7 @@ impl Tensor {
         let source_bytes: Vec<&[u8]> = reads.iter().zip(sources).map(|(r, t)| &r.bytes()[span(t)]).collect();
         let result = f(&mut target_bytes, &source_bytes);
         targets.iter().for_each(|t| {
-            t.storage().bump(false);
+            t.storage().bump();
         });
         Ok(result)
     }

@@ -259,32 +259,11 @@ fn in_place_that_is_refused() {
     assert!(e.to_string().contains("add_: a leaf that requires a gradient cannot be changed in place"), "{e}");
     no_grad(|| x.add_(1.0));
     assert_eq!(values(&x), [2.0, 3.0]);
-    let base = &x * 1.0;
-    let mut view = base.reshape([2, 1]);
-    assert!(view.try_add_(1.0).unwrap_err().to_string().contains("a view cannot be changed in place"));
-    let mut wide = Tensor::new([1.0f64]).expand([3]);
-    assert!(wide.try_add_(1.0).unwrap_err().to_string().contains("an expanded tensor"));
-    assert!(no_grad(|| wide.try_add_(1.0)).is_err(), "also without recording");
-    let mut whole = Tensor::new([1i64, 2]);
-    let e = whole.try_add_(0.5).unwrap_err();
-    assert!(e.to_string().contains("the result is float32, which a int64 tensor cannot hold"), "{e}");
     let mut small = Tensor::new([1.0f64]);
     assert!(small.try_add_(Tensor::new([1.0f64, 2.0])).unwrap_err().to_string().contains("does not fit in place"));
     let mut y = Tensor::new([1.5f32]);
     y.cast_(DType::Int64);
     assert_eq!((y.dtype(), y.to_vec::<i64>()), (DType::Int64, vec![1]));
-}
-
-#[test]
-fn stale_views_are_noticed() {
-    let x = leaf(&[1.0, 2.0]);
-    let mut base = &x * 1.0;
-    let view = base.reshape([2, 1]);
-    base.multiply_(2.0);
-    let e = view.try_sum(()).unwrap_err();
-    assert!(e.to_string().contains("shares memory with one that a recorded op changed in place afterwards"), "{e}");
-    base.reshape([2, 1]).sum(()).backward();
-    assert_eq!(grad_of(&x), [2.0, 2.0]);
 }
 
 #[test]
@@ -566,11 +545,8 @@ fn a_history_is_never_lost_in_silence() {
     let mut y = Tensor::new([1.0f32, 2.0]);
     let (view, handle, cut) = (y.get(0..1), y.clone(), y.detach());
     y.add_(&w);
-    for stale in [view, handle] {
-        let error = stale.try_add(1.0).unwrap_err().to_string();
-        assert!(error.contains("a recorded op changed in place"), "{error}");
-    }
+    assert!(!view.stop_gradient() && !handle.stop_gradient() && cut.stop_gradient());
     assert_eq!((cut + 1.0).to_vec::<f32>(), [5.0, 7.0]);
-    y.sum(()).backward();
-    assert_eq!(w.grad().unwrap().to_vec::<f32>(), [1.0, 1.0]);
+    (y.sum(()) + view.sum(()) * 10.0 + handle.sum(()) * 100.0).backward();
+    assert_eq!(w.grad().unwrap().to_vec::<f32>(), [111.0, 101.0]);
 }

@@ -25,3 +25,4 @@ mod random;
 mod registry;
 mod tensor;
 mod threads;
+mod views;

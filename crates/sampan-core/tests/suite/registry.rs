@@ -329,6 +329,43 @@ fn in_place_is_out_of_place() {
 }
 
 #[test]
+fn in_place_gradients_are_those_of_the_plain_form() {
+    for_all("in_place_gradients_are_those_of_the_plain_form", |op, sample| {
+        if !op.inplace || !differentiable(op, sample) {
+            return Ok(());
+        }
+        let mut args = sample.bind(op)?;
+        cast_floats(&mut args, DType::Float64)?;
+        let Value::Tensor(first) = &args[0] else { return Ok(()) };
+        let expected = call(op, args.clone())?;
+        if expected[0].shape() != first.shape()
+            || expected[0].dtype() != first.dtype()
+            || !expected[0].dtype().is_float()
+        {
+            return Ok(());
+        }
+        let gradients = |inplace: bool| -> Result<Vec<Tensor>> {
+            let (mut leaves, mut args) = (Vec::new(), args.clone());
+            args.iter_mut().try_for_each(|v| {
+                v.map_tensors(&mut |t| {
+                    if !t.dtype().is_float() {
+                        return Ok(t.clone());
+                    }
+                    leaves.push(t.try_clone_data()?.requires_grad_());
+                    leaves[leaves.len() - 1].try_multiply(1.0)
+                })
+            })?;
+            random::seed(0);
+            let out = if inplace { dispatch_inplace(op, args)? } else { dispatch(op, args)?.remove(0) };
+            let options = GradOptions { allow_unused: true, ..Default::default() };
+            let found = grad(&[out.try_square()?.try_sum(())?], &leaves, &[], options)?;
+            Ok(found.into_iter().zip(&leaves).map(|(g, x)| g.unwrap_or_else(|| x.zeros_like())).collect())
+        };
+        close("gradients in place", &gradients(true)?, &gradients(false)?, 1e-12)
+    });
+}
+
+#[test]
 fn fused_kernels_equal_their_composites() {
     for_all("fused_kernels_equal_their_composites", |op, sample| {
         if op.reference.is_none() {
