@@ -188,7 +188,7 @@ impl PyOp {
             let target = first.cast::<PyTensor>()?.clone();
             let def = self.def;
             let new = errors::run(py, move || dispatch_inplace(def, bound))?;
-            target.borrow_mut().replace(new);
+            target.get().replace(new);
             return Ok(first.unbind());
         }
         let several = asks_for_indices(self.def, &bound);
@@ -302,7 +302,7 @@ impl PyOp {
                     None => result,
                 }
             };
-            target.borrow_mut().replace(new);
+            target.get().replace(new);
         }
         Ok(out.unbind())
     }
