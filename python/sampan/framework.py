@@ -152,7 +152,7 @@ def _plain(obj):
     # By name, since NumPy is imported only when it is needed.
     if type(obj).__module__ == "numpy" and type(obj).__name__ != "ndarray":
         return obj.item() if hasattr(obj, "item") else obj
-    if isinstance(obj, Generator):
+    if isinstance(obj, GeneratorState):
         return tuple(v - 2**64 if v >= 2**63 else v for v in obj.state)
     if type(obj) in (list, tuple):
         return type(obj)(map(_plain, obj))
@@ -176,51 +176,98 @@ def load(path, return_numpy: bool = False, **configs):
     return _core._load(path, return_numpy)
 
 
-class Generator:
-    """The state of the random numbers."""
+class GeneratorState:
+    """Where the random numbers stood at one moment: seed and position."""
 
     def __init__(self, state=None):
         self.state = state or _core._random_state()
 
+    def current_seed(self) -> int:
+        """The seed."""
+        return self.state[0]
+
+    def __eq__(self, other):
+        return isinstance(other, GeneratorState) and self.state == other.state
+
+    def __hash__(self):
+        return hash(self.state)
+
+    def __repr__(self):
+        return "GeneratorState(seed={}, position={})".format(*self.state)
+
+
+def _go_to(state) -> None:
+    """Goes to a state, or to the pair that a file keeps of it."""
+    pair = getattr(state, "state", state)
+    if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and all(isinstance(v, int) for v in pair)):
+        raise TypeError(f"(InvalidType) set_state: a state that get_state gave is needed, got {type(state).__name__}.")
+    _core._set_random_state(*(v % 2**64 for v in pair))
+
+
+class Generator:
+    """The random numbers of the process. There is one generator for all devices, and every object stands for it."""
+
+    def __init__(self, device=None):
+        if device is not None:
+            _core._check_place(device)
+
     def manual_seed(self, seed: int) -> Generator:
         """Starts the random numbers anew."""
         _core.seed(seed % 2**64)
-        self.state = _core._random_state()
         return self
 
-    def get_state(self) -> tuple[int, int]:
-        """Seed and position."""
-        return self.state
+    def seed(self) -> int:
+        """Starts the random numbers anew from a seed that nobody chose, and returns it."""
+        import os
 
-    def set_state(self, state: tuple[int, int]) -> None:
-        """Goes back to a state."""
-        self.state = state
-        _core._set_random_state(*state)
+        chosen = int.from_bytes(os.urandom(8), "little")
+        _core.seed(chosen)
+        return chosen
+
+    def initial_seed(self) -> int:
+        """The seed they began with."""
+        return _core._random_state()[0]
+
+    def random(self) -> int:
+        """The next 64 random bits."""
+        return _core._random_bits()
+
+    def get_state(self) -> GeneratorState:
+        """Where the random numbers stand now; later draws do not change it."""
+        return GeneratorState()
+
+    def set_state(self, state: GeneratorState) -> None:
+        """Goes on from exactly there."""
+        _go_to(state)
 
 
 def seed(seed: int) -> Generator:
     """Starts the random numbers anew; the same seed gives the same numbers on any number of threads."""
-    _core.seed(seed % 2**64)
-    return Generator()
+    return Generator().manual_seed(seed)
 
 
-def get_rng_state(device=None) -> list[Generator]:
+def get_rng_state(device=None) -> list[GeneratorState]:
     """The state of the random numbers, to be given back to `set_rng_state`."""
-    return [Generator()]
+    if device is not None:
+        _core._check_place(device)
+    return [GeneratorState()]
 
 
-def get_cuda_rng_state() -> list[Generator]:
+def get_cuda_rng_state() -> list[GeneratorState]:
     """The states of the random numbers of the GPUs; the one generator of this package serves every device."""
     return []
 
 
 def set_cuda_rng_state(state_list) -> None:
     """Goes back to states that `get_cuda_rng_state` gave."""
-    for generator in state_list:
-        _core._set_random_state(*generator.state)
+    for state in state_list:
+        _go_to(state)
 
 
 def set_rng_state(state_list, device=None) -> None:
     """Goes back to a state of the random numbers."""
-    state = getattr(state_list[0], "state", state_list[0])
-    _core._set_random_state(*(v % 2**64 for v in state))
+    if device is not None:
+        _core._check_place(device)
+    if len(state_list) != 1:
+        raise ValueError(f"(InvalidArgument) set_rng_state: one state is needed, got {len(state_list)}.")
+    _go_to(state_list[0])

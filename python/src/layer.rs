@@ -250,8 +250,8 @@ impl PyRustLayer {
         let found = self.direct();
         let place = found.computed.iter().chain(&found.parameters).find(|(n, _)| n == name);
         if let Some((_, place)) = place {
-            match value.borrow().parameter() {
-                Some(p) => place.share(p),
+            match value.get().parameter() {
+                Some(p) => place.share(&p),
                 None => place.set_given(value.borrow().tensor()),
             }
         }
@@ -261,9 +261,9 @@ impl PyRustLayer {
     fn adopt_parameter(&self, name: &str, value: &Bound<'_, PyTensor>) -> bool {
         let found = self.direct();
         let place = found.computed.iter().chain(&found.parameters).find(|(n, _)| n == name);
-        if let (Some((_, place)), Some(p)) = (place, value.borrow().parameter()) {
-            place.share(p);
-            if !place.is_same(p) {
+        if let (Some((_, place)), Some(p)) = (place, value.get().parameter()) {
+            place.share(&p);
+            if !place.is_same(&p) {
                 place.replace(Tensor::zeros([0], p.dtype()));
             }
         }
@@ -274,7 +274,7 @@ impl PyRustLayer {
         let found = self.direct();
         let place = found.buffers.iter().find(|(n, _)| n == name);
         if let Some((_, place)) = place {
-            value.borrow_mut().move_into(place);
+            value.get().move_into(place);
         }
         place.is_some()
     }

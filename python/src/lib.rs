@@ -118,8 +118,8 @@ mod _core {
     use crate::pylayer::_apply_layer;
     #[pymodule_export]
     use crate::runtime::{
-        _check_nan_inf, _memory, _random_state, _release_cache, _reset_peak, _set_random_state, check_place,
-        get_default_dtype, num_threads, seed, set_default_dtype, set_num_threads, set_printoptions,
+        _check_nan_inf, _memory, _random_bits, _random_state, _release_cache, _reset_peak, _set_random_state,
+        check_place, get_default_dtype, num_threads, seed, set_default_dtype, set_num_threads, set_printoptions,
     };
     #[pymodule_export]
     use crate::tensor::{PyParameter, PyTensor};

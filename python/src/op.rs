@@ -188,7 +188,7 @@ impl PyOp {
             let target = first.cast::<PyTensor>()?.clone();
             let def = self.def;
             let new = errors::run(py, move || dispatch_inplace(def, bound))?;
-            target.borrow_mut().replace(new);
+            target.get().replace(new);
             return Ok(first.unbind());
         }
         // `cast` copies, `astype` gives back a tensor that has the dtype already.
@@ -309,7 +309,7 @@ impl PyOp {
                     None => result,
                 }
             };
-            target.borrow_mut().replace(new);
+            target.get().replace(new);
         }
         Ok(out.unbind())
     }

@@ -86,7 +86,7 @@ fn inplace(slf: &Bound<'_, PyTensor>, other: &Bound<'_, PyAny>, def: &'static Op
     };
     let args: Args = filled(def, smallvec![Value::Tensor(slf.borrow().tensor()), rhs]);
     let new = errors::run(py, move || sampan_core::dispatch::dispatch_inplace(def, args))?;
-    slf.borrow_mut().replace(new);
+    slf.get().replace(new);
     Ok(())
 }
 
@@ -141,7 +141,7 @@ impl PyTensor {
             };
             t.try_setitem_(&index, new, false).map(|()| t)
         })?;
-        slf.borrow_mut().replace(t);
+        slf.get().replace(t);
         Ok(())
     }
     fn __contains__(&self, item: &Bound<'_, PyAny>) -> PyResult<bool> {

@@ -151,7 +151,7 @@ pub fn _apply_clip<'py>(
     for (p, g) in &pairs {
         if let Some(g) = g {
             let own = p.borrow();
-            given.push((own.parameter().cloned().unwrap_or_else(|| Parameter::of(own.tensor())), g.borrow().tensor()));
+            given.push((own.parameter().unwrap_or_else(|| Parameter::of(own.tensor())), g.borrow().tensor()));
         }
     }
     let mut clipped = errors::run(py, move || clip.apply(&given))?.into_iter();
@@ -181,6 +181,6 @@ pub fn _cast_in_place(t: &Bound<'_, PyTensor>, to: &Bound<'_, PyAny>) -> PyResul
         }
         Ok(new)
     })?;
-    t.borrow_mut().replace(new);
+    t.get().replace(new);
     Ok(())
 }

@@ -24,6 +24,13 @@ pub fn _set_random_state(seed: u64, position: u64) {
     sampan_core::random::set_state((seed, position));
 }
 
+/// The next 64 random bits.
+#[pyfunction]
+pub fn _random_bits() -> u64 {
+    let (seed, position) = sampan_core::random::reserve(1);
+    sampan_core::random::derive(seed, position, 0)
+}
+
 /// The dtype of new float tensors, as its name.
 #[pyfunction]
 pub fn get_default_dtype() -> &'static str {

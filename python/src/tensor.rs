@@ -2,6 +2,7 @@
 
 use crate::errors::{self, raise};
 use crate::{array, autograd, dtype};
+use parking_lot::Mutex;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyTuple};
@@ -20,15 +21,22 @@ pub enum Place {
 }
 
 /// An n-dimensional array that remembers how it was made.
-#[pyclass(name = "Tensor", module = "sampan", subclass, dict, weakref)]
+///
+/// Several threads may use one handle, so what it points to stands behind a lock. The lock is held for moments in which
+/// no Python code can run, and what a replacement displaces is dropped after it.
+#[pyclass(name = "Tensor", module = "sampan", subclass, dict, weakref, frozen)]
 pub struct PyTensor {
-    place: Place,
+    place: Mutex<Place>,
 }
 
 impl PyTensor {
     /// A handle on a tensor.
     pub fn own(t: Tensor) -> PyTensor {
-        PyTensor { place: Place::Own(t) }
+        PyTensor::at(Place::Own(t))
+    }
+
+    fn at(place: Place) -> PyTensor {
+        PyTensor { place: Mutex::new(place) }
     }
 
     /// A new Python object for a tensor.
@@ -38,12 +46,12 @@ impl PyTensor {
 
     /// A handle on a buffer of a layer.
     pub fn wrap_buffer(py: Python<'_>, b: Buffer) -> PyResult<Py<PyAny>> {
-        Ok(Py::new(py, PyTensor { place: Place::Buffer(b) })?.into_any())
+        Ok(Py::new(py, PyTensor::at(Place::Buffer(b)))?.into_any())
     }
 
     /// The tensor now.
     pub fn tensor(&self) -> Tensor {
-        match &self.place {
+        match &*self.place.lock() {
             Place::Own(t) => t.clone(),
             Place::Parameter(p) => p.tensor(),
             Place::Buffer(b) => b.tensor(),
@@ -51,34 +59,36 @@ impl PyTensor {
     }
 
     /// The parameter, if it is one.
-    pub fn parameter(&self) -> Option<&Parameter> {
-        if let Place::Parameter(p) = &self.place { Some(p) } else { None }
+    pub fn parameter(&self) -> Option<Parameter> {
+        if let Place::Parameter(p) = &*self.place.lock() { Some(p.clone()) } else { None }
     }
 
     /// Gives its tensor to a buffer and is a handle on that from now on.
-    pub fn move_into(&mut self, buffer: &Buffer) {
+    pub fn move_into(&self, buffer: &Buffer) {
         buffer.replace(self.tensor());
-        self.place = Place::Buffer(buffer.clone());
+        let old = std::mem::replace(&mut *self.place.lock(), Place::Buffer(buffer.clone()));
+        drop(old);
     }
 
     /// Puts another tensor in its place.
-    pub fn replace(&mut self, t: Tensor) {
-        match &mut self.place {
-            Place::Own(own) => *own = t,
+    pub fn replace(&self, t: Tensor) {
+        let old = match &mut *self.place.lock() {
+            Place::Own(own) => std::mem::replace(own, t),
             Place::Parameter(p) => p.replace(t),
             Place::Buffer(b) => b.replace(t),
-        }
+        };
+        drop(old);
     }
 }
 
 /// A tensor that is trained.
-#[pyclass(name = "Parameter", module = "sampan", extends = PyTensor, subclass, dict, weakref)]
+#[pyclass(name = "Parameter", module = "sampan", extends = PyTensor, subclass, dict, weakref, frozen)]
 pub struct PyParameter;
 
 impl PyParameter {
     /// The Python object of a parameter.
     pub fn wrap(py: Python<'_>, p: Parameter) -> PyResult<Py<PyAny>> {
-        let init = PyClassInitializer::from(PyTensor { place: Place::Parameter(p) }).add_subclass(PyParameter);
+        let init = PyClassInitializer::from(PyTensor::at(Place::Parameter(p))).add_subclass(PyParameter);
         Ok(Py::new(py, init)?.into_any())
     }
 }
@@ -288,7 +298,7 @@ impl PyTensor {
     /// Cuts this tensor off from its history.
     fn detach_<'py>(slf: Bound<'py, Self>) -> Bound<'py, Self> {
         let t = slf.borrow().tensor().detach();
-        slf.borrow_mut().replace(t);
+        slf.get().replace(t);
         slf
     }
 }
@@ -308,7 +318,7 @@ impl PyParameter {
         if let Some(name) = name {
             p.tensor().set_name(name);
         }
-        Ok(PyClassInitializer::from(PyTensor { place: Place::Parameter(p) }).add_subclass(PyParameter))
+        Ok(PyClassInitializer::from(PyTensor::at(Place::Parameter(p))).add_subclass(PyParameter))
     }
     /// Is it trained?
     #[getter]
@@ -329,7 +339,7 @@ impl PyParameter {
 
 /// The parameter behind a Python object.
 pub fn parameter_of(value: &Bound<'_, PyAny>) -> Option<Parameter> {
-    value.cast::<PyTensor>().ok().and_then(|t| t.borrow().parameter().cloned())
+    value.cast::<PyTensor>().ok().and_then(|t| t.get().parameter())
 }
 
 /// The default dtype.

@@ -36,7 +36,7 @@ impl PyTensor {
         let _ = name;
         let mut t = slf.borrow().tensor();
         t.try_set_(source.map(|s| s.tensor()).as_ref(), shape.as_deref(), stride.as_deref(), offset).map_err(raise)?;
-        slf.borrow_mut().replace(t);
+        slf.get().replace(t);
         Ok(slf)
     }
     /// Another shape for the same values; elements that are new are zeros, if `fill_zero` allows them.
@@ -50,13 +50,12 @@ impl PyTensor {
         let _ = name;
         let mut t = slf.borrow().tensor();
         t.try_resize_(&shape, fill_zero).map_err(raise)?;
-        slf.borrow_mut().replace(t);
+        slf.get().replace(t);
         Ok(slf)
     }
     /// Puts another tensor in the place of this one, for everybody who holds this handle.
-    fn _replace(&mut self, other: PyRef<'_, PyTensor>) {
-        let t = other.tensor();
-        self.replace(t);
+    fn _replace(&self, other: PyRef<'_, PyTensor>) {
+        self.replace(other.tensor());
     }
     /// The value of one element: the only one, or the one at an index.
     #[pyo3(signature = (*args))]

@@ -164,3 +164,30 @@ def test_integers_at_random():
     sampan.set_rng_state(state)
     assert b.tolist() == sampan.rand([3]).tolist()
     assert sampan.manual_seed(1).get_state() == sampan.seed(1).get_state()
+
+
+def test_a_generator_goes_back_to_the_exact_place():
+    generator = sampan.seed(5)
+    sampan.rand([7])
+    state, kept = generator.get_state(), sampan.device.get_rng_state()
+    first = sampan.rand([3]).tolist()
+    assert (state.current_seed(), generator.initial_seed()) == (5, 5)
+    for go_back in (
+        lambda: generator.set_state(state),
+        lambda: sampan.Generator("cpu").set_state(state),
+        lambda: sampan.set_rng_state([state], "cpu"),
+        lambda: sampan.device.set_rng_state(kept),
+    ):
+        go_back()
+        assert sampan.rand([3]).tolist() == first
+        assert state == kept  # A draw changes no state that was taken before.
+    generator.set_state(state)
+    assert 0 <= generator.random() < 2**64 and sampan.rand([3]).tolist() != first
+    # As in Paddle on a machine without a GPU.
+    assert sampan.get_cuda_rng_state() == []
+    sampan.set_cuda_rng_state([])
+    for wrong in ([], [state, state]):
+        with pytest.raises(ValueError, match="one state"):
+            sampan.set_rng_state(wrong)
+    with pytest.raises(TypeError, match="get_state"):
+        generator.set_state("here")

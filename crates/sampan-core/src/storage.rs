@@ -172,6 +172,64 @@ impl Storage {
         }
     }
 
+    /// Some memory to write and some to read. Nobody who holds a write lock waits for another lock: two threads that
+    /// copy into each other's memory would wait for ever.
+    pub fn lock_all<'a>(
+        writes: impl Iterator<Item = &'a Storage> + Clone,
+        reads: impl Iterator<Item = &'a Storage> + Clone,
+    ) -> (Vec<RwLockWriteGuard<'a, Buffer>>, Vec<RwLockReadGuard<'a, Buffer>>) {
+        'again: loop {
+            let (mut written, mut read) = (Vec::new(), Vec::new());
+            for storage in writes.clone() {
+                let Some(guard) = storage.try_write() else {
+                    drop(written);
+                    // Waits, with empty hands.
+                    drop(storage.write());
+                    continue 'again;
+                };
+                written.push(guard);
+            }
+            for storage in reads.clone() {
+                let Some(guard) = storage.try_read() else {
+                    drop((written, read));
+                    drop(storage.read());
+                    continue 'again;
+                };
+                read.push(guard);
+            }
+            return (written, read);
+        }
+    }
+
+    /// [`lock_all`](Self::lock_all) for one of each.
+    pub fn lock_pair<'a>(
+        to: &'a Storage,
+        from: &'a Storage,
+    ) -> (RwLockWriteGuard<'a, Buffer>, RwLockReadGuard<'a, Buffer>) {
+        loop {
+            let write = to.write();
+            if let Some(read) = from.try_read() {
+                return (write, read);
+            }
+            drop(write);
+            drop(from.read());
+        }
+    }
+
+    fn try_read(&self) -> Option<RwLockReadGuard<'_, Buffer>> {
+        match &self.0.memory {
+            Memory::Cpu(b) => b.try_read_recursive(),
+            Memory::Meta => panic!("a meta tensor holds no values"),
+        }
+    }
+
+    fn try_write(&self) -> Option<RwLockWriteGuard<'_, Buffer>> {
+        match &self.0.memory {
+            Memory::Cpu(b) => b.try_write(),
+            Memory::Meta => panic!("a meta tensor holds no values"),
+        }
+    }
+
     /// How often it was written in place.
     pub fn version(&self) -> u64 {
         self.0.version.load(Ordering::Acquire)

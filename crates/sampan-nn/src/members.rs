@@ -92,10 +92,10 @@ impl Buffer {
         self.tensor.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Puts another tensor in its place.
-    pub fn replace(&self, tensor: Tensor) {
+    /// Puts another tensor in its place and gives the old one.
+    pub fn replace(&self, tensor: Tensor) -> Tensor {
         tensor.set_stop_gradient(true);
-        *self.tensor.write().unwrap_or_else(PoisonError::into_inner) = tensor;
+        std::mem::replace(&mut *self.tensor.write().unwrap_or_else(PoisonError::into_inner), tensor)
     }
 }
 
@@ -279,10 +279,10 @@ pub trait Members {
         }
         impl Visitor for Cast {
             fn parameter(&mut self, _: &Path, p: &Parameter) {
-                self.one(&p.tensor(), |cast| p.replace(cast));
+                self.one(&p.tensor(), |cast| drop(p.replace(cast)));
             }
             fn buffer(&mut self, _: &Path, b: &Buffer) {
-                self.one(&b.tensor(), |cast| b.replace(cast));
+                self.one(&b.tensor(), |cast| drop(b.replace(cast)));
             }
         }
         let mut cast = Cast(dtype, Ok(()));

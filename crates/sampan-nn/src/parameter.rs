@@ -71,8 +71,9 @@ fn read<T: Clone>(lock: &RwLock<T>) -> T {
     lock.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-fn write<T>(lock: &RwLock<T>, value: T) {
-    *lock.write().unwrap_or_else(PoisonError::into_inner) = value;
+/// What stood there is given back, to be dropped when the lock is free again.
+fn write<T>(lock: &RwLock<T>, value: T) -> T {
+    std::mem::replace(&mut *lock.write().unwrap_or_else(PoisonError::into_inner), value)
 }
 
 impl Parameter {
@@ -137,9 +138,9 @@ impl Parameter {
         read(&self.0.form)
     }
 
-    /// Puts another tensor in its place, in every layer that shares it.
-    pub fn replace(&self, tensor: Tensor) {
-        write(&self.0.tensor, tensor);
+    /// Puts another tensor in its place, in every layer that shares it, and gives the old one.
+    pub fn replace(&self, tensor: Tensor) -> Tensor {
+        write(&self.0.tensor, tensor)
     }
 
     /// The settings an optimizer asks for.

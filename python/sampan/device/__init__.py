@@ -144,14 +144,14 @@ def get_rng_state(device=None):
     """The state of the random numbers."""
     from ..framework import get_rng_state
 
-    return get_rng_state(device)
+    return get_rng_state(device)[0]
 
 
-def set_rng_state(state_list, device=None) -> None:
+def set_rng_state(new_state, device=None) -> None:
     """Goes back to a state of the random numbers."""
     from ..framework import set_rng_state
 
-    set_rng_state(state_list, device)
+    set_rng_state([new_state], device)
 
 
 def manual_seed(seed: int) -> None:

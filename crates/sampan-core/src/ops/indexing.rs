@@ -176,7 +176,8 @@ pub(crate) fn write_at(x: &Tensor, index: &[Index], value: &Operand, accumulate:
             let plan = plan_over(target.layout())?;
             let values = whole(&value, &view, &shape)?;
             match_dtype!(x.dtype(), T in any => {
-                index_put_add(target.data_mut::<T>().slice(), &plan, values.data::<T>().slice());
+                let (mut to, from) = Tensor::data_pair::<T>(&target, &values);
+                index_put_add(to.slice(), &plan, from.slice());
             });
             if target.shares_memory(&view) { Ok(()) } else { write_view(&view, &Operand::Tensor(target)) }
         }
@@ -226,7 +227,7 @@ fn write_view(view: &Tensor, value: &Operand) -> Result<()> {
         tensor => {
             let values = whole(tensor, view, &l.shape)?;
             match_dtype!(view.dtype(), T in any => {
-                let (from, mut to) = (values.data::<T>(), view.data_mut::<T>());
+                let (mut to, from) = Tensor::data_pair::<T>(view, &values);
                 copy::scatter_strided(from.slice(), to.storage(), &l.shape, &l.strides, l.offset);
             });
         }
@@ -244,7 +245,8 @@ fn write_plan(view: &Tensor, plan: &IndexPlan, value: &Operand, shape: &[usize])
         tensor => {
             let values = whole(tensor, view, shape)?;
             match_dtype!(view.dtype(), T in any => {
-                index_put(view.data_mut::<T>().storage(), origin, plan, values.data::<T>().slice());
+                let (mut to, from) = Tensor::data_pair::<T>(view, &values);
+                index_put(to.storage(), origin, plan, from.slice());
             });
         }
     }

@@ -71,6 +71,17 @@ impl Tensor {
         DataMut { guard: self.storage().write(), layout: self.layout(), marker: std::marker::PhantomData }
     }
 
+    /// Write access to one tensor and read access to another that lies elsewhere, taken together as
+    /// [`Storage::lock_pair`] does.
+    pub(crate) fn data_pair<'a, T: Element>(to: &'a Tensor, from: &'a Tensor) -> (DataMut<'a, T>, Data<'a, T>) {
+        for t in [to, from] {
+            assert_eq!(T::DTYPE, t.dtype(), "typed access to a {} tensor as {}", t.dtype(), T::DTYPE);
+        }
+        let (write, read) = Storage::lock_pair(to.storage(), from.storage());
+        let marker = std::marker::PhantomData;
+        (DataMut { guard: write, layout: to.layout(), marker }, Data { guard: read, layout: from.layout(), marker })
+    }
+
     /// A tensor from values in row-major order. Panics if their number does not fit the shape.
     ///
     /// ```

@@ -113,20 +113,29 @@ impl Tensor {
     }
 
     pub(crate) fn accumulate_grad(&self, g: Tensor, record: bool) -> Result<()> {
-        let old = match std::mem::take(&mut *self.extra().grad.lock()) {
-            Slot::Held(old) => Some(old),
-            // Zeros of another type decide the type of the sum.
-            Slot::Zeros(dtype) if dtype != g.dtype() => Some(Tensor::zeros(self.shape(), dtype)),
-            _ => None,
-        };
-        let new = match old {
-            Some(old) => old.plus(&g, record)?,
-            // Two leaves may receive the very same tensor; each must own its gradient, for people write into it.
-            None if !record && (g.is_shared() || !g.is_contiguous()) => g.try_clone_data()?,
-            None => g,
-        };
-        *self.extra().grad.lock() = Slot::Held(new);
-        Ok(())
+        // Two leaves may receive the very same tensor; each must own its gradient, for people write into it.
+        let foreign = !record && (g.is_shared() || !g.is_contiguous());
+        let mut sum = None;
+        loop {
+            let mut slot = self.extra().grad.lock();
+            let old = match std::mem::take(&mut *slot) {
+                Slot::Held(old) => old,
+                // Zeros of another type decide the type of the sum.
+                Slot::Zeros(dtype) if dtype != g.dtype() => Tensor::zeros(self.shape(), dtype),
+                _ if sum.is_none() && foreign => {
+                    drop(slot);
+                    sum = Some(g.try_clone_data()?);
+                    continue;
+                }
+                _ => {
+                    *slot = Slot::Held(sum.unwrap_or(g));
+                    return Ok(());
+                }
+            };
+            // Without the lock; should another thread put its part there meanwhile, the next round adds it.
+            drop(slot);
+            sum = Some(old.plus(sum.as_ref().unwrap_or(&g), record)?);
+        }
     }
 
     /// Does anybody else hold this tensor or its memory?

@@ -141,8 +141,7 @@ impl Tensor {
             // The values may lie in this very memory (a reversed view of it, say): then they need a copy first.
             let values = if values.shares_memory(self) { values.try_clone_data()? } else { values };
             match_dtype!(self.dtype(), T in any => {
-                let source = values.data::<T>();
-                let mut target = self.data_mut::<T>();
+                let (mut target, source) = Tensor::data_pair::<T>(self, &values);
                 let l = self.layout();
                 copy::scatter_strided(source.slice(), target.storage(), &l.shape, &l.strides, l.offset);
             });

@@ -1,6 +1,7 @@
 //! Kernel-level updates of many tensors at once, outside the recorded graph: what optimizers do.
 
 use super::Tensor;
+use crate::storage::Storage;
 use crate::{Device, Error, Result};
 use sampan_kernels::Buffer;
 
@@ -35,8 +36,8 @@ impl Tensor {
                 return fail("a tensor to write shares memory with another tensor of the call", t);
             }
         }
-        let mut writes: Vec<_> = targets.iter().map(|t| t.storage().write()).collect();
-        let reads: Vec<_> = sources.iter().map(|t| t.storage().read()).collect();
+        let (mut writes, reads) =
+            Storage::lock_all(targets.iter().map(|t| t.storage()), sources.iter().map(|t| t.storage()));
         let mut target_bytes: Vec<&mut [u8]> =
             writes.iter_mut().zip(targets).map(|(w, t)| &mut Buffer::bytes_mut(w)[span(t)]).collect();
         let source_bytes: Vec<&[u8]> = reads.iter().zip(sources).map(|(r, t)| &r.bytes()[span(t)]).collect();
