@@ -105,11 +105,14 @@ impl Storage {
     pub fn lazy_copy(&self) -> Option<Storage> {
         let bytes = match &self.0.memory {
             Memory::Meta => return Some(Self::with(Memory::Meta)),
-            Memory::Cpu(_) if self.0.exposed.load(Ordering::Acquire) => return None,
             Memory::Cpu(bytes) => bytes,
         };
         let known = bytes.read_recursive().shared();
         let shared = known.or_else(|| Some(bytes.try_write()?.share()))?;
+        // Asked last: whoever exposes it from now on makes a copy first.
+        if self.0.exposed.load(Ordering::Acquire) {
+            return None;
+        }
         Some(Self::with(Memory::Cpu(RwLock::new(Bytes::Shared(shared)))))
     }
 
@@ -177,7 +180,7 @@ impl Storage {
     pub fn lock_all<'a>(
         writes: impl Iterator<Item = &'a Storage> + Clone,
         reads: impl Iterator<Item = &'a Storage> + Clone,
-    ) -> (Vec<RwLockWriteGuard<'a, Buffer>>, Vec<RwLockReadGuard<'a, Buffer>>) {
+    ) -> (Vec<MappedRwLockWriteGuard<'a, Buffer>>, Vec<MappedRwLockReadGuard<'a, Buffer>>) {
         'again: loop {
             let (mut written, mut read) = (Vec::new(), Vec::new());
             for storage in writes.clone() {
@@ -205,7 +208,7 @@ impl Storage {
     pub fn lock_pair<'a>(
         to: &'a Storage,
         from: &'a Storage,
-    ) -> (RwLockWriteGuard<'a, Buffer>, RwLockReadGuard<'a, Buffer>) {
+    ) -> (MappedRwLockWriteGuard<'a, Buffer>, MappedRwLockReadGuard<'a, Buffer>) {
         loop {
             let write = to.write();
             if let Some(read) = from.try_read() {
@@ -216,16 +219,16 @@ impl Storage {
         }
     }
 
-    fn try_read(&self) -> Option<RwLockReadGuard<'_, Buffer>> {
+    fn try_read(&self) -> Option<MappedRwLockReadGuard<'_, Buffer>> {
         match &self.0.memory {
-            Memory::Cpu(b) => b.try_read_recursive(),
+            Memory::Cpu(b) => Some(RwLockReadGuard::map(b.try_read_recursive()?, Bytes::get)),
             Memory::Meta => panic!("a meta tensor holds no values"),
         }
     }
 
-    fn try_write(&self) -> Option<RwLockWriteGuard<'_, Buffer>> {
+    fn try_write(&self) -> Option<MappedRwLockWriteGuard<'_, Buffer>> {
         match &self.0.memory {
-            Memory::Cpu(b) => b.try_write(),
+            Memory::Cpu(b) => Some(RwLockWriteGuard::map(b.try_write()?, Bytes::get_mut)),
             Memory::Meta => panic!("a meta tensor holds no values"),
         }
     }
