@@ -4,8 +4,8 @@ use crate::{Base, Layer, Parameter};
 use sampan_core::{DType, Error, Result, Tensor, Value};
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// The way from the outermost layer to a member: `encoder.0.weight`.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ... import _registry
 from .builtin import BuiltinLayer
+from .families import _BatchNormBase
 from .layers import Layer
 
 _definitions = _registry.classes("nn")
@@ -46,7 +47,7 @@ class TripletMarginWithDistanceLoss(BuiltinLayer):
         self.__dict__["distance_function"] = distance.function if isinstance(distance, _OnPair) else distance
 
 
-class SyncBatchNorm(BuiltinLayer):
+class SyncBatchNorm(_BatchNormBase):
     _definition = _definitions["SyncBatchNorm"]
     __doc__ = _definition.doc
 
