@@ -212,3 +212,39 @@ def groups_of_parameters(paddle):
     groups = [{"params": net[0].parameters()}, {"params": net[1].parameters(), "learning_rate": 0.1}]
     _train(paddle, net, groups)
     return net[1]._mean, net[1].weight
+
+
+_OPTIMIZERS = "SGD Momentum Adam AdamW Adamax Adagrad Adadelta RMSProp Lamb NAdam RAdam Rprop ASGD".split()
+
+
+@case(each=_OPTIMIZERS, rtol=1e-4)
+def every_optimizer(paddle, name):
+    net = _net(paddle)
+    for p in net.parameters():
+        p.stop_gradient = False
+    # What comes before a norm has gradients that are nothing but rounding, of which some optimizers make large steps.
+    net[0].weight.stop_gradient = net[0].bias.stop_gradient = True
+    more = {"RMSProp": {"learning_rate": 0.01}, "Rprop": {"learning_rate": 0.01}, "ASGD": {"batch_num": 1}}
+    optimizer = getattr(paddle.optimizer, name)(parameters=net.parameters(), **more.get(name, {}))
+    for _ in range(3):
+        (net(_images(paddle)) ** 2).sum().backward()
+        optimizer.step()
+        optimizer.clear_grad()
+    kept = sorted({n.split(".")[-1] for n in optimizer.state_dict() if "." in n})
+    return net[1]._mean, net[1]._variance, net[1].weight, len(optimizer._parameter_list), kept
+
+
+@case(rtol=1e-3, atol=1e-4)
+def an_optimizer_with_a_closure(paddle):
+    net = _net(paddle)
+    net[1].eval()
+    optimizer = paddle.optimizer.LBFGS(learning_rate=0.1, max_iter=3, parameters=net.parameters())
+
+    def closure():
+        optimizer.clear_grad()
+        loss = ((net(_images(paddle)) - 1) ** 2).mean()
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    return net[1]._mean, net[1]._variance, net[1].weight
