@@ -440,7 +440,8 @@ def conv1d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int |
 def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] | Tensor = 1, padding: Any = 0, dilation: _int | Sequence[_int] | Tensor = 1, groups: _int = 1, data_format: _str = 'NCHW', *args: Any, **kwargs: Any) -> Tensor:
     """Convolution of images `[batch, in, height, width]` with filters `[out, in / groups, height, width]`, as layers
     compute it: filters are not flipped. `padding` is a number, a list, pairs, `"SAME"` (output `⌈input / stride⌉`) or
-    `"VALID"`.
+    `"VALID"`. With `"SAME"` the dilation is 1, whatever was asked for: so it is in Paddle, and models that were trained
+    there depend on it. For a dilated convolution give the padding in numbers.
     """
 
 

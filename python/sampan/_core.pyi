@@ -100,38 +100,14 @@ class Tensor:
         """Return self>value."""
     def __hash__(self, /) -> _int:
         """Return hash(self)."""
-    def __iadd__(self, /, value) -> Tensor:
-        """Return self+=value."""
-    def __iand__(self, /, value) -> Tensor:
-        """Return self&=value."""
-    def __ifloordiv__(self, /, value) -> Tensor:
-        """Return self//=value."""
-    def __ilshift__(self, /, value) -> Tensor:
-        """Return self<<=value."""
-    def __imod__(self, /, value) -> Tensor:
-        """Return self%=value."""
-    def __imul__(self, /, value) -> Tensor:
-        """Return self*=value."""
     def __index__(self, /) -> _int:
         """Return self converted to an integer, if self is suitable for use as an index into a list."""
     def __int__(self, /) -> _int:
         """int(self)"""
     def __invert__(self, /) -> Tensor:
         """~self"""
-    def __ior__(self, /, value) -> Tensor:
-        """Return self|=value."""
-    def __ipow__(self, /, value) -> Tensor:
-        """Return self**=value."""
-    def __irshift__(self, /, value) -> Tensor:
-        """Return self>>=value."""
-    def __isub__(self, /, value) -> Tensor:
-        """Return self-=value."""
     def __iter__(self) -> Iterator[Tensor]:
         """__iter__"""
-    def __itruediv__(self, /, value) -> Tensor:
-        """Return self/=value."""
-    def __ixor__(self, /, value) -> Tensor:
-        """Return self^=value."""
     def __le__(self, other: Any) -> Tensor:
         """Return self<=value."""
     def __len__(self, /) -> _int:
@@ -469,6 +445,9 @@ class Tensor:
     def bitwise_xor_(self, y: Tensor | _float, *args: Any, **kwargs: Any) -> Tensor:
         """`x ^ y` on each bit of integers, or on truth values."""
 
+    @property
+    def block(self) -> Any:
+        """The part of a static program that a tensor would belong to: initializers take it as their second argument."""
     def block_diag(self, *args: Any, **kwargs: Any) -> Tensor:
         """Matrices placed along the diagonal of a larger one, zeros elsewhere; vectors count as rows."""
 
@@ -608,13 +587,14 @@ class Tensor:
     def conv2d(self, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] | Tensor = 1, padding: Any = 0, dilation: _int | Sequence[_int] | Tensor = 1, groups: _int = 1, data_format: _str = 'NCHW', *args: Any, **kwargs: Any) -> Tensor:
         """Convolution of images `[batch, in, height, width]` with filters `[out, in / groups, height, width]`, as layers
         compute it: filters are not flipped. `padding` is a number, a list, pairs, `"SAME"` (output `⌈input / stride⌉`) or
-        `"VALID"`.
+        `"VALID"`. With `"SAME"` the dilation is 1, whatever was asked for: so it is in Paddle, and models that were trained
+        there depend on it. For a dilated convolution give the padding in numbers.
         """
 
     def conv2d_transpose(self, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] | Tensor = 1, padding: Any = 0, output_padding: _int | Sequence[_int] | Tensor = 0, dilation: _int | Sequence[_int] | Tensor = 1, groups: _int = 1, output_size: _int | Sequence[_int] | Tensor | None = None, data_format: _str = 'NCHW', *args: Any, **kwargs: Any) -> Tensor:
         """Transposed convolution of images with filters `[in, out / groups, height, width]`: the transpose of the `conv2d` that
         maps its output's shape to its input's. `output_padding` or `output_size` choose among the output extents that such a
-        convolution would map to the same input.
+        convolution would map to the same input. With `padding="SAME"` the dilation is 1, as in `conv2d`.
         """
 
     def conv3d(self, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] | Tensor = 1, padding: Any = 0, dilation: _int | Sequence[_int] | Tensor = 1, groups: _int = 1, data_format: _str = 'NCDHW', *args: Any, **kwargs: Any) -> Tensor:

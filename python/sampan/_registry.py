@@ -61,8 +61,9 @@ def signature(definition):
     return inspect.signature(made)
 
 
-def define(namespace: dict, module: str, base: type, **more) -> list[str]:
-    """Makes a Python class of every class of a module, as a subclass of `base`, which builds itself from `_definition`."""
+def define(namespace: dict, module: str, base: type, bases: dict[str, type] | None = None, **more) -> list[str]:
+    """Makes a Python class of every class of a module, as a subclass of `base`, which builds itself from `_definition`;
+    `bases` are those of single classes."""
     names = []
     for name, definition in classes(module).items():
         if name in namespace:
@@ -74,7 +75,7 @@ def define(namespace: dict, module: str, base: type, **more) -> list[str]:
             "__signature__": _ClassSignature(),
             **more,
         }
-        made = types.new_class(name, (base,), exec_body=lambda ns, body=body: ns.update(body))
+        made = types.new_class(name, ((bases or {}).get(name, base),), exec_body=lambda ns, body=body: ns.update(body))
         namespace[name] = made
         names.append(name)
         for other in definition.also:

@@ -20,15 +20,24 @@ from ._settings import (  # noqa: F401
 # Found here too when they are first used: their homes import this module.
 _LATER = {"ParamAttr": "nn.attr"} | dict.fromkeys(
     "CPUPlace CUDAPinnedPlace CUDAPlace CustomPlace IPUPlace XPUPinnedPlace XPUPlace".split(), "device"
+) | dict.fromkeys(
+    "_current_expected_place convert_np_dtype_to_dtype_ dygraph_only in_dynamic_or_pir_mode in_pir_mode use_pir_api".split(),
+    "compat.base.framework",
 )
 
 
+# A package to programs that import from its files: `paddle.framework.io`.
+__path__: list[str] = []
+
+
 def __getattr__(name):
-    if name not in _LATER:
-        raise AttributeError(f"module 'sampan.framework' has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(f"sampan.{_LATER[name]}"), name)
+    if name == "core":
+        return importlib.import_module("sampan.compat.base.core")
+    if name in _LATER:
+        return getattr(importlib.import_module(f"sampan.{_LATER[name]}"), name)
+    raise AttributeError(f"module 'sampan.framework' has no attribute {name!r}")
 
 
 class _GradMode:

@@ -122,7 +122,8 @@ struct Direct<'a> {
     parameters: Vec<(String, Parameter)>,
     /// Places of parameters whose value comes from elsewhere.
     computed: Vec<(String, Parameter)>,
-    buffers: Vec<(String, Buffer)>,
+    /// Buffers, which are parameters that are not trained for Paddle and so for Python.
+    counted: Vec<(String, Parameter)>,
 }
 
 impl Direct<'_> {
@@ -132,6 +133,11 @@ impl Direct<'_> {
             return Some(path.as_str().to_string());
         }
         path.as_str().strip_prefix(self.of)?.strip_prefix('.').map(str::to_string)
+    }
+
+    /// The place that the layer computes with under a name.
+    fn place(&self, name: &str) -> Option<&Parameter> {
+        self.computed.iter().chain(&self.parameters).chain(&self.counted).find(|(n, _)| n == name).map(|(_, p)| p)
     }
 
     /// Does no other layer lie between?
@@ -170,7 +176,7 @@ impl Visitor for Direct<'_> {
         if let Some(name) = self.below(path)
             && self.is_direct(&name)
         {
-            self.buffers.push((name, b.clone()));
+            self.counted.push((name, b.as_parameter().clone()));
         }
     }
 }
@@ -208,7 +214,7 @@ impl PyRustLayer {
 
     fn direct(&self) -> Direct<'_> {
         let mut found =
-            Direct { of: &self.path, layers: vec![], parameters: vec![], computed: vec![], buffers: vec![] };
+            Direct { of: &self.path, layers: vec![], parameters: vec![], computed: vec![], counted: vec![] };
         self.root.visit(&Path::default(), &mut found);
         found
     }
@@ -240,16 +246,19 @@ impl PyRustLayer {
         })?;
         value::to_python(py, &out)
     }
-    /// The parameters of the layer itself: (name, what tells it from others, parameter).
+    /// The parameters of the layer itself: (name, what tells it from others, parameter). Statistics are the last, as in
+    /// Paddle.
     fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(String, usize, Py<PyAny>)>> {
-        let own = self.direct().parameters;
-        own.into_iter().map(|(n, p)| Ok((n, p.id(), PyParameter::wrap(py, p)?))).collect()
+        let own = self.direct();
+        own.counted.iter().for_each(|(_, p)| p.tensor().set_persistable(true));
+        let all = own.parameters.into_iter().chain(own.counted);
+        all.map(|(n, p)| Ok((n, p.id(), PyParameter::wrap(py, p)?))).collect()
     }
     /// Lets the layer compute with another parameter or tensor under a name of its own; false if it has no such name.
     fn set_parameter(&self, name: &str, value: &Bound<'_, PyTensor>) -> bool {
         let found = self.direct();
-        let place = found.computed.iter().chain(&found.parameters).find(|(n, _)| n == name);
-        if let Some((_, place)) = place {
+        let place = found.place(name);
+        if let Some(place) = place {
             match value.get().parameter() {
                 Some(p) => place.share(&p),
                 None => place.set_given(value.borrow().tensor()),
@@ -260,31 +269,14 @@ impl PyRustLayer {
     /// Like `set_parameter`, for a layer whose own values nobody will ask for again: their memory is given back.
     fn adopt_parameter(&self, name: &str, value: &Bound<'_, PyTensor>) -> bool {
         let found = self.direct();
-        let place = found.computed.iter().chain(&found.parameters).find(|(n, _)| n == name);
-        if let (Some((_, place)), Some(p)) = (place, value.get().parameter()) {
+        let place = found.place(name);
+        if let (Some(place), Some(p)) = (place, value.get().parameter()) {
             place.share(&p);
             if !place.is_same(&p) {
                 place.replace(Tensor::zeros([0], p.dtype()));
             }
         }
         place.is_some()
-    }
-    /// Puts a tensor in the place of a buffer, of which it becomes the handle; false if there is no such buffer.
-    fn set_buffer(&self, name: &str, value: &Bound<'_, PyTensor>) -> bool {
-        let found = self.direct();
-        let place = found.buffers.iter().find(|(n, _)| n == name);
-        if let Some((_, place)) = place {
-            value.get().move_into(place);
-        }
-        place.is_some()
-    }
-    /// The buffers of the layer itself: (name, tensor, is it saved?).
-    fn buffers(&self, py: Python<'_>) -> PyResult<Vec<(String, Py<PyAny>, bool)>> {
-        self.direct()
-            .buffers
-            .into_iter()
-            .map(|(n, b)| Ok((n, PyTensor::wrap_buffer(py, b.clone())?, b.persistable)))
-            .collect()
     }
     /// The layers directly inside: (name, type, layer); one that was written in Python is that object.
     fn children(&self, py: Python<'_>) -> PyResult<Vec<(String, &'static str, Py<PyAny>)>> {

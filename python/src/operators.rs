@@ -75,21 +75,6 @@ fn reflected(
     PyTensor::wrap(py, call::call_one(py, def, filled(def, args))?)
 }
 
-fn inplace(slf: &Bound<'_, PyTensor>, other: &Bound<'_, PyAny>, def: &'static OpDef) -> PyResult<()> {
-    let py = slf.py();
-    let Some(rhs) = operand(other)? else {
-        return Err(PyTypeError::new_err(format!(
-            "(InvalidType) {}: a Tensor or a number is needed, got {}.",
-            def.name,
-            other.get_type().name()?
-        )));
-    };
-    let args: Args = filled(def, smallvec![Value::Tensor(slf.borrow().tensor()), rhs]);
-    let new = errors::run(py, move || sampan_core::dispatch::dispatch_inplace(def, args))?;
-    slf.get().replace(new);
-    Ok(())
-}
-
 /// The op of a name, looked up once.
 macro_rules! op {
     ($name:literal) => {{
@@ -155,7 +140,7 @@ impl PyTensor {
         Ok(any.try_item().map_err(raise)?.to_f64() != 0.0)
     }
 
-    // ---- operators
+    // ---- operators. `x += y` has no methods of its own, as in Paddle: Python takes `__add__` and binds the name anew.
 
     fn __add__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         binary(self, other, op!("add"), false)
@@ -261,43 +246,6 @@ impl PyTensor {
     fn __round__(&self, py: Python<'_>, ndigits: Option<i64>) -> PyResult<Py<PyAny>> {
         let args: Args = smallvec![Value::Tensor(self.tensor()), Value::Int(ndigits.unwrap_or(0))];
         PyTensor::wrap(py, call::call_one(py, op!("round"), filled(op!("round"), args))?)
-    }
-    fn __iadd__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        inplace(slf, other, op!("add"))
-    }
-    fn __isub__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        inplace(slf, other, op!("subtract"))
-    }
-    fn __imul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        inplace(slf, other, op!("multiply"))
-    }
-    fn __itruediv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        inplace(slf, other, op!("divide"))
-    }
-    fn __ifloordiv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        inplace(slf, other, op!("floor_divide"))
-    }
-    fn __imod__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        inplace(slf, other, op!("remainder"))
-    }
-    fn __ipow__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>, modulo: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let _ = modulo;
-        inplace(slf, other, op!("pow"))
-    }
-    fn __iand__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        inplace(slf, other, op!("bitwise_and"))
-    }
-    fn __ior__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        inplace(slf, other, op!("bitwise_or"))
-    }
-    fn __ixor__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        inplace(slf, other, op!("bitwise_xor"))
-    }
-    fn __ilshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        inplace(slf, other, op!("bitwise_left_shift"))
-    }
-    fn __irshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        inplace(slf, other, op!("bitwise_right_shift"))
     }
     fn __richcmp__(&self, other: &Bound<'_, PyAny>, how: pyo3::basic::CompareOp) -> PyResult<Py<PyAny>> {
         use pyo3::basic::CompareOp::*;

@@ -7,17 +7,15 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyTuple};
 use sampan_core::{DType, Tensor};
-use sampan_nn::{Buffer, Parameter};
+use sampan_nn::Parameter;
 
-/// Where a handle finds its tensor. A parameter or buffer of a layer is a place that the layer reads as well, so that
-/// both see a replacement.
+/// Where a handle finds its tensor. A parameter of a layer is a place that the layer reads as well, so that both see a
+/// replacement.
 pub enum Place {
     /// The handle's own.
     Own(Tensor),
     /// A parameter.
     Parameter(Parameter),
-    /// A buffer of a layer.
-    Buffer(Buffer),
 }
 
 /// An n-dimensional array that remembers how it was made.
@@ -44,17 +42,11 @@ impl PyTensor {
         Ok(Py::new(py, PyTensor::own(t))?.into_any())
     }
 
-    /// A handle on a buffer of a layer.
-    pub fn wrap_buffer(py: Python<'_>, b: Buffer) -> PyResult<Py<PyAny>> {
-        Ok(Py::new(py, PyTensor::at(Place::Buffer(b)))?.into_any())
-    }
-
     /// The tensor now.
     pub fn tensor(&self) -> Tensor {
         match &*self.place.lock() {
             Place::Own(t) => t.clone(),
             Place::Parameter(p) => p.tensor(),
-            Place::Buffer(b) => b.tensor(),
         }
     }
 
@@ -63,19 +55,11 @@ impl PyTensor {
         if let Place::Parameter(p) = &*self.place.lock() { Some(p.clone()) } else { None }
     }
 
-    /// Gives its tensor to a buffer and is a handle on that from now on.
-    pub fn move_into(&self, buffer: &Buffer) {
-        buffer.replace(self.tensor());
-        let old = std::mem::replace(&mut *self.place.lock(), Place::Buffer(buffer.clone()));
-        drop(old);
-    }
-
     /// Puts another tensor in its place.
     pub fn replace(&self, t: Tensor) {
         let old = match &mut *self.place.lock() {
             Place::Own(own) => std::mem::replace(own, t),
             Place::Parameter(p) => p.replace(t),
-            Place::Buffer(b) => b.replace(t),
         };
         drop(old);
     }

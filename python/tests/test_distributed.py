@@ -1,5 +1,6 @@
 """Several processes that train together, and programs that ask for them and run alone."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -193,6 +194,50 @@ def main(folder):
 if __name__ == "__main__":
     dist.spawn(main, args=(sys.argv[1],), nprocs=2)
 """
+
+
+SHUFFLED = """
+import json
+import sys
+import numpy as np
+import sampan
+import sampan.distributed as dist
+
+class Numbers(sampan.io.Dataset):
+    def __init__(self):
+        self.seen = []
+    def __len__(self):
+        return 8
+    def __getitem__(self, i):
+        self.seen.append(i)
+        return np.array([i], "float32"), np.array([0], "float32")
+
+def main(folder):
+    found = []
+    for seed in (1, 1, 2):
+        sampan.seed(seed + 10 * dist.get_rank())  # rank 0 decides
+        model = sampan.Model(sampan.nn.Linear(1, 1))
+        model.prepare(sampan.optimizer.SGD(0.0, parameters=model.parameters()), sampan.nn.MSELoss())
+        data = Numbers()
+        model.fit(data, epochs=2, batch_size=2, verbose=0)
+        found.append(data.seen)
+    with open(f"{folder}/order{dist.get_rank()}", "w") as file:
+        json.dump(found, file)
+
+if __name__ == "__main__":
+    dist.spawn(main, args=(sys.argv[1],), nprocs=2)
+"""
+
+
+def test_processes_share_one_shuffled_order_that_the_seed_decides(tmp_path):
+    (tmp_path / "shuffled.py").write_text(SHUFFLED)
+    done = run(tmp_path, "shuffled.py", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    (one, again, other), theirs = (json.loads((tmp_path / f"order{rank}").read_text()) for rank in range(2))
+    assert one == again and one != other and one[:4] != one[4:]
+    for mine, rest in zip((one, again, other), theirs):
+        for epoch in (slice(0, 4), slice(4, 8)):
+            assert sorted(mine[epoch] + rest[epoch]) == list(range(8))
 
 
 def test_a_model_in_two_processes_judges_every_sample_once(tmp_path):

@@ -191,10 +191,12 @@ def test_a_parameter_that_is_assigned_reaches_the_layer():
     wide.bias = wide.create_parameter([5], is_bias=True)
     assert wide(t).shape == [2, 5] and "out_features=5" in repr(wide)
     bn = nn.BatchNorm1D(3)
-    mean = sp.full([3], 7.0)
+    mean = bn.create_parameter([3], default_initializer=nn.initializer.Constant(7.0))
     bn._mean = mean
     bn(t)
     assert bn._mean is mean and mean[0].item() < 7.0
+    with pytest.raises(TypeError, match="can only become a Parameter"):
+        bn._mean = sp.zeros([3])
 
 
 def test_subclasses_compute_with_their_own_forward():

@@ -124,10 +124,16 @@ impl Base {
         is_bias: bool,
         default: &dyn Initializer,
     ) -> Result<Option<Parameter>> {
-        self.parameter_as(shape, attr, is_bias, default, self.dtype())
+        let made = self.parameter_as(shape, attr, is_bias, default, self.dtype())?;
+        match &made {
+            Some(p) if p.shape() != shape => {
+                Err(Error::invalid(format!("the initializer gave shape {:?}, the parameter has {shape:?}", p.shape())))
+            }
+            _ => Ok(made),
+        }
     }
 
-    /// The same with a dtype of its own.
+    /// The same with a dtype of its own, and with the shape of what the initializer gives.
     pub fn parameter_as(
         &self,
         shape: &[usize],

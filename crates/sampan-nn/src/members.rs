@@ -4,8 +4,8 @@ use crate::{Base, Layer, Parameter};
 use sampan_core::{DType, Error, Result, Tensor, Value};
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, PoisonError, RwLock};
 
 /// The way from the outermost layer to a member: `encoder.0.weight`.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub trait Visitor {
 /// A tensor that a layer keeps and does not train, such as a running mean. A clone is the same buffer.
 #[derive(Clone)]
 pub struct Buffer {
-    tensor: Arc<RwLock<Tensor>>,
+    place: Parameter,
     /// Is it part of the state that is saved?
     pub persistable: bool,
 }
@@ -79,7 +79,7 @@ impl Buffer {
     /// A buffer that is saved with the layer.
     pub fn new(tensor: Tensor) -> Buffer {
         tensor.set_stop_gradient(true);
-        Buffer { tensor: Arc::new(RwLock::new(tensor)), persistable: true }
+        Buffer { place: Parameter::of(tensor), persistable: true }
     }
 
     /// A buffer that is not saved.
@@ -89,13 +89,19 @@ impl Buffer {
 
     /// The tensor.
     pub fn tensor(&self) -> Tensor {
-        self.tensor.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.place.known()
     }
 
     /// Puts another tensor in its place and gives the old one.
     pub fn replace(&self, tensor: Tensor) -> Tensor {
         tensor.set_stop_gradient(true);
-        std::mem::replace(&mut *self.tensor.write().unwrap_or_else(PoisonError::into_inner), tensor)
+        self.place.replace(tensor)
+    }
+
+    /// The place as a parameter that is not trained, which is what Paddle's layers show their statistics as. Both see
+    /// what is put there.
+    pub fn as_parameter(&self) -> &Parameter {
+        &self.place
     }
 }
 

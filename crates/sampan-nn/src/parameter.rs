@@ -164,7 +164,7 @@ impl Parameter {
     }
 
     /// The value as far as it need not be computed.
-    fn known(&self) -> Tensor {
+    pub(crate) fn known(&self) -> Tensor {
         self.form().and_then(|form| form.known()).unwrap_or_else(|| self.tensor())
     }
 

@@ -14,8 +14,27 @@ _HOMES = {
     "paddle.fluid": "sampan.compat.fluid",
     "paddle.dygraph": "sampan.compat.fluid.dygraph",
     "paddle.imperative": "sampan.compat.fluid.dygraph",
+    "paddle.framework.core": "sampan.compat.base.core",
+    "paddle.nn.utils.weight_norm_hook": "sampan.nn.utils.norms",
+    "paddle.nn.utils.spectral_norm_hook": "sampan.nn.utils.norms",
+    "paddle.base.dygraph.base": "sampan.compat.fluid.dygraph.base",
+    "paddle.base.initializer": "sampan.nn.initializer",
+    "paddle.base.param_attr": "sampan.nn.attr",
+    "paddle.base.unique_name": "sampan.utils.unique_name",
+    "paddle.io.dataloader": "sampan.io",
+    "paddle.io.dataloader.batch_sampler": "sampan.io.sampler",
+    "paddle.io.reader": "sampan.io.loader",
+    "paddle.metric.metrics": "sampan.metric",
     "tb_paddle": "sampan.compat.tb_paddle",
 }
+# Files of Paddle's that are one module here: programs import from them what the package itself has as well.
+_FILES = {
+    "paddle.nn.functional": "activation common conv extension input loss norm pooling vision",
+    "paddle.nn.initializer": "assign bilinear constant dirac initializer kaiming normal orthogonal uniform xavier",
+    "paddle.optimizer": "adadelta adagrad adam adamax adamw lamb lbfgs momentum nadam radam rmsprop rprop sgd",
+    "paddle.framework": "dtype io random",
+}
+_HOMES |= {f"{package}.{file}": package.replace("paddle", "sampan") for package, files in _FILES.items() for file in files.split()}
 
 
 def home_of(name: str) -> str | None:
@@ -130,8 +149,9 @@ def install_as_paddle() -> None:
     _show_version(version.api_version, *version.api_version.split("."))
     sys.modules["paddle"] = sampan
     # `import paddle` alone made these attributes too.
-    for part in ("base", "fluid"):
-        importlib.import_module(f"paddle.{part}")
+    files = [f"{package}.{file}" for package, names in _FILES.items() for file in names.split()]
+    for part in ("paddle.base", "paddle.fluid", *files):
+        importlib.import_module(part)
 
 
 def uninstall() -> None:

@@ -13,17 +13,33 @@ def as_list(value) -> list:
 
 
 def to_loader(data, batch_size, shuffle=False, drop_last=False, num_workers=0):
-    """A loader of a dataset; anything else is read as it is."""
+    """A loader of a dataset, in whose order `sampan.seed` decides; anything else is read as it is."""
     if isinstance(data, (list, tuple)):
         return data
-    from ..io import DataLoader, Dataset, DistributedBatchSampler, IterableDataset
+    from ..distributed import get_world_size
+    from ..io import BatchSampler, DataLoader, Dataset, DistributedBatchSampler, IterableDataset
 
     if isinstance(data, IterableDataset):
         return DataLoader(data, batch_size=batch_size, drop_last=drop_last, num_workers=num_workers, return_list=True)
     if not isinstance(data, Dataset):
         return data
-    sampler = DistributedBatchSampler(data, batch_size=batch_size, shuffle=shuffle, drop_last=drop_last)
+    # Alone it is what `DataLoader(data, shuffle=…)` is. Processes share one order, which the first one draws.
+    if get_world_size() == 1:
+        sampler = BatchSampler(data, shuffle=shuffle, batch_size=batch_size, drop_last=drop_last)
+    else:
+        sampler = DistributedBatchSampler(data, batch_size=batch_size, shuffle=shuffle, drop_last=drop_last)
+        sampler._draw = _common_seed
     return DataLoader(data, batch_sampler=sampler, num_workers=num_workers, return_list=True)
+
+
+def _common_seed() -> int:
+    """A number from the generator of the first process, for all of them."""
+    from ..distributed import broadcast, init_parallel_env
+
+    init_parallel_env()
+    drawn = _core.op("randint")(0, 2**31 - 1, [1])
+    broadcast(drawn, 0)
+    return int(drawn.item())
 
 
 def length(loader) -> int | None:

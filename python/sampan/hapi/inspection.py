@@ -52,6 +52,5 @@ def shapes_of(value):
 
 
 def own_parameters(layer) -> list:
-    """The parameters of a layer itself. Paddle keeps the statistics of a norm as parameters that are not trained."""
-    kept = [layer._buffers.get(name) for name in ("_mean", "_variance")]
-    return [p for p in [*layer._parameters.values(), *kept] if p is not None]
+    """The parameters of a layer itself, with the statistics of a norm."""
+    return [p for p in layer._parameters.values() if p is not None]

@@ -211,6 +211,9 @@ class DistributedBatchSampler(BatchSampler):
     [[2, 3], [6, 0]]
     """
 
+    # Gives the seed of each epoch's order, the same in every process, instead of the number of the epoch.
+    _draw = None
+
     def __init__(
         self,
         dataset: Sized,
@@ -240,7 +243,7 @@ class DistributedBatchSampler(BatchSampler):
         if self.shuffle:
             import numpy as np
 
-            np.random.RandomState(self.epoch).shuffle(order)
+            np.random.RandomState(self.epoch if self._draw is None else self._draw()).shuffle(order)
             self.epoch += 1
         # Processes take full batches in turn; the rest is divided evenly.
         round_size = self.batch_size * self.nranks

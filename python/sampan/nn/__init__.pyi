@@ -12,6 +12,9 @@ DTypeLike = _dtype | _str | _type | numpy.dtype
 
 from sampan.nn.clip import ClipGradBase
 from sampan.nn.layer.builtin import BuiltinLayer
+from sampan.nn.layer.families import _BatchNormBase
+from sampan.nn.layer.families import _ConvNd
+from sampan.nn.layer.families import _InstanceNormBase
 from sampan.nn.layer.rnn import _Cell
 from sampan.nn.layer.rnn import _Recurrent
 from sampan.nn.layer.rnn import _Walk
@@ -138,27 +141,27 @@ class BCEWithLogitsLoss(BuiltinLayer):
 
 
 class BatchNorm(BuiltinLayer):
-    """Batch normalisation as Paddle 1 had it: any number of axes, an activation `act` after it (the name of an op,
-    such as `relu`), evaluation from the start with `is_test`, batch statistics even in evaluation with
+    """Batch normalisation as Paddle 1 had it: any number of axes, an activation `act` after it (the name of an op or of
+    Paddle's kernel, such as `relu` or `hard_swish`), evaluation from the start with `is_test`, batch statistics even in evaluation with
     `trainable_statistics`. `in_place` and `do_model_average_for_mean_and_var` are accepted and change nothing.
     """
 
     def __init__(self, num_channels: _int, act: _str | None = None, is_test: _bool = False, momentum: _float = 0.9, epsilon: _float = 1e-5, param_attr: Any = None, bias_attr: Any = None, dtype: DTypeLike = 'float32', data_layout: _str = 'NCHW', in_place: _bool = False, moving_mean_name: _str | None = None, moving_variance_name: _str | None = None, do_model_average_for_mean_and_var: _bool = True, use_global_stats: _bool = False, trainable_statistics: _bool = False, name: _str | None = None, **kwargs: Any) -> None: ...
 
 
-class BatchNorm1D(BuiltinLayer):
+class BatchNorm1D(_BatchNormBase):
     """Normalises each channel of `[n, channels]` or `[n, channels, length]` over the batch."""
 
     def __init__(self, num_features: _int, momentum: _float = 0.9, epsilon: _float = 1e-5, weight_attr: Any = None, bias_attr: Any = None, data_format: _str = 'NCL', use_global_stats: _bool | None = None, name: _str | None = None, **kwargs: Any) -> None: ...
 
 
-class BatchNorm2D(BuiltinLayer):
+class BatchNorm2D(_BatchNormBase):
     """Normalises each channel of `[n, channels, height, width]` over the batch."""
 
     def __init__(self, num_features: _int, momentum: _float = 0.9, epsilon: _float = 1e-5, weight_attr: Any = None, bias_attr: Any = None, data_format: _str = 'NCHW', use_global_stats: _bool | None = None, name: _str | None = None, **kwargs: Any) -> None: ...
 
 
-class BatchNorm3D(BuiltinLayer):
+class BatchNorm3D(_BatchNormBase):
     """Normalises each channel of `[n, channels, depth, height, width]` over the batch."""
 
     def __init__(self, num_features: _int, momentum: _float = 0.9, epsilon: _float = 1e-5, weight_attr: Any = None, bias_attr: Any = None, data_format: _str = 'NCDHW', use_global_stats: _bool | None = None, name: _str | None = None, **kwargs: Any) -> None: ...
@@ -268,13 +271,13 @@ class ConstantPad3D(BuiltinLayer):
 ConstantPad3d = ConstantPad3D
 
 
-class Conv1D(BuiltinLayer):
+class Conv1D(_ConvNd):
     """A convolution over `[n, channels, length]`."""
 
     def __init__(self, in_channels: _int, out_channels: _int, kernel_size: _int | Sequence[_int] | Tensor, stride: _int | Sequence[_int] | Tensor = 1, padding: Any = 0, dilation: _int | Sequence[_int] | Tensor = 1, groups: _int = 1, bias: _bool = True, padding_mode: _str = 'zeros', device: Any = None, dtype: DTypeLike | None = None, weight_attr: Any = None, bias_attr: Any = None, data_format: _str = 'NCL', name: _str | None = None, **kwargs: Any) -> None: ...
 
 
-class Conv1DTranspose(BuiltinLayer):
+class Conv1DTranspose(_ConvNd):
     """The transpose of a convolution over `[n, channels, length]`."""
 
     def __init__(self, in_channels: _int, out_channels: _int, kernel_size: _int | Sequence[_int] | Tensor, stride: _int | Sequence[_int] | Tensor = 1, padding: Any = 0, output_padding: _int | Sequence[_int] | Tensor = 0, groups: _int = 1, dilation: _int | Sequence[_int] | Tensor = 1, weight_attr: Any = None, bias_attr: Any = None, data_format: _str = 'NCL', name: _str | None = None, **kwargs: Any) -> None: ...
@@ -283,13 +286,13 @@ class Conv1DTranspose(BuiltinLayer):
 Conv1d = Conv1D
 
 
-class Conv2D(BuiltinLayer):
+class Conv2D(_ConvNd):
     """A convolution over images `[n, channels, height, width]`."""
 
     def __init__(self, in_channels: _int, out_channels: _int, kernel_size: _int | Sequence[_int] | Tensor, stride: _int | Sequence[_int] | Tensor = 1, padding: Any = 0, dilation: _int | Sequence[_int] | Tensor = 1, groups: _int = 1, bias: _bool = True, padding_mode: _str = 'zeros', device: Any = None, dtype: DTypeLike | None = None, weight_attr: Any = None, bias_attr: Any = None, data_format: _str = 'NCHW', name: _str | None = None, **kwargs: Any) -> None: ...
 
 
-class Conv2DTranspose(BuiltinLayer):
+class Conv2DTranspose(_ConvNd):
     """The transpose of a convolution over images: the map from its outputs' gradients to its inputs', which enlarges."""
 
     def __init__(self, in_channels: _int, out_channels: _int, kernel_size: _int | Sequence[_int] | Tensor, stride: _int | Sequence[_int] | Tensor = 1, padding: Any = 0, output_padding: _int | Sequence[_int] | Tensor = 0, dilation: _int | Sequence[_int] | Tensor = 1, groups: _int = 1, weight_attr: Any = None, bias_attr: Any = None, data_format: _str = 'NCHW', name: _str | None = None, **kwargs: Any) -> None: ...
@@ -298,13 +301,13 @@ class Conv2DTranspose(BuiltinLayer):
 Conv2d = Conv2D
 
 
-class Conv3D(BuiltinLayer):
+class Conv3D(_ConvNd):
     """A convolution over `[n, channels, depth, height, width]`."""
 
     def __init__(self, in_channels: _int, out_channels: _int, kernel_size: _int | Sequence[_int] | Tensor, stride: _int | Sequence[_int] | Tensor = 1, padding: Any = 0, dilation: _int | Sequence[_int] | Tensor = 1, groups: _int = 1, bias: _bool = True, padding_mode: _str = 'zeros', device: Any = None, dtype: DTypeLike | None = None, weight_attr: Any = None, bias_attr: Any = None, data_format: _str = 'NCDHW', name: _str | None = None, **kwargs: Any) -> None: ...
 
 
-class Conv3DTranspose(BuiltinLayer):
+class Conv3DTranspose(_ConvNd):
     """The transpose of a convolution over `[n, channels, depth, height, width]`."""
 
     def __init__(self, in_channels: _int, out_channels: _int, kernel_size: _int | Sequence[_int] | Tensor, stride: _int | Sequence[_int] | Tensor = 1, padding: Any = 0, output_padding: _int | Sequence[_int] | Tensor = 0, dilation: _int | Sequence[_int] | Tensor = 1, groups: _int = 1, weight_attr: Any = None, bias_attr: Any = None, data_format: _str = 'NCDHW', name: _str | None = None, **kwargs: Any) -> None: ...
@@ -487,13 +490,13 @@ class Identity(BuiltinLayer):
     def __init__(self, name: _str | None = None, **kwargs: Any) -> None: ...
 
 
-class InstanceNorm1D(BuiltinLayer):
+class InstanceNorm1D(_InstanceNormBase):
     """Normalises each channel of each sample of `[n, channels, length]`."""
 
     def __init__(self, num_features: _int, epsilon: _float = 1e-5, momentum: _float = 0.9, weight_attr: Any = None, bias_attr: Any = None, data_format: _str = 'NCL', name: _str | None = None, **kwargs: Any) -> None: ...
 
 
-class InstanceNorm2D(BuiltinLayer):
+class InstanceNorm2D(_InstanceNormBase):
     """Normalises each channel of each sample of `[n, channels, height, width]`, then scales and shifts it.
     `momentum` is accepted: there are no running statistics.
     """
@@ -501,7 +504,7 @@ class InstanceNorm2D(BuiltinLayer):
     def __init__(self, num_features: _int, epsilon: _float = 1e-5, momentum: _float = 0.9, weight_attr: Any = None, bias_attr: Any = None, data_format: _str = 'NCHW', name: _str | None = None, **kwargs: Any) -> None: ...
 
 
-class InstanceNorm3D(BuiltinLayer):
+class InstanceNorm3D(_InstanceNormBase):
     """Normalises each channel of each sample of `[n, channels, depth, height, width]`."""
 
     def __init__(self, num_features: _int, epsilon: _float = 1e-5, momentum: _float = 0.9, weight_attr: Any = None, bias_attr: Any = None, data_format: _str = 'NCDHW', name: _str | None = None, **kwargs: Any) -> None: ...
@@ -932,7 +935,7 @@ class Swish(BuiltinLayer):
     def __init__(self, name: _str | None = None, **kwargs: Any) -> None: ...
 
 
-class SyncBatchNorm(BuiltinLayer):
+class SyncBatchNorm(_BatchNormBase):
     """Batch normalisation whose statistics are those of all processes; with one process it is [`BatchNorm2D`] for any
     number of axes.
     """

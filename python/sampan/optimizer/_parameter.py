@@ -47,7 +47,20 @@ def _trainable(self):
     return not self.stop_gradient
 
 
+class _Block:
+    """The part of a static program that a tensor would belong to: initializers take it as their second argument."""
+
+    idx, parent_idx = 0, -1
+
+    def __repr__(self):
+        return "Block(0)"
+
+
+_BLOCK = _Block()
 Parameter = _core.Parameter
+_core.Tensor.block = property(lambda self: _BLOCK, doc=_Block.__doc__)
+# What Paddle knows of a parameter besides; nothing here asks for it.
+Parameter.do_model_average, Parameter.is_distributed = True, False
 Parameter.optimize_attr = property(_optimize_attr, _set_optimize_attr, doc=_optimize_attr.__doc__)
 Parameter.regularizer = property(
     _regularizer, lambda self, value: _core._set_setting(self, "regularizer", value), doc=_regularizer.__doc__

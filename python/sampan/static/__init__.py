@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from . import amp
+from .guards import cpu_places, device_guard, name_scope
 from .input import InputSpec
 
-__all__ = ["InputSpec"]
+__all__ = ["InputSpec", "amp", "cpu_places", "device_guard", "name_scope"]
 
 
 def __getattr__(name: str):

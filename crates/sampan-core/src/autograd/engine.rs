@@ -180,21 +180,18 @@ impl Walk {
             walk.find_relevant(outputs);
         }
         for (i, t) in outputs.iter().enumerate() {
-            if !t.requires_grad() {
-                return Err(Error::new(
-                    Kind::PreconditionNotMet,
-                    format!("output {i} of shape {:?} has stop_gradient=True, so it has no gradient", t.shape()),
-                )
-                .hint("compute it from a parameter or a tensor with stop_gradient=False, outside no_grad"));
-            }
-            let g = match grads.get(i).and_then(Option::as_ref) {
+            let given = match grads.get(i).and_then(Option::as_ref) {
                 Some(g) if g.shape() != t.shape() => {
                     let (g, t) = (g.shape(), t.shape());
                     return Err(Error::invalid(format!("grad_tensor {i} has shape {g:?}, its output has {t:?}")));
                 }
-                Some(g) => g.clone(),
-                None => Tensor::full_like_scalar(t, 1.0),
+                given => given,
             };
+            // What depends on nothing has nothing to tell, as in Paddle.
+            if !t.requires_grad() {
+                continue;
+            }
+            let g = given.cloned().unwrap_or_else(|| Tensor::full_like_scalar(t, 1.0));
             match t.history() {
                 Some(h) => walk.deliver_node(h.node.get(), h.index, g)?,
                 None => walk.deliver_leaf(t, g)?,

@@ -303,10 +303,10 @@ fn convolve(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, dims: usize, o: 
     );
     check_bias(bias.as_ref(), out_channels)?;
     let stride = per_axis("stride", o.stride, dims, 1)?;
-    let dilation = per_axis("dilation", o.dilation, dims, 1)?;
+    let (padding, dilation) = padding_and_dilation(&o, dims, last)?;
     let input = &x.shape()[2..];
     let window: Sizes = (0..dims).map(|a| dilation[a] * (weight.shape()[a + 2] as i64 - 1) + 1).collect();
-    let pads = Padding::read(o.padding, dims, last)?.resolve(input, &window, &stride);
+    let pads = padding.resolve(input, &window, &stride);
     let mut output = Sizes::new();
     for a in 0..dims {
         let padded = input[a] as i64 + pads[a][0] + pads[a][1];
@@ -322,6 +322,14 @@ fn convolve(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, dims: usize, o: 
     let pad: Sizes = pads.iter().map(|p| p[0]).collect();
     let y = x.try_conv_forward(&weight, bias.as_ref(), stride, pad, dilation, o.groups, output)?;
     to_channels_last(y, last)
+}
+
+/// Padding and dilation as they are used: `"SAME"` resets the dilation, as in Paddle.
+fn padding_and_dilation(o: &Options, dims: usize, last: bool) -> Result<(Padding, Sizes)> {
+    let padding = Padding::read(o.padding, dims, last)?;
+    let dilation = per_axis("dilation", o.dilation, dims, 1)?;
+    let dilation = if matches!(padding, Padding::Same) { Sizes::from_elem(1, dims) } else { dilation };
+    Ok((padding, dilation))
 }
 
 /// Transposed convolution over `dims` axes in any layout.
@@ -346,7 +354,7 @@ fn convolve_transposed(
     }
     ensure!(channels.is_multiple_of(groups), "x has {channels} channels, which {groups} groups do not divide");
     let stride = per_axis("stride", o.stride, dims, 1)?;
-    let dilation = per_axis("dilation", o.dilation, dims, 1)?;
+    let (padding, dilation) = padding_and_dilation(&o, dims, last)?;
     check_bias(bias.as_ref(), weight.shape()[1] * groups)?;
     let extra = per_axis("output_padding", output_padding, dims, 0)?;
     let sizes = output_size.map(|s| per_axis("output_size", s, dims, 0)).transpose()?;
@@ -356,7 +364,7 @@ fn convolve_transposed(
     let kernel = spatial(&weight);
     ensure!(kernel.iter().all(|&k| k > 0), "the kernel has no elements");
     let window: Sizes = (0..dims).map(|a| dilation[a] * (kernel[a] - 1) + 1).collect();
-    let pads = Padding::read(o.padding, dims, last)?.resolve(&x.shape()[2..], &window, &stride);
+    let pads = padding.resolve(&x.shape()[2..], &window, &stride);
     let mut output = Sizes::new();
     for a in 0..dims {
         ensure!(
@@ -380,7 +388,8 @@ fn convolve_transposed(
 
 /// Convolution of images `[batch, in, height, width]` with filters `[out, in / groups, height, width]`, as layers
 /// compute it: filters are not flipped. `padding` is a number, a list, pairs, `"SAME"` (output `⌈input / stride⌉`) or
-/// `"VALID"`.
+/// `"VALID"`. With `"SAME"` the dilation is 1, whatever was asked for: so it is in Paddle, and models that were trained
+/// there depend on it. For a dilated convolution give the padding in numbers.
 ///
 /// ```
 /// # use sampan_core::{Tensor, ops::conv::Conv2dOpts};
@@ -447,7 +456,7 @@ fn conv3d(
 
 /// Transposed convolution of images with filters `[in, out / groups, height, width]`: the transpose of the `conv2d` that
 /// maps its output's shape to its input's. `output_padding` or `output_size` choose among the output extents that such a
-/// convolution would map to the same input.
+/// convolution would map to the same input. With `padding="SAME"` the dilation is 1, as in `conv2d`.
 ///
 /// ```
 /// # use sampan_core::{Tensor, ops::conv::Conv2dTransposeOpts};

@@ -156,7 +156,8 @@ impl Tensor {
         Ok(self)
     }
 
-    /// Adds the gradients of this tensor to `.grad` of every leaf it depends on; it counts as a sum of its elements.
+    /// Adds the gradients of this tensor to `.grad` of every leaf it depends on; it counts as a sum of its elements. A
+    /// tensor that depends on none (`stop_gradient`) changes nothing, as in Paddle.
     ///
     /// ```
     /// # use sampan_core::Tensor;

@@ -1,4 +1,7 @@
-//! `+ - * / % & | ^ << >> -x !x` on tensors and numbers.
+//! `+ - * / % & | ^ << >> -x !x` on tensors and numbers, and `+=` and the like.
+//!
+//! `x += y` writes in place, as `x.add_(y)` does: every handle and view on the same storage sees it, `x` keeps its dtype,
+//! and a value that a gradient still needs must not be changed. (In Python, as in Paddle, `x += y` means `x = x + y`.)
 
 use super::Tensor;
 use crate::{Complex64, Complex128, Operand};
@@ -117,6 +120,7 @@ impl Not for Tensor {
 }
 macro_rules! assign {
     ($($tr:ident $f:ident $method:ident;)*) => {$(
+        #[doc = concat!("In place, as [`Tensor::", stringify!($method), "`]: whoever shares the storage sees it.")]
         impl<R: Into<Operand>> $tr<R> for Tensor {
             #[track_caller]
             fn $f(&mut self, rhs: R) { self.$method(rhs); }

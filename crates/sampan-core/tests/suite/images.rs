@@ -45,6 +45,19 @@ fn convolution_names_the_argument() {
 }
 
 #[test]
+fn same_padding_resets_the_dilation() {
+    let x = Tensor::from_vec((0..72).map(|i| (i as f32).sin()).collect(), [1, 2, 6, 6]);
+    let w = Tensor::from_vec((0..36).map(|i| (i as f32).cos()).collect(), [2, 2, 3, 3]);
+    let with = |padding: &str, dilation: i64| {
+        let o = Conv2dOpts::new().padding(padding).dilation(dilation);
+        let t = Conv2dTransposeOpts::new().padding(padding).dilation(dilation);
+        (x.conv2d_with(&w, None, o).to_vec::<f32>(), x.conv2d_transpose_with(&w, None, t).to_vec::<f32>())
+    };
+    assert_eq!(with("SAME", 2), with("same", 1));
+    assert_ne!(with("VALID", 2), with("VALID", 1));
+}
+
+#[test]
 fn transposed_convolution_names_the_argument() {
     let (x, w) = (zeros(&[2, 3, 5, 5]), zeros(&[3, 8, 3, 3]));
     let with = |o: Conv2dTransposeOpts| x.try_conv2d_transpose_with(&w, None, o);

@@ -41,7 +41,8 @@ pub struct Assign {
 
 #[class(module = "nn.initializer", object = object)]
 impl Assign {
-    /// The given values: a tensor, or a list of numbers. There must be as many as the parameter has elements.
+    /// The given values: a tensor, or a list of numbers. The parameter gets their shape, whatever was asked for, as in
+    /// Paddle.
     ///
     /// ```
     /// use sampan_core::{DType, Tensor};
@@ -56,13 +57,7 @@ impl Assign {
 }
 
 impl Initializer for Assign {
-    fn init(&self, shape: &[usize], dtype: DType) -> Result<Tensor> {
-        let have = self.values.shape();
-        if have != shape {
-            return Err(
-                Error::invalid(format!("the values have shape {have:?}, the parameter has {shape:?}")).in_op("Assign")
-            );
-        }
+    fn init(&self, _: &[usize], dtype: DType) -> Result<Tensor> {
         // A parameter has a storage of its own, or training would change the values given here.
         self.values.try_cast(dtype)?.try_assign()
     }

@@ -180,7 +180,9 @@ fn forward(
 }
 
 fn arguments(x: &Tensor, running: [&Buffer; 2], affine: [&Option<Parameter>; 2]) -> Result<[Value; 5]> {
-    let [mean, variance] = running.map(|b| Value::from(b.tensor()));
+    // Whoever thaws all members of a layer thaws these too; they are counted all the same, not trained.
+    let counted = |t: Tensor| if t.stop_gradient() { t } else { t.detach() };
+    let [mean, variance] = running.map(|b| Value::from(counted(b.tensor())));
     Ok([x.into(), mean, variance, optional(affine[0])?, optional(affine[1])?])
 }
 
@@ -266,8 +268,8 @@ pub struct BatchNorm {
 
 #[class(module = "nn", object = layer::object)]
 impl BatchNorm {
-    /// Batch normalisation as Paddle 1 had it: any number of axes, an activation `act` after it (the name of an op,
-    /// such as `relu`), evaluation from the start with `is_test`, batch statistics even in evaluation with
+    /// Batch normalisation as Paddle 1 had it: any number of axes, an activation `act` after it (the name of an op or of
+    /// Paddle's kernel, such as `relu` or `hard_swish`), evaluation from the start with `is_test`, batch statistics even in evaluation with
     /// `trainable_statistics`. `in_place` and `do_model_average_for_mean_and_var` are accepted and change nothing.
     ///
     /// ```
@@ -311,9 +313,27 @@ impl BatchNorm {
         };
         let Parts { base, weight, bias, mean, variance, op, .. } = plan.parts()?;
         base.set_training(!is_test);
-        let act = act.map(|name| Bound::new(name, []).map_err(|_| Error::invalid(format!("act {name:?} is unknown"))));
-        Ok(BatchNorm { base, weight, bias, mean, variance, op, act: act.transpose()? })
+        let act = act.map(activation).transpose()?;
+        Ok(BatchNorm { base, weight, bias, mean, variance, op, act })
     }
+}
+
+/// An activation by the name of an op, or by that of Paddle's kernel with the settings it has there.
+fn activation(name: &str) -> Result<Bound> {
+    let (op, settings): (&str, Vec<(&'static str, Value)>) = match name {
+        "swish" => ("silu", vec![]),
+        "hard_swish" => ("hardswish", vec![]),
+        "hard_sigmoid" => ("hardsigmoid", vec![("slope", 0.2.into()), ("offset", 0.5.into())]),
+        "hard_shrink" => ("hardshrink", vec![]),
+        "tanh_shrink" => ("tanhshrink", vec![]),
+        "logsigmoid" => ("log_sigmoid", vec![]),
+        "leaky_relu" => ("leaky_relu", vec![("negative_slope", 0.02.into())]),
+        "brelu" => ("clip", vec![("min", 0.0.into()), ("max", 24.0.into())]),
+        other => (other, vec![]),
+    };
+    Bound::new(op, settings).map_err(|_| {
+        Error::invalid(format!("act {name:?} is unknown")).hint("it is the name of an op: \"relu\", \"hard_swish\" …")
+    })
 }
 
 impl Layer for BatchNorm {

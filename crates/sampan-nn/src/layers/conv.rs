@@ -200,9 +200,9 @@ conv_layers! {
     Conv1D = "conv1d" 1 "NCL" "nn.Conv1d";
     /// A convolution over images `[n, channels, height, width]`.
     ///
-    /// `padding` is a number, one for each axis, pairs, `"SAME"` or `"VALID"`; `padding_mode` is `zeros`, `reflect`,
-    /// `replicate` or `circular`. Weights are normal with the deviation `sqrt(2 / (in_channels * kernel))`, the bias is
-    /// zero.
+    /// `padding` is a number, one for each axis, pairs, `"SAME"` (which resets the dilation to 1, as in Paddle) or
+    /// `"VALID"`; `padding_mode` is `zeros`, `reflect`, `replicate` or `circular`. Weights are normal with the deviation
+    /// `sqrt(2 / (in_channels * kernel))`, the bias is zero.
     ///
     /// ```
     /// use sampan_core::{DType, Tensor};

@@ -7,6 +7,8 @@ import contextlib
 from ... import _core
 from ...framework import no_grad
 
+# A package to programs that import from its files: `paddle.base.dygraph.base`.
+__path__: list[str] = []
 no_grad_ = no_grad
 grad = _core.grad
 

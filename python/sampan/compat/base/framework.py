@@ -20,7 +20,24 @@ def in_pir_mode() -> bool:
     return False
 
 
-_in_legacy_dygraph = in_static_mode = in_pir_mode
+_in_legacy_dygraph = in_static_mode = use_pir_api = in_pir_mode
+
+
+def dygraph_only(function):
+    """A function for dynamic graphs alone, which all are."""
+    return function
+
+
+def convert_np_dtype_to_dtype_(np_dtype):
+    """The dtype that a dtype of NumPy's, or a name, means."""
+    return _core._dtype(np_dtype)
+
+
+def _current_expected_place():
+    """The device that tensors are made on."""
+    from ...device import CPUPlace
+
+    return CPUPlace()
 
 __getattr__ = _late.names(
     __name__,

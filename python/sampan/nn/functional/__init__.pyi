@@ -126,14 +126,15 @@ def conv1d_transpose(x: Tensor, weight: Tensor, bias: Tensor | None = None, stri
 def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] | Tensor = 1, padding: Any = 0, dilation: _int | Sequence[_int] | Tensor = 1, groups: _int = 1, data_format: _str = 'NCHW', *args: Any, **kwargs: Any) -> Tensor:
     """Convolution of images `[batch, in, height, width]` with filters `[out, in / groups, height, width]`, as layers
     compute it: filters are not flipped. `padding` is a number, a list, pairs, `"SAME"` (output `⌈input / stride⌉`) or
-    `"VALID"`.
+    `"VALID"`. With `"SAME"` the dilation is 1, whatever was asked for: so it is in Paddle, and models that were trained
+    there depend on it. For a dilated convolution give the padding in numbers.
     """
 
 
 def conv2d_transpose(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] | Tensor = 1, padding: Any = 0, output_padding: _int | Sequence[_int] | Tensor = 0, dilation: _int | Sequence[_int] | Tensor = 1, groups: _int = 1, output_size: _int | Sequence[_int] | Tensor | None = None, data_format: _str = 'NCHW', *args: Any, **kwargs: Any) -> Tensor:
     """Transposed convolution of images with filters `[in, out / groups, height, width]`: the transpose of the `conv2d` that
     maps its output's shape to its input's. `output_padding` or `output_size` choose among the output extents that such a
-    convolution would map to the same input.
+    convolution would map to the same input. With `padding="SAME"` the dilation is 1, as in `conv2d`.
     """
 
 

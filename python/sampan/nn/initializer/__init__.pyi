@@ -12,6 +12,8 @@ DTypeLike = _dtype | _str | _type | numpy.dtype
 
 
 
+import warnings
+
 from ... import _core as _core, _registry as _registry
 
 class Initializer:
@@ -31,12 +33,20 @@ class Initializer:
     def __init__(self, *args, **kwargs):
         ...
 
+    def _make(self, args: tuple, kwargs: dict) -> None:
+        """`TruncatedNormal(weight, std=0.02)`, which fills nothing and takes the weight for the mean, is met in programs
+        for Paddle: it is an initializer there that nobody uses. Here it says so."""
+        ...
+
     def __call__(self, param, block=None):
         """Fills a parameter that exists already."""
         ...
 
     def forward(self, var, block=None):
         """Fills a parameter."""
+        ...
+
+    def _filler(self):
         ...
 
     @property
@@ -55,6 +65,9 @@ class Initializer:
     def __repr__(self):
         ...
 
+def _number(value):
+    ...
+
 def set_global_initializer(weight_init, bias_init=None) -> None:
     """From now on fills weights, and biases if `bias_init` is given, wherever nothing else is said about a parameter;
     `set_global_initializer(None)` goes back to each layer's own default."""
@@ -65,7 +78,9 @@ def calculate_gain(nonlinearity: str, param=None) -> float:
     ...
 
 class Assign(Initializer):
-    """The given values: a tensor, or a list of numbers. There must be as many as the parameter has elements."""
+    """The given values: a tensor, or a list of numbers. The parameter gets their shape, whatever was asked for, as in
+    Paddle.
+    """
 
     def __init__(self, value: Any, name: _str | None = None, **kwargs: Any) -> None: ...
 
@@ -152,4 +167,4 @@ class XavierUniform(Initializer):
     def __init__(self, fan_in: _float | None = None, fan_out: _float | None = None, gain: _float = 1.0, name: _str | None = None, **kwargs: Any) -> None: ...
 
 
-__all__ = ['Assign', 'Bilinear', 'Constant', 'Dirac', 'Initializer', 'KaimingNormal', 'KaimingUniform', 'Normal', 'Orthogonal', 'TruncatedNormal', 'Uniform', 'XavierNormal', 'XavierUniform', 'calculate_gain', 'set_global_initializer']
+__all__ = ['Assign', 'Bilinear', 'Constant', 'Dirac', 'Initializer', 'KaimingNormal', 'KaimingUniform', 'Normal', 'Orthogonal', 'TruncatedNormal', 'Uniform', 'XavierNormal', 'XavierUniform', 'calculate_gain', 'set_global_initializer', 'warnings']

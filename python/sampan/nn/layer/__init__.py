@@ -15,12 +15,13 @@ from .transformer import (
 )
 
 from ... import _registry
+from . import families
 from .builtin import BuiltinLayer
 
 # No layers, and written elsewhere.
 ClipGradByGlobalNorm = ClipGradByNorm = ClipGradByValue = BeamSearchDecoder = None
 _own = {"__module__": "sampan.nn", "__signature__": BuiltinLayer.__dict__["__signature__"]}
-_registry.define(globals(), "nn", BuiltinLayer, **_own)
+_registry.define(globals(), "nn", BuiltinLayer, families.BASES, **_own)
 del ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue, BeamSearchDecoder
 
 from .homes import publish  # noqa: E402
@@ -28,5 +29,7 @@ from .homes import publish  # noqa: E402
 # Layers that have a module of their own are found there.
 _elsewhere = ("container", "layers", "ordered", "rnn", "transformer", "builtin")
 _layers = {name: cls for name, cls in list(globals().items()) if isinstance(cls, type) and issubclass(cls, Layer)}
-globals().update(publish({n: cls for n, cls in _layers.items() if cls.__module__.rpartition(".")[2] not in _elsewhere}))
+_shared = {cls.__name__: cls for cls in families.BASES.values()}
+_here = {n: cls for n, cls in _layers.items() if cls.__module__.rpartition(".")[2] not in _elsewhere}
+globals().update(publish(_here | _shared))
 __all__ = [name for name in _layers if name != "BuiltinLayer"]

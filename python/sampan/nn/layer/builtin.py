@@ -72,10 +72,6 @@ class BuiltinLayer(Layer):
         for name, key, parameter in core.parameters():
             # A parameter with two names is one object.
             self._parameters[name] = memo.setdefault(key, parameter)
-        for name, tensor, persistable in core.buffers():
-            self._buffers[name] = tensor
-            if not persistable:
-                self._non_persistable_buffer_names_set.add(name)
         for path, kind, child in core.children():
             home, name = self, path
             while "." in name:
@@ -150,7 +146,7 @@ class BuiltinLayer(Layer):
                 core.adopt_parameter(name, parameter)
         for name, buffer in self._buffers.items():
             if buffer is not None:
-                core.set_buffer(name, buffer)
+                core.set_parameter(name, buffer)
         for path, _, place in core.children():
             place.set_stand_in(self.get_sublayer(path))
         self._note_hooks()
@@ -174,7 +170,7 @@ class BuiltinLayer(Layer):
                     break
             elif kind == "_buffers" and value is not None:
                 # A buffer may take the name of a parameter: a weight that a hook computes.
-                core.set_buffer(name, value) or core.set_parameter(name, value)
+                core.set_parameter(name, value)
         super()._put(kind, name, value)
         if kind == "_parameters" and new and value is not None and lacks(self, name):
             # The core's layer was built without it: another one is built that has it.
@@ -184,9 +180,9 @@ class BuiltinLayer(Layer):
             self._tell(f"{name}_attr", None)
 
     def _neutral(self, name: str) -> Tensor:
-        """What a parameter that was taken away leaves: a bias of zeros, a scale of ones."""
+        """What a parameter that was taken away leaves: a bias or mean of zeros, a scale or variance of ones."""
         shape = self._parameters[name].shape if self._parameters.get(name) is not None else [1]
-        return _core.op("zeros" if "bias" in name else "ones")(shape)
+        return _core.op("zeros" if "bias" in name or name == "_mean" else "ones")(shape)
 
     def _note_hooks(self) -> None:
         super()._note_hooks()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ... import _registry
 from .builtin import BuiltinLayer
+from .families import _BatchNormBase
 from .layers import Layer
 
 _definitions = _registry.classes("nn")
@@ -46,7 +47,7 @@ class TripletMarginWithDistanceLoss(BuiltinLayer):
         self.__dict__["distance_function"] = distance.function if isinstance(distance, _OnPair) else distance
 
 
-class SyncBatchNorm(BuiltinLayer):
+class SyncBatchNorm(_BatchNormBase):
     _definition = _definitions["SyncBatchNorm"]
     __doc__ = _definition.doc
 
@@ -59,11 +60,8 @@ class SyncBatchNorm(BuiltinLayer):
             told = layer._settings
             data_format = told.get("data_format", "NCHW")
             made = cls(layer._mean.shape[0], told["momentum"], told["epsilon"], data_format=data_format)
-            for name in ("weight", "bias"):
-                if layer._parameters.get(name) is not None:
-                    setattr(made, name, layer._parameters[name])
-            for name in ("_mean", "_variance"):
-                setattr(made, name, layer._buffers[name].clone())
+            for name, parameter in layer._parameters.items():
+                setattr(made, name, parameter)
             made.training = layer.training
             return made
         for name, child in list(layer.named_children()):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import types
+from importlib.machinery import ModuleSpec
+from importlib.util import module_from_spec
 
 _FAMILIES = {
     "activation": "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Maxout "
@@ -18,7 +20,7 @@ def _family(name: str) -> str:
     for family, names in _FAMILIES.items():
         if name in names.split():
             return family
-    for family, ends in {"loss": "Loss WithLoss", "conv": "Conv1 Conv2 Conv3", "pooling": "Pool"}.items():
+    for family, ends in {"loss": "Loss WithLoss", "conv": "Conv1 Conv2 Conv3 ConvNd", "pooling": "Pool"}.items():
         if any(part in name for part in ends.split()):
             return family
     return "norm" if "Norm" in name else "common"
@@ -31,6 +33,8 @@ def publish(classes: dict[str, type]) -> dict[str, types.ModuleType]:
         family = _family(name)
         path = f"{__package__}.{family}"
         if family not in made:
-            made[family] = sys.modules[path] = types.ModuleType(path, f"Built-in layers: {family}.")
+            # With a spec it can be imported by another name as well.
+            made[family] = sys.modules[path] = module_from_spec(ModuleSpec(path, None))
+            made[family].__doc__ = f"Built-in layers: {family}."
         setattr(made[family], name, cls)
     return made

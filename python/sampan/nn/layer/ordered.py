@@ -40,8 +40,9 @@ class _Ordered(Layer):
             Layer._put(self, "_sub_layers", str(i), layer)
         self._changed()
 
-    def _check_layer(self, layer) -> Layer:
-        if not isinstance(layer, Layer):
+    def _check_layer(self, layer) -> Layer | None:
+        """The layer, or None for a place that is left empty."""
+        if layer is not None and not isinstance(layer, Layer):
             raise TypeError(f"(InvalidType) {type(self).__name__}: a Layer is needed, got {type(layer).__name__}.")
         return layer
 
@@ -200,10 +201,13 @@ class LayerList(_Ordered):
     def __getitem__(self, idx):
         if isinstance(idx, slice):
             return type(self)(list(self._sub_layers.values())[idx])
+        if isinstance(idx, str):
+            return self._sub_layers[idx]
         return list(self._sub_layers.values())[self._position(idx)]
 
-    def __setitem__(self, idx: int, sublayer: Layer) -> None:
-        setattr(self, str(self._position(idx)), self._check_layer(sublayer))
+    def __setitem__(self, idx: int | str, sublayer: Layer | None) -> None:
+        name = idx if isinstance(idx, str) else str(self._position(idx))
+        self.add_sublayer(name, self._check_layer(sublayer))
 
     def __delitem__(self, idx) -> None:
         layers = list(self._sub_layers.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import weakref
 from collections import namedtuple
 
@@ -158,3 +159,34 @@ class Transformer(BuiltinLayer):
         """A mask that lets position `i` see positions `0..=i`: zeros, and minus infinity above the diagonal."""
         length = int(length)
         return _core.op("triu")(_core.op("full")([length, length], float("-inf")), 1)
+
+
+# ---- what programs import besides the layers
+
+
+def _convert_param_attr_to_list(param_attr, n: int) -> list:
+    """`n` attributes of one, or of a list of as many. Parameters of one name get numbers after it."""
+    from ..attr import ParamAttr
+
+    if isinstance(param_attr, (list, tuple)):
+        if len(param_attr) != n:
+            raise ValueError(f"(InvalidArgument) {n} attributes are needed, received {len(param_attr)}.")
+        return [attr if isinstance(attr, bool) else ParamAttr._to_attr(attr) for attr in param_attr]
+    if param_attr is False:
+        return [False] * n
+    made = []
+    for i in range(n):
+        attr = copy.copy(ParamAttr._to_attr(param_attr))
+        if attr.name:
+            attr.name = f"{attr.name}_{i}"
+        made.append(attr)
+    return made
+
+
+def _convert_attention_mask(attn_mask, dtype):
+    """A mask as it is added to scores: where a bool or integer one is 0, nothing is seen."""
+    if attn_mask is None or attn_mask.dtype == dtype:
+        return attn_mask
+    if "float" in str(attn_mask.dtype):
+        return attn_mask.astype(dtype)
+    return (attn_mask.astype(dtype) - 1.0) * 1e9

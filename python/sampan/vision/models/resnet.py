@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ... import _registry
-from ...nn import BatchNorm2D, Conv2D, Sequential
+from ...nn import BatchNorm2D, Conv2D, Identity, Sequential
 from ...nn.layer.builtin import BuiltinLayer
 from ._make import family
 
@@ -40,12 +40,38 @@ class ResNet(BuiltinLayer):
     _definition = _registry.classes("vision.models")["ResNet"]
 
     def __init__(self, block, depth=50, width=64, num_classes=1000, with_pool=True, groups=1):
-        # The core knows its own blocks by name, and calls for others.
-        if block in (BasicBlock, BottleneckBlock):
-            block = block.__name__
+        # The core knows its own blocks by name, and calls for others. A subclass that makes the stages itself gets them
+        # in the place of the core's.
+        own = type(self)._make_layer is not ResNet._make_layer
+        made = block
+        if own:
+            made = [block.expansion, _Plan()]
+        elif block in (BasicBlock, BottleneckBlock):
+            made = block.__name__
         elif isinstance(block, type):
-            block = [block.expansion, _Maker(block)]
-        super().__init__(block, depth, width, num_classes, with_pool, groups)
+            made = [block.expansion, _Maker(block)]
+        super().__init__(made, depth, width, num_classes, with_pool, groups)
+        expansion = getattr(block, "expansion", 1)
+        self.__dict__.update(base_width=width, inplanes=512 * expansion, dilation=1, _norm_layer=BatchNorm2D)
+        if own:
+            self.inplanes = 64
+            for name, (planes, blocks, stride) in zip(("layer1", "layer2", "layer3", "layer4"), made[1].stages()):
+                setattr(self, name, self._make_layer(block, planes, blocks, **({} if stride == 1 else {"stride": stride})))
+
+    def _make_layer(self, block, planes, blocks, stride=1, dilate=False):
+        """A stage of `blocks` blocks that goes on from the one made last; a subclass may call it for more stages, or
+        make them in another way."""
+        norm, before, out = self._norm_layer, self.dilation, planes * block.expansion
+        if dilate:
+            self.dilation, stride = self.dilation * stride, 1
+        downsample = None
+        if stride != 1 or self.inplanes != out:
+            downsample = Sequential(Conv2D(self.inplanes, out, 1, stride=stride, bias_attr=False), norm(out))
+        layers = [block(self.inplanes, planes, stride, downsample, self.groups, self.base_width, before, norm)]
+        self.inplanes = out
+        for _ in range(1, blocks):
+            layers.append(block(out, planes, groups=self.groups, base_width=self.base_width, norm_layer=norm))
+        return Sequential(*layers)
 
     def _adopt(self, core, settings, given, memo, root):
         super()._adopt(core, settings, given, memo, root)
@@ -53,6 +79,23 @@ class ResNet(BuiltinLayer):
         for stage in (self.layer1, self.layer2, self.layer3, self.layer4) if given else ():
             for name, block in stage._sub_layers.items():
                 stage._sub_layers[name] = next((g for g in given if block._core.is_same(g._core)), block)
+
+
+class _Plan:
+    """Notes which blocks the core asks for, and makes none."""
+
+    def __init__(self):
+        self.layers: list = []
+        self._asked: list = []
+
+    def __call__(self, arguments):
+        self._asked.append(arguments[:3])
+        return Identity()
+
+    def stages(self) -> list[tuple[int, int, int]]:
+        """Planes, number of blocks and first stride of each stage."""
+        planes = list(dict.fromkeys(p for _, p, _ in self._asked))
+        return [(n, sum(p == n for _, p, _ in self._asked), next(s for _, p, s in self._asked if p == n)) for n in planes]
 
 
 class _Maker:

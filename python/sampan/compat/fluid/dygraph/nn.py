@@ -12,6 +12,7 @@ import math
 
 from ....nn import functional as F
 from ....nn import initializer as I
+from ....nn.attr import ParamAttr
 from .. import layers as functions
 from .layers import Layer
 
@@ -224,15 +225,14 @@ class BatchNorm(Layer):
         trainable_statistics=False,
     ):
         super().__init__("batch_norm", dtype)
-        from .... import ones, zeros
-
         self._act, self._is_test = act, is_test
         self._how = {"momentum": momentum, "epsilon": epsilon, "data_format": data_layout}
         self._global = use_global_stats
         self.weight = self.create_parameter([num_channels], param_attr, dtype, default_initializer=I.Constant(1.0))
         self.bias = self.create_parameter([num_channels], bias_attr, dtype, is_bias=True)
-        self.register_buffer("_mean", zeros([num_channels], dtype))
-        self.register_buffer("_variance", ones([num_channels], dtype))
+        for name, own, first in (("_mean", moving_mean_name, 0.0), ("_variance", moving_variance_name, 1.0)):
+            attr = ParamAttr(own, I.Constant(first), trainable=False)
+            setattr(self, name, self.create_parameter([num_channels], attr, dtype))
 
     def forward(self, input):
         training = self.training and not self._is_test and not self._global
