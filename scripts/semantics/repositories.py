@@ -252,7 +252,8 @@ base.framework:EagerParamBase base.param_attr:ParamAttr base.unique_name:generat
 io.dataloader.collate:default_collate_fn io.dataloader.dataset:Dataset io.dataloader.sampler:Sampler
 io.dataloader.batch_sampler:BatchSampler io.reader:DataLoader metric.metrics:Metric hapi.callbacks:Callback
 vision.models._utils:_make_divisible vision.models._utils:IntermediateLayerGetter vision.models.resnet:BasicBlock
-vision.models.resnet:model_urls static.amp:fp16_guard tensor.creation:full tensor.manipulation:concat utils:try_import
+vision.models.resnet:model_urls static.amp:fp16_guard base.layer_helper:LayerHelper base.log_helper:get_logger
+base.wrapped_decorator:signature_safe_contextmanager tensor.creation:full tensor.manipulation:concat utils:try_import
 utils.download:get_weights_path_from_url distributed.parallel:DataParallel autograd.py_layer:PyLayer
 """
 
@@ -289,3 +290,45 @@ def attributes_and_masks_of_a_transformer(paddle):
     named = [a.name for a in _convert_param_attr_to_list(paddle.ParamAttr(name="w"), 2)]
     masks = [_convert_attention_mask(paddle.to_tensor(m), paddle.float32) for m in ([True, False], [1, 0], [0.5, 1.0])]
     return named, _convert_param_attr_to_list(False, 2), len(_convert_param_attr_to_list([None, None], 2)), masks
+
+
+# ---- parameters and control flow by functions
+
+
+def a_parameter_of_a_tensor(paddle):
+    from paddle.base.framework import EagerParamBase
+
+    tensor = paddle.ones([2])
+    p, frozen = EagerParamBase.from_tensor(tensor), EagerParamBase.from_tensor(tensor, trainable=False, name="mine")
+    p.set_value(paddle.zeros([2]))
+    return tensor, p.stop_gradient, p.persistable, frozen.name, frozen.stop_gradient, frozen.trainable
+
+
+def names_of_built_in_layers(paddle):
+    layer = paddle.nn.Linear(2, 2)
+    return layer._full_name == layer.full_name(), layer._dtype, sorted(layer._parameters)
+
+
+def one_of_several_functions(paddle):
+    nn, x = paddle.static.nn, paddle.to_tensor([2.0], stop_gradient=False)
+    y = nn.cond(x > 1, lambda: x * 2, lambda: x * 3)
+    y.backward()
+    pairs = [(x < 1, lambda: 1), (x > 1, lambda: 2)]
+    return [
+        y, x.grad, nn.cond(x < 1, lambda: x), nn.cond(x > 1, None, lambda: x), nn.case(pairs), nn.case(pairs[:1], lambda: 3),
+        nn.case(pairs[:1]), nn.switch_case(paddle.to_tensor([1]), {1: lambda: 10, 2: lambda: 20}),
+        nn.switch_case(paddle.to_tensor(0), [lambda: 10, lambda: 20]), nn.switch_case(paddle.to_tensor(7), [lambda: 10, lambda: 20]),
+        nn.switch_case(paddle.to_tensor(7), [(5, lambda: 10), (6, lambda: 20)], default=lambda: 30),
+    ]
+
+
+def a_loop_by_functions(paddle):
+    loop = paddle.static.nn.while_loop
+    both = loop(lambda i, a: i < 3, lambda i, a: [i + 1, a * 2], [paddle.zeros([1]), paddle.ones([2])])
+    one = loop(lambda i: i < 3, lambda i: i + 1, (paddle.zeros([1]),))
+    return both, type(both).__name__, one, type(one).__name__
+
+
+@case(each=[0, 1])
+def a_loop_that_loses_count(paddle, count):
+    return paddle.static.nn.while_loop(lambda *v: v[0] < 3, lambda i: [i + 1] * 2, [paddle.zeros([1])] * count)
