@@ -2592,6 +2592,8 @@ class Parameter(Tensor):
         """Return repr(self)."""
     def __str__(self, /) -> _str:
         """Return repr(self)."""
+    def from_tensor(tensor, trainable=True, name=None, **kwargs) -> Any:
+        """A parameter on the memory of a tensor."""
     def initialize(self, /) -> Any:
         """Nothing to do: the values were made with the parameter."""
     @property

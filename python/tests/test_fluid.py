@@ -217,3 +217,19 @@ def test_accuracies_of_batches():
     mean.update(value=sampan.to_tensor(1.0), weight=3)
     mean.update(value=0.0, weight=1)
     assert mean.eval() == 0.75
+
+
+@pytest.mark.parametrize(
+    ("act", "wanted"),
+    [("hard_swish", [-1 / 3, 0.0, 5 / 3]), ("hard_sigmoid", [0.1, 0.5, 0.9]), ("brelu", [0.0, 0.0, 2.0])],
+)
+def test_activations_by_the_names_of_kernels(act, wanted):
+    assert layers.activate(sampan.to_tensor([-2.0, 0.0, 2.0]), act).tolist() == pytest.approx(wanted)
+
+
+def test_statistics_are_parameters_that_are_not_trained():
+    norm = old.BatchNorm(3, moving_mean_name="its_mean")
+    assert [(name, p.stop_gradient) for name, p in norm.named_parameters()] == [
+        ("weight", False), ("bias", False), ("_mean", True), ("_variance", True)
+    ]
+    assert norm._mean.name == "its_mean" and not norm.buffers()

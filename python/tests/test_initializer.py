@@ -122,3 +122,19 @@ def test_attributes_of_a_parameter():
 def test_a_parameter_without_a_layer():
     p = sp.create_parameter([2, 3], "float64", name="alone", default_initializer=I.Constant(2.0))
     assert p.name == "alone" and str(p.dtype).endswith("float64") and p.sum().item() == 12.0 and not p.stop_gradient
+
+
+def test_a_tensor_in_the_place_of_a_number_is_pointed_out():
+    weight = sp.create_parameter([2, 3], "float32", default_initializer=I.Constant(7.0))
+    with pytest.warns(UserWarning, match=r"TruncatedNormal\(…\)\(tensor\) fills one"):
+        unused = I.TruncatedNormal(weight, std=0.02)
+    assert (weight == 7.0).all()
+    with pytest.raises(TypeError, match="was built with a tensor as a number"):
+        unused(weight)
+    with pytest.raises(TypeError, match="was built with a tensor as a number"):
+        nn.Linear(2, 3, weight_attr=unused)
+
+
+def test_a_layer_of_the_core_needs_values_of_its_shape():
+    with pytest.raises(ValueError, match=r"the initializer gave shape \[4\], the parameter has \[2, 2\]"):
+        nn.Linear(2, 2, weight_attr=I.Assign([1.0, 2.0, 3.0, 4.0]))

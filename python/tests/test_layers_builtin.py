@@ -284,3 +284,16 @@ def test_arguments_in_the_order_of_paddle_2():
     assert nn.Embedding(4, 2, None, True)._sparse is True
     with pytest.raises(TypeError, match="LayerNorm: takes at most 5 arguments by position"):
         nn.LayerNorm(4, 1, 2, 3, 4, 5)
+
+
+def test_pickled_statistics_are_the_layers_own():
+    net = nn.Sequential(nn.Conv2D(1, 2, 1), nn.BatchNorm2D(2))
+    net(x(2, 1, 3, 3))
+    twin = pickle.loads(pickle.dumps(net))
+    before = twin[1]._mean.numpy().copy()
+    assert (before == net[1]._mean.numpy()).all() and twin[1]._mean.stop_gradient
+    twin(x(2, 1, 3, 3))
+    assert not (twin[1]._mean.numpy() == before).any() and (net[1]._mean.numpy() == before).all()
+    twin.eval()
+    twin[1]._mean.set_value(sp.full([2], 100.0))
+    assert (twin(x(2, 1, 3, 3)) < -50).all()

@@ -42,6 +42,7 @@ def test_all_is_recorded_and_nothing_else(topic):
 
 def test_answers_that_differ_do_not_agree():
     case = CASES[0]
-    for one, other in [(1, 1.0), (1, True), (1.0, 1.001), ([1], [1, 2]), ({"float32[1]": [1.0]}, {"float64[1]": [1.0]})]:
+    different = [(1, 1.0), (1, True), (1.0, 1.001), ([1], [1, 2]), ({"float32[1]": [1.0]}, {"float64[1]": [1.0]})]
+    for one, other in different:
         assert semantics.agree(case, one, one) and not semantics.agree(case, one, other)
     assert semantics.agree(case, float("nan"), float("nan")) and not semantics.agree(case, float("nan"), 1.0)

@@ -188,5 +188,5 @@ def methods_with_an_underscore_write_in_place(paddle):
 
 
 def there_are_no_methods(paddle):
-    return [n for n in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
-            if hasattr(paddle.Tensor, f"__i{n}__")]
+    names = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
+    return [name for name in names if hasattr(paddle.Tensor, f"__i{name}__")]

@@ -147,7 +147,7 @@ def settings_of_resnet(paddle):
     from paddle.vision.models.resnet import BottleneckBlock, ResNet
 
     net = ResNet(BottleneckBlock, 50, width=128, num_classes=7, groups=1)
-    return net.groups, net.base_width, net.num_classes, net.with_pool, net.inplanes, net.dilation, net._norm_layer.__name__
+    return [getattr(net, name) for name in "groups base_width num_classes with_pool inplanes dilation".split()]
 
 
 def a_subclass_that_adds_a_stage(paddle):
@@ -198,8 +198,8 @@ def a_block_of_ones_own(paddle):
     from paddle.vision.models.resnet import BasicBlock, ResNet
 
     class Squeezed(BasicBlock):
-        def __init__(self, inplanes, planes, stride=1, downsample=None, groups=1, base_width=64, dilation=1, norm_layer=None):
-            super().__init__(inplanes, planes, stride, downsample, groups, base_width, dilation, norm_layer)
+        def __init__(self, inplanes, planes, *more, **named):
+            super().__init__(inplanes, planes, *more, **named)
             self.gate = paddle.nn.Linear(planes, planes)
 
         def forward(self, x):
@@ -227,9 +227,108 @@ def a_subclass_with_a_forward_of_its_own(paddle):
 
 def layers_of_other_models_replaced(paddle):
     from paddle.vision import models
+    from paddle.vision.models.vgg import make_layers
 
     nn = paddle.nn
     mobile = models.mobilenet_v2(num_classes=10)
     mobile.classifier = nn.Linear(1280, 3)
-    vgg = models.VGG(models.vgg.make_layers([8, "M", 16, "M"]) if hasattr(models, "vgg") else None, num_classes=0, with_pool=False)
-    return [n for n, _ in vgg.named_parameters()][:4], mobile.num_classes, mobile.with_pool, type(mobile.features).__name__
+    vgg = models.VGG(make_layers([8, "M", 16, "M"]), num_classes=0, with_pool=False)
+    names = [n for n, _ in vgg.named_parameters()]
+    return names, mobile.num_classes, mobile.with_pool, type(mobile.features).__name__, _shapes(mobile, paddle)
+
+
+_IMPORTS = """
+nn.functional.activation:relu nn.functional.common:interpolate nn.functional.conv:conv2d nn.functional.loss:cross_entropy
+nn.functional.norm:batch_norm nn.functional.pooling:max_pool2d nn.functional.vision:grid_sample nn.functional.input:one_hot
+nn.functional.extension:sequence_mask nn.initializer.initializer:Initializer nn.initializer.kaiming:KaimingNormal
+nn.initializer.constant:Constant nn.initializer.normal:TruncatedNormal nn.initializer.xavier:XavierUniform
+nn.layer.norm:_BatchNormBase nn.layer.norm:BatchNorm2D nn.layer.norm:_InstanceNormBase nn.layer.conv:_ConvNd
+nn.layer.conv:Conv2D nn.layer.activation:ReLU nn.layer.common:Linear nn.layer.loss:MSELoss nn.layer.pooling:MaxPool2D
+nn.layer.transformer:_convert_attention_mask nn.layer.transformer:_convert_param_attr_to_list nn.layer.container:LayerList
+nn.utils.weight_norm_hook:weight_norm nn.utils.spectral_norm_hook:spectral_norm optimizer.adam:Adam optimizer.adamw:AdamW
+optimizer.optimizer:Optimizer optimizer.lr:LRScheduler framework.io:save framework.random:get_rng_state framework:core
+framework:in_dynamic_or_pir_mode framework:convert_np_dtype_to_dtype_
+base.framework:EagerParamBase base.param_attr:ParamAttr base.unique_name:generate base.core:VarDesc base.dygraph.base:guard
+io.dataloader.collate:default_collate_fn io.dataloader.dataset:Dataset io.dataloader.sampler:Sampler
+io.dataloader.batch_sampler:BatchSampler io.reader:DataLoader metric.metrics:Metric hapi.callbacks:Callback
+vision.models._utils:_make_divisible vision.models._utils:IntermediateLayerGetter vision.models.resnet:BasicBlock
+vision.models.resnet:model_urls static.amp:fp16_guard base.layer_helper:LayerHelper base.log_helper:get_logger
+base.wrapped_decorator:signature_safe_contextmanager tensor.creation:full tensor.manipulation:concat utils:try_import
+utils.download:get_weights_path_from_url distributed.parallel:DataParallel autograd.py_layer:PyLayer
+"""
+
+
+@case(each=_IMPORTS.split())
+def imports(paddle, path):
+    import importlib
+
+    module, _, name = path.partition(":")
+    return hasattr(importlib.import_module(f"paddle.{module}"), name)
+
+
+def families_of_layers(paddle):
+    from paddle.nn.layer.conv import _ConvNd
+    from paddle.nn.layer.norm import _BatchNormBase, _InstanceNormBase
+
+    nn = paddle.nn
+    names = "BatchNorm BatchNorm1D BatchNorm2D SyncBatchNorm InstanceNorm2D GroupNorm Conv2D Conv3DTranspose Linear".split()
+    bases = (_BatchNormBase, _InstanceNormBase, _ConvNd)
+    return {name: [issubclass(getattr(nn, name), base) for base in bases] for name in names}
+
+
+def outputs_of_inner_layers(paddle):
+    from paddle.vision.models._utils import IntermediateLayerGetter, _make_divisible
+
+    net = IntermediateLayerGetter(paddle.vision.models.resnet18(), {"layer1": "low", "layer3": "high", "fc": "last"})
+    found = {name: list(y.shape) for name, y in net(paddle.zeros([1, 3, 64, 64])).items()}
+    return found, len(net), [_make_divisible(n) for n in (1, 12, 17, 30, 90.5)]
+
+
+def attributes_and_masks_of_a_transformer(paddle):
+    from paddle.nn.layer.transformer import _convert_attention_mask, _convert_param_attr_to_list
+
+    named = [a.name for a in _convert_param_attr_to_list(paddle.ParamAttr(name="w"), 2)]
+    masks = [_convert_attention_mask(paddle.to_tensor(m), paddle.float32) for m in ([True, False], [1, 0], [0.5, 1.0])]
+    return named, _convert_param_attr_to_list(False, 2), len(_convert_param_attr_to_list([None, None], 2)), masks
+
+
+# ---- parameters and control flow by functions
+
+
+def a_parameter_of_a_tensor(paddle):
+    from paddle.base.framework import EagerParamBase
+
+    tensor = paddle.ones([2])
+    p, frozen = EagerParamBase.from_tensor(tensor), EagerParamBase.from_tensor(tensor, trainable=False, name="mine")
+    p.set_value(paddle.zeros([2]))
+    return tensor, p.stop_gradient, p.persistable, frozen.name, frozen.stop_gradient, frozen.trainable
+
+
+def names_of_built_in_layers(paddle):
+    layer = paddle.nn.Linear(2, 2)
+    return layer._full_name == layer.full_name(), layer._dtype, sorted(layer._parameters)
+
+
+def one_of_several_functions(paddle):
+    nn, x = paddle.static.nn, paddle.to_tensor([2.0], stop_gradient=False)
+    y = nn.cond(x > 1, lambda: x * 2, lambda: x * 3)
+    y.backward()
+    pairs = [(x < 1, lambda: 1), (x > 1, lambda: 2)]
+    return [
+        y, x.grad, nn.cond(x < 1, lambda: x), nn.cond(x > 1, None, lambda: x), nn.case(pairs), nn.case(pairs[:1], lambda: 3),
+        nn.case(pairs[:1]), nn.switch_case(paddle.to_tensor([1]), {1: lambda: 10, 2: lambda: 20}),
+        nn.switch_case(paddle.to_tensor(0), [lambda: 10, lambda: 20]), nn.switch_case(paddle.to_tensor(7), [lambda: 10, lambda: 20]),
+        nn.switch_case(paddle.to_tensor(7), [(5, lambda: 10), (6, lambda: 20)], default=lambda: 30),
+    ]
+
+
+def a_loop_by_functions(paddle):
+    loop = paddle.static.nn.while_loop
+    both = loop(lambda i, a: i < 3, lambda i, a: [i + 1, a * 2], [paddle.zeros([1]), paddle.ones([2])])
+    one = loop(lambda i: i < 3, lambda i: i + 1, (paddle.zeros([1]),))
+    return both, type(both).__name__, one, type(one).__name__
+
+
+@case(each=[0, 1])
+def a_loop_that_loses_count(paddle, count):
+    return paddle.static.nn.while_loop(lambda *v: v[0] < 3, lambda i: [i + 1] * 2, [paddle.zeros([1])] * count)

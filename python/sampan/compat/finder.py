@@ -14,7 +14,6 @@ _HOMES = {
     "paddle.fluid": "sampan.compat.fluid",
     "paddle.dygraph": "sampan.compat.fluid.dygraph",
     "paddle.imperative": "sampan.compat.fluid.dygraph",
-    "paddle.framework.core": "sampan.compat.base.core",
     "paddle.nn.utils.weight_norm_hook": "sampan.nn.utils.norms",
     "paddle.nn.utils.spectral_norm_hook": "sampan.nn.utils.norms",
     "paddle.base.dygraph.base": "sampan.compat.fluid.dygraph.base",
@@ -34,7 +33,8 @@ _FILES = {
     "paddle.optimizer": "adadelta adagrad adam adamax adamw lamb lbfgs momentum nadam radam rmsprop rprop sgd",
     "paddle.framework": "dtype io random",
 }
-_HOMES |= {f"{package}.{file}": package.replace("paddle", "sampan") for package, files in _FILES.items() for file in files.split()}
+for _package, _files in _FILES.items():
+    _HOMES |= {f"{_package}.{file}": _package.replace("paddle", "sampan") for file in _files.split()}
 
 
 def home_of(name: str) -> str | None:

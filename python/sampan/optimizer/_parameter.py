@@ -56,9 +56,20 @@ class _Block:
         return "Block(0)"
 
 
+def _from_tensor(tensor, trainable=True, name=None, **kwargs):
+    """A parameter on the memory of a tensor."""
+    made = Parameter(tensor.detach(), trainable=trainable)
+    made.data = tensor
+    made.persistable = True
+    if name is not None:
+        made.name = name
+    return made
+
+
 _BLOCK = _Block()
 Parameter = _core.Parameter
 _core.Tensor.block = property(lambda self: _BLOCK, doc=_Block.__doc__)
+Parameter.from_tensor = staticmethod(_from_tensor)
 # What Paddle knows of a parameter besides; nothing here asks for it.
 Parameter.do_model_average, Parameter.is_distributed = True, False
 Parameter.optimize_attr = property(_optimize_attr, _set_optimize_attr, doc=_optimize_attr.__doc__)

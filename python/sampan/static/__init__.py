@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from . import amp
+from . import amp, nn
 from .guards import cpu_places, device_guard, name_scope
 from .input import InputSpec
 
-__all__ = ["InputSpec", "amp", "cpu_places", "device_guard", "name_scope"]
+__all__ = ["InputSpec", "amp", "cpu_places", "device_guard", "name_scope", "nn"]
 
 
 def __getattr__(name: str):

@@ -15,7 +15,7 @@ def activate(x, act):
     """Applies an activation by its name; None is none."""
     if act is None:
         return x
-    found = getattr(F, act, None) or _TOP.get(act)
+    found = globals().get(act) or getattr(F, act, None) or _TOP.get(act)
     if found is None:
         raise ValueError(f"(InvalidArgument) act: there is no activation {act!r}.")
     return found(x)
@@ -201,6 +201,16 @@ def hard_sigmoid(x, slope=0.2, offset=0.5, name=None):
 def swish(x, beta=1.0, name=None):
     """`x * sigmoid(beta * x)`."""
     return x * F.sigmoid(x * beta)
+
+
+def hard_swish(x, threshold=6.0, scale=6.0, offset=3.0, name=None):
+    """`x` times a line between zero and one."""
+    return x * (x + offset).clip(0.0, threshold) / scale
+
+
+def brelu(x, t_min=0.0, t_max=24.0, name=None):
+    """`x` between two bounds."""
+    return x.clip(t_min, t_max)
 
 
 def embedding(input, weight, padding_idx=None, **_):

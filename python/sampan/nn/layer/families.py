@@ -17,5 +17,10 @@ class _ConvNd(BuiltinLayer):
     """Convolutions and transposed ones."""
 
 
-_PATTERNS = {"BatchNorm{}D": _BatchNormBase, "InstanceNorm{}D": _InstanceNormBase, "Conv{}D": _ConvNd, "Conv{}DTranspose": _ConvNd}
-BASES = {pattern.format(axes): base for pattern, base in _PATTERNS.items() for axes in (1, 2, 3)}
+_FAMILIES = {
+    "BatchNorm{}D": _BatchNormBase,
+    "InstanceNorm{}D": _InstanceNormBase,
+    "Conv{}D": _ConvNd,
+    "Conv{}DTranspose": _ConvNd,
+}
+BASES = {name.format(axes): base for name, base in _FAMILIES.items() for axes in (1, 2, 3)}

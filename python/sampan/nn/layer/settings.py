@@ -180,4 +180,6 @@ def setting(layer, name: str) -> tuple[bool, object]:
         return True, layer._settings[key]
     if name in ("name", "_name"):
         return True, None
+    if name == "_full_name":
+        return True, layer.full_name()
     return False, None

@@ -55,8 +55,8 @@ class ResNet(BuiltinLayer):
         self.__dict__.update(base_width=width, inplanes=512 * expansion, dilation=1, _norm_layer=BatchNorm2D)
         if own:
             self.inplanes = 64
-            for name, (planes, blocks, stride) in zip(("layer1", "layer2", "layer3", "layer4"), made[1].stages()):
-                setattr(self, name, self._make_layer(block, planes, blocks, **({} if stride == 1 else {"stride": stride})))
+            for i, (planes, blocks, stride) in enumerate(made[1].stages(), 1):
+                setattr(self, f"layer{i}", self._make_layer(block, planes, blocks, stride))
 
     def _make_layer(self, block, planes, blocks, stride=1, dilate=False):
         """A stage of `blocks` blocks that goes on from the one made last; a subclass may call it for more stages, or
@@ -94,8 +94,10 @@ class _Plan:
 
     def stages(self) -> list[tuple[int, int, int]]:
         """Planes, number of blocks and first stride of each stage."""
-        planes = list(dict.fromkeys(p for _, p, _ in self._asked))
-        return [(n, sum(p == n for _, p, _ in self._asked), next(s for _, p, s in self._asked if p == n)) for n in planes]
+        found: dict[int, list[int]] = {}
+        for _, planes, stride in self._asked:
+            found.setdefault(planes, []).append(stride)
+        return [(planes, len(strides), strides[0]) for planes, strides in found.items()]
 
 
 class _Maker:
