@@ -43,10 +43,9 @@ fn a_fill_cuts_the_history() {
 }
 
 #[test]
-fn split_gives_views_and_unused_pieces_cost_nothing() {
+fn unused_pieces_have_zero_gradients() {
     let x = Tensor::new([1.0f32, 2.0, 3.0, 4.0]).requires_grad_();
     let parts = x.split([1, -1], 0);
-    assert!(parts.iter().all(|p| p.shares_memory(&x)));
     (&parts[1] * &parts[1]).sum(()).backward();
     assert_eq!(x.grad().unwrap().to_vec::<f32>(), [0.0, 4.0, 6.0, 8.0]);
 }

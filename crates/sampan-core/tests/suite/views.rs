@@ -42,11 +42,9 @@ fn random_views_written_and_used() {
         let x = leaf(&(1..=12).map(|v| v as f64 / 8.0).collect::<Vec<_>>());
         let w = leaf(&[0.5]);
         let base = &x * 1.5;
-        let mut model = Model { elements: (0..12).map(|k| base.get(k).clone()).collect() };
         // The model's elements come from a computation of their own.
         let (x2, w2) = (leaf(&x.to_f64_vec()), leaf(&[0.5]));
-        let base2 = &x2 * 1.5;
-        model.elements.iter_mut().enumerate().for_each(|(k, e)| *e = base2.get(k));
+        let mut model = Model { elements: (0..12).map(|k| x2.get(k) * 1.5).collect() };
         let mut all = vec![Seen { tensor: base.reshape([3, 4]), at: (0..12).collect(), shape: vec![3, 4] }];
         all.push(Seen { tensor: base, at: (0..12).collect(), shape: vec![12] });
         let (mut loss, mut loss2) = (Tensor::new(0.0f64), Tensor::new(0.0f64));
@@ -117,7 +115,7 @@ fn view_of(seen: &Seen, dice: &mut Dice) -> Seen {
 fn write(seen: &mut Seen, model: &mut Model, w: &Tensor, w2: &Tensor, dice: &mut Dice) {
     match dice.roll(5) {
         0 => {
-            seen.tensor.multiply_(w);
+            seen.tensor.multiply_(w.get(0));
             seen.at.iter().for_each(|&p| model.elements[p] = &model.elements[p] * w2.get(0));
         }
         1 => {
