@@ -51,10 +51,12 @@ fn slice_of(n: i64, start: Option<i64>, stop: Option<i64>, step: Option<i64>, ax
     Ok([start.max(0), len, if len <= 1 { 1 } else { step }])
 }
 
-/// A single position that was given as a tensor is an integer like any other, so that the result is a view.
+/// A single position that was given as a tensor is an integer like any other, so that the result is a view. Beside
+/// other tensors it is one of them.
 fn with_integers(index: &[Index]) -> Result<Cow<'_, [Index]>> {
     let single = |t: &Tensor| t.ndim() == 0 && t.dtype().is_int() && t.device() == Device::Cpu;
-    if !index.iter().any(|i| matches!(i, Index::Tensor(t) if single(t))) {
+    let among = |other: bool| index.iter().any(|i| matches!(i, Index::Tensor(t) if single(t) != other));
+    if !among(false) || among(true) || index.iter().any(|i| matches!(i, Index::Bool(_))) {
         return Ok(index.into());
     }
     let plain = |i: &Index| match i {

@@ -123,7 +123,7 @@ fn write(seen: &mut Seen, model: &mut Model, w: &Tensor, w2: &Tensor, dice: &mut
             seen.at.iter().for_each(|&p| model.elements[p] = model.elements[p].sin());
         }
         2 => {
-            seen.tensor.set((), w.get(0));
+            seen.tensor.set(i![...], w.get(0));
             seen.at.iter().for_each(|&p| model.elements[p] = w2.get(0));
         }
         3 => {
@@ -132,7 +132,7 @@ fn write(seen: &mut Seen, model: &mut Model, w: &Tensor, w2: &Tensor, dice: &mut
         }
         _ => {
             let half = seen.tensor.clone() * 0.5;
-            seen.tensor.set((), half);
+            seen.tensor.set(i![...], half);
             seen.at.iter().for_each(|&p| model.elements[p] = &model.elements[p] * 0.5);
         }
     }
