@@ -48,15 +48,15 @@ stubs: python-dev ## The type stubs of the Python package
 
 peers: ## The real libraries, in a virtual environment
 	python3 -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet paddlepaddle torch numpy scipy safetensors tensorboard pillow setuptools
+	$(VENV)/bin/pip install --quiet paddlepaddle torch numpy scipy mpmath safetensors tensorboard pillow setuptools
 
 golden: peers ## Record the peers' answers anew
-	for script in golden layers_golden init_golden optim_golden transforms_golden vision_ops_golden models_golden parity io_fixtures semantics_golden; do \
+	for script in golden layers_golden init_golden optim_golden transforms_golden vision_ops_golden models_golden parity io_fixtures extremes_golden semantics_golden; do \
 		$(PY) scripts/$$script.py || exit 1; done
 	$(PY) scripts/python_coverage.py --record
 
 golden-check: peers ## Compare the recorded answers with the live peers
-	for script in golden layers_golden optim_golden models_golden parity io_fixtures semantics_golden; do \
+	for script in golden layers_golden optim_golden models_golden parity io_fixtures extremes_golden semantics_golden; do \
 		$(PY) scripts/$$script.py --check || exit 1; done
 	$(PY) scripts/python_coverage.py --module paddle
 

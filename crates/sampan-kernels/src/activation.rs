@@ -70,7 +70,8 @@ pub(crate) struct Hardswish;
 impl Function for Hardswish {
     #[inline(always)]
     fn value<T: Real>(self, x: T) -> T {
-        x * (x + T::of(3.0)).max(T::ZERO).min(T::of(6.0)) * T::of(1.0 / 6.0)
+        // Held away from minus infinity, which zero would make NaN.
+        x.max(T::of(-1e4)) * ((x + T::of(3.0)).max(T::ZERO).min(T::of(6.0)) * T::of(1.0 / 6.0))
     }
     #[inline(always)]
     fn slope<T: Real>(self, x: T) -> T {

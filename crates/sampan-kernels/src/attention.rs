@@ -1,5 +1,6 @@
 //! Attention, `softmax(scale · q kᵀ + mask) v`, in tiles: the matrix of all scores is never built. The forward pass keeps
-//! the logarithm of each row's sum of exponentials; the backward pass makes the tiles again from it. The random numbers of
+//! the logarithm of each row's sum of exponentials, in `f64`, where it has room beside a large score; the backward pass
+//! makes the tiles again from it. The random numbers of
 //! dropout come from a counter that the place of a weight determines, so they too are made again instead of kept.
 
 use crate::float::Shared;
@@ -87,6 +88,27 @@ impl Dropout {
     }
 }
 
+/// A number of `f64` in two parts.
+#[derive(Clone, Copy)]
+struct Split<T> {
+    high: T,
+    low: T,
+}
+
+impl<T: Real> Split<T> {
+    fn new(v: f64) -> Self {
+        let high = T::of(v);
+        let low = if high.is_finite() { T::of(v - high.to_f64()) } else { T::ZERO };
+        Split { high, low }
+    }
+
+    /// `x` less the number.
+    #[inline(always)]
+    fn below(self, x: T) -> T {
+        (x - self.high) - self.low
+    }
+}
+
 simd_fn! {
     /// `s · scale + mask`.
     fn scale_row[T: Real](s: &'a mut [T], scale: T, mask: &'a [T]) {
@@ -116,9 +138,9 @@ simd_fn! {
 
 simd_fn! {
     /// `s ← p = exp(s − lse)`, `d ← p (d − delta) scale`.
-    fn score_gradients[T: Real](s: &'a mut [T], d: &'a mut [T], lse: T, delta: T, scale: T) {
+    fn score_gradients[T: Real](s: &'a mut [T], d: &'a mut [T], lse: Split<T>, delta: T, scale: T) {
         for (s, d) in s.iter_mut().zip(d) {
-            *s = (*s - lse).exp();
+            *s = lse.below(*s).exp();
             *d = *s * (*d - delta) * scale;
         }
     }
@@ -126,9 +148,9 @@ simd_fn! {
 
 simd_fn! {
     /// The same under dropout: `s ← p · factor`, `d ← p (d · factor − delta) scale`.
-    fn dropped_gradients[T: Real](s: &'a mut [T], d: &'a mut [T], factors: &'a [T], lse: T, delta: T, scale: T) {
+    fn dropped_gradients[T: Real](s: &'a mut [T], d: &'a mut [T], factors: &'a [T], lse: Split<T>, delta: T, scale: T) {
         for ((s, d), &factor) in s.iter_mut().zip(d).zip(factors) {
-            let p = (*s - lse).exp();
+            let p = lse.below(*s).exp();
             *d = p * (*d * factor - delta) * scale;
             *s = p * factor;
         }
@@ -225,7 +247,7 @@ impl<'a, T: Real + Gemm> Attention<'a, T> {
 
     /// Writes the result `[batch, q_len, heads, v_dim]` and `lse` `[batch, heads, q_len]`. A query that sees no key at
     /// all gives zeros; its `lse` is +∞, so that every weight made from it is zero.
-    pub fn forward(&self, out: &mut [T], lse: &mut [T]) {
+    pub fn forward(&self, out: &mut [T], lse: &mut [f64]) {
         self.check();
         let Attention { batch, heads, q_len, v_dim, .. } = *self;
         assert!(out.len() == batch * q_len * heads * v_dim && lse.len() == batch * heads * q_len, "attention: outputs");
@@ -271,7 +293,8 @@ impl<'a, T: Real + Gemm> Attention<'a, T> {
                     // SAFETY: the lengths were checked above, and each row of both outputs belongs to one task.
                     unsafe {
                         std::ptr::copy_nonoverlapping(row.as_ptr(), out.get().add(to), v_dim);
-                        *lse.get().add(bh * q_len + i + r) = if seen { max[r] + sum[r].ln() } else { T::INFINITY };
+                        *lse.get().add(bh * q_len + i + r) =
+                            if seen { max[r].to_f64() + sum[r].ln().to_f64() } else { f64::INFINITY };
                     }
                 }
             }
@@ -280,7 +303,7 @@ impl<'a, T: Real + Gemm> Attention<'a, T> {
 
     /// The gradients of `q`, `k` and `v` from `g`, that of the result, and `delta` `[batch, heads, q_len]`, the sums of the
     /// products of each row of the result with its gradient.
-    pub fn backward(&self, lse: &[T], g: &[T], delta: &[T], dq: &mut [T], dk: &mut [T], dv: &mut [T]) {
+    pub fn backward(&self, lse: &[f64], g: &[T], delta: &[T], dq: &mut [T], dk: &mut [T], dv: &mut [T]) {
         self.check();
         let Attention { batch, heads, kv_heads, q_len, kv_len, dim, v_dim, .. } = *self;
         assert!(
@@ -312,7 +335,7 @@ impl<'a, T: Real + Gemm> Attention<'a, T> {
                             let pairs = s.chunks_exact_mut(cols).zip(d.chunks_exact_mut(cols));
                             for (r, (s, d)) in pairs.take(rows).enumerate() {
                                 let row = (b * heads + h) * q_len + i + r;
-                                let (lse, delta, scale) = (lse[row], delta[row], T::of(self.scale));
+                                let (lse, delta, scale) = (Split::new(lse[row]), delta[row], T::of(self.scale));
                                 match self.dropout {
                                     None => score_gradients(s, d, lse, delta, scale),
                                     Some(dropout) => {
@@ -474,7 +497,7 @@ mod tests {
             mask: Some(mask),
             dropout: None,
         };
-        let (mut out, mut lse) = ([9.0f32], [0.0f32]);
+        let (mut out, mut lse) = ([9.0f32], [0.0f64]);
         a.forward(&mut out, &mut lse);
         assert_eq!(out, [0.0]);
         let (mut dq, mut dk, mut dv) = ([9f32; 1], [9f32; 2], [9f32; 2]);

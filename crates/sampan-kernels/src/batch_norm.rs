@@ -119,9 +119,21 @@ simd_fn! {
         let from = x[lines.first];
         let (s, q) = sum_lines(x, x, lines, |x, _| (x - from, (x - from).square()));
         let count = (lines.count * lines.len) as f64;
+        if !q.is_finite() {
+            return statistics_f64(x, lines, count);
+        }
         let mean = s / count;
         (from.to_f64() + mean, f64::max(q / count - mean * mean, if q.is_nan() { f64::NAN } else { 0.0 }))
     }
+}
+
+/// The statistics of a channel whose squares overflow.
+#[cold]
+#[inline(never)]
+fn statistics_f64<T: Real>(x: &[T], lines: Lines, count: f64) -> (f64, f64) {
+    let each = || (0..lines.count).flat_map(|i| &x[lines.line(i)]).map(|x| x.to_f64());
+    let mean = each().sum::<f64>() / count;
+    (mean, each().map(|x| (x - mean).powi(2)).sum::<f64>() / count)
 }
 
 simd_fn! {

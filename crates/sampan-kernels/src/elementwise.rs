@@ -18,6 +18,8 @@ const SHORT: usize = 64;
 
 /// A function of one real number, for every real type.
 pub trait RealFn1: Copy + Send + Sync {
+    /// Arguments of a larger magnitude are computed in `f64`.
+    const BEYOND: f64 = f64::INFINITY;
     /// Its value at `x`.
     fn call<T: Real>(self, x: T) -> T;
 }
@@ -30,21 +32,23 @@ pub trait RealFn2: Copy + Send + Sync {
 
 /// A functor for [`unary_real`] or [`binary_real`]: `real_fn!(|x| x * x.sigmoid())`, `real_fn!(|x, y| x.atan2(y))`,
 /// with captured values `real_fn!([slope: f64] |x| select(x > T::ZERO, x, x * T::of(slope)))`. The body knows the
-/// type as `T` and the function [`crate::vmath::select`].
+/// type as `T` and the function [`crate::vmath::select`]. `real_fn!(|x| x.sin(), beyond 1e9)` computes larger arguments
+/// in `f64`.
 #[macro_export]
 macro_rules! real_fn {
-    ($([$($cap:ident: $ct:ty),* $(,)?])? |$x:ident| $body:expr) => {{
-        $crate::real_fn!(@make [$($($cap: $ct),*)?] RealFn1 ($x) $body)
+    ($([$($cap:ident: $ct:ty),* $(,)?])? |$x:ident| $body:expr $(, beyond $far:expr)?) => {{
+        $crate::real_fn!(@make [$($($cap: $ct),*)?] RealFn1 ($x) $body; $($far)?)
     }};
     ($([$($cap:ident: $ct:ty),* $(,)?])? |$x:ident, $y:ident| $body:expr) => {{
-        $crate::real_fn!(@make [$($($cap: $ct),*)?] RealFn2 ($x, $y) $body)
+        $crate::real_fn!(@make [$($($cap: $ct),*)?] RealFn2 ($x, $y) $body;)
     }};
-    (@make [$($cap:ident: $ct:ty),*] $tr:ident ($($x:ident),*) $body:expr) => {{
+    (@make [$($cap:ident: $ct:ty),*] $tr:ident ($($x:ident),*) $body:expr; $($far:expr)?) => {{
         #[allow(unused_imports)]
         use $crate::vmath::select;
         #[derive(Clone, Copy)]
         struct Functor { $($cap: $ct),* }
         impl $crate::elementwise::$tr for Functor {
+            $(const BEYOND: f64 = $far;)?
             #[inline(always)]
             fn call<T: $crate::vmath::Real>(self, $($x: T),*) -> T {
                 let Functor { $($cap),* } = self;
@@ -59,6 +63,27 @@ simd_fn! {
     fn loop1[F: RealFn1, T: Real](f: F, x: &'a [T], y: &'a mut [T]) {
         for (y, &x) in y.iter_mut().zip(x) {
             *y = f.call(x);
+        }
+        if F::BEYOND < f64::INFINITY && T::EPSILON.to_f64() > f64::EPSILON {
+            let limit = T::of(F::BEYOND);
+            let mut far = false;
+            for &x in x {
+                far |= x.abs() > limit;
+            }
+            if far {
+                in_f64(f, x, y, limit);
+            }
+        }
+    }
+}
+
+/// Computes in `f64` what lies beyond the limit.
+#[cold]
+#[inline(never)]
+fn in_f64<T: Real>(f: impl RealFn1, x: &[T], y: &mut [T], limit: T) {
+    for (y, &x) in y.iter_mut().zip(x) {
+        if x.abs() > limit {
+            *y = T::of(f.call(x.to_f64()));
         }
     }
 }

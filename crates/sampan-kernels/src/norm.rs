@@ -27,8 +27,21 @@ simd_fn! {
         let n = T::of(x.len() as f64);
         let mean = if kind == RowNorm::Layer { lane_sum(x, |x| x) / n } else { T::ZERO };
         let var = lane_sum(x, |x| (x - mean).square()) / n;
+        if !var.is_finite() {
+            return row_stats_f64(x, kind, eps);
+        }
         (mean, (var + T::of(eps)).rsqrt())
     }
+}
+
+/// The statistics of a row whose squares overflow.
+#[cold]
+#[inline(never)]
+fn row_stats_f64<T: Real>(x: &[T], kind: RowNorm, eps: f64) -> (T, T) {
+    let n = x.len() as f64;
+    let mean = if kind == RowNorm::Layer { x.iter().map(|x| x.to_f64()).sum::<f64>() / n } else { 0.0 };
+    let var = x.iter().map(|x| (x.to_f64() - mean).powi(2)).sum::<f64>() / n;
+    (T::of(mean), T::of((var + eps).sqrt().recip()))
 }
 
 simd_fn! {
@@ -72,7 +85,7 @@ simd_fn! {
             None => dx.copy_from_slice(g),
         }
         let a = if kind == RowNorm::Layer { lane_sum(dx, |d| d) / count } else { T::ZERO };
-        let b = lane_sum2(dx, x, |d, x| d * (x - mean)) * rstd / count;
+        let b = lane_sum2(dx, x, |d, x| d * ((x - mean) * rstd)) / count;
         for (d, &x) in dx.iter_mut().zip(x) {
             *d = (*d - a - (x - mean) * rstd * b) * rstd;
         }

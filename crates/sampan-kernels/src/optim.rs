@@ -10,7 +10,7 @@ pub use formula::{Formula, Prepare};
 
 use crate::vmath::Real;
 use crate::widen::{BLOCK, RealElement};
-use crate::{DType, bf16, f16, parallel};
+use crate::{DType, Ordered, bf16, f16, parallel};
 use formula::{Block, prepare, square_sum};
 use std::ops::Range;
 
@@ -233,7 +233,11 @@ pub fn square_sums(arrays: &[(DType, &[u8])]) -> Vec<f64> {
 
 fn squares<P: RealElement>(x: &[P]) -> f64 {
     let mut sum = 0.0;
-    crate::widen::blocks(x, |_, x| sum += square_sum(x));
+    crate::widen::blocks(x, |_, x| {
+        let squares = square_sum(x);
+        // Squares that leave the range of f32 do not leave that of f64.
+        sum += if squares.is_finite() { squares } else { x.iter().map(|x| Ordered::to_f64(*x).powi(2)).sum() };
+    });
     sum
 }
 
@@ -305,6 +309,7 @@ mod tests {
         let y = vec![f16::from_f32(3.0); 2];
         let sums = square_sums(&[(DType::Float32, read(&x)), (DType::Float16, read(&y)), (DType::Float64, &[])]);
         assert_eq!(sums, [4.0 * (CHUNK + 1) as f64, 18.0, 0.0]);
+        assert!((square_sums(&[(DType::Float32, read(&[1e30f32, 1e30]))])[0] / 2e60 - 1.0).abs() < 1e-6);
     }
 
     fn bytes<T: bytemuck::Pod>(v: &mut [T]) -> &mut [u8] {

@@ -12,11 +12,12 @@ mod tests;
 pub use crate::arg::{argmax, argmin};
 pub(crate) use drive::split;
 pub(crate) use fold::{Max, Min, fold_row};
-pub use moments::{logsumexp, variance};
+pub use moments::{logsumexp, power_norm, variance};
 pub use number::Number;
 
 use crate::copy::{cast_slice, convert};
 use crate::simd::simd_fn;
+use crate::vmath::Real;
 use crate::widen::RealElement;
 use crate::{Bool, Element, Ordered, View};
 use bytemuck::Zeroable;
@@ -51,6 +52,13 @@ pub fn sum<T: Number>(src: View<'_, T>, reduced: &[bool], dst: &mut [T]) {
 pub fn mean<T: Number + RealElement>(src: View<'_, T>, reduced: &[bool], dst: &mut [T]) {
     let n: usize = src.shape.iter().zip(reduced).filter(|&(_, &r)| r).map(|(&n, _)| n).product();
     number(src, reduced, dst, Sum(PhantomData), &|sums| divide(sums, n as f64));
+    let narrow = T::Wide::EPSILON.to_f64() > f64::EPSILON;
+    if narrow && dst.iter().any(|d| !Ordered::to_f64(*d).is_finite()) {
+        // The sum may have left the range of f32 where the mean has not.
+        let mut sums = vec![0.0; dst.len()];
+        sum_as(src, reduced, &mut sums);
+        dst.iter_mut().zip(sums).for_each(|(d, s)| *d = T::from_f64(s / n as f64));
+    }
 }
 
 simd_fn! {

@@ -53,16 +53,16 @@ fn scan<T: Element, A: Copy + Send>(
 }
 
 #[inline(always)]
-fn load<T: Number>(v: T) -> T::Acc {
+fn load<T: Number>(v: T) -> T::Chain {
     crate::copy::convert(v)
 }
 
 #[inline(always)]
-fn store<T: Number>(v: T::Acc) -> T {
+fn store<T: Number>(v: T::Chain) -> T {
     crate::copy::convert(v)
 }
 
-/// Running sum; half types add up in `f32`, integers wrap.
+/// Running sum; floats add up in `f64`, integers wrap.
 pub fn cumsum<T: Number>(src: &[T], dst: &mut [T], n: usize, inner: usize) {
     scan(src, dst, (n, inner), load::<T>, Number::add, store);
 }
@@ -79,26 +79,28 @@ pub fn cumprod_complex<T: ComplexElement>(src: &[T], dst: &mut [T], n: usize, in
 
 /// Running ln Σ eˣ.
 pub fn logcumsumexp<T: RealElement>(src: &[T], dst: &mut [T], n: usize, inner: usize) {
-    // The peak so far and the sum of exponentials relative to it.
-    let join = |(m, s): (T::Wide, T::Wide), (x, _): (T::Wide, T::Wide)| {
+    // The peak so far, NaN once one was met, and the sum of exponentials relative to it.
+    let join = |(m, s): (T::Wide, f64), (x, _): (T::Wide, f64)| {
         if x > m {
-            (x, s * (m - x).exp() + T::Wide::ONE)
-        } else if m == -T::Wide::INFINITY {
+            (x, s * (m - x).exp().to_f64() + 1.0)
+        } else if m == -T::Wide::INFINITY || x.is_nan() {
             (if x.is_nan() { x } else { m }, s)
         } else {
-            (m, s + (x - m).exp())
+            (m, s + (x - m).exp().to_f64())
         }
     };
     let load = |v: T| {
         let v = v.wide();
-        (v, if v == -T::Wide::INFINITY { T::Wide::ZERO } else { T::Wide::ONE })
+        (v, if v == -T::Wide::INFINITY { 0.0 } else { 1.0 })
     };
-    scan(src, dst, (n, inner), load, join, |(m, s)| T::narrow(if m.is_inf() { m } else { m + s.ln() }));
+    scan(src, dst, (n, inner), load, join, |(m, s)| {
+        T::from_f64(if m.is_inf() { m.to_f64() } else { m.to_f64() + s.ln() })
+    });
 }
 
 /// `dst[k] = a[k] · dst[k − 1] + b[k]`, from zero.
 pub fn linear_recurrence<T: RealElement>(a: &[T], b: &[T], dst: &mut [T], n: usize, inner: usize) {
-    recurrence(a, b, dst, (n, inner), T::wide, T::narrow);
+    recurrence(a, b, dst, (n, inner), |v: T| v.to_f64(), T::from_f64);
 }
 
 /// [`linear_recurrence`] of complex numbers.
@@ -196,6 +198,16 @@ mod tests {
     }
 
     #[test]
+    fn long_chains_do_not_stop() {
+        let n = (1 << 24) + 100;
+        let mut y = vec![0f32; n];
+        cumsum(&vec![1f32; n], &mut y, n, 1);
+        assert_eq!(y[n - 1], n as f32);
+        logcumsumexp(&vec![0f32; n], &mut y, n, 1);
+        assert_eq!(y[n - 1], (n as f64).ln() as f32);
+    }
+
+    #[test]
     fn recurrences() {
         let (a, b) = ([0.5f32, 2.0, 3.0, 0.0], [1.0f32, 1.0, 1.0, 5.0]);
         let mut y = [0.0; 4];
@@ -215,6 +227,8 @@ mod tests {
         let x = [f64::NEG_INFINITY, f64::NEG_INFINITY, 1.0, f64::NAN];
         logcumsumexp(&x, &mut y, 4, 1);
         assert!(y[1] == f64::NEG_INFINITY && y[2] == 1.0 && y[3].is_nan());
+        logcumsumexp(&[1.0, f64::NAN, f64::INFINITY, 2.0], &mut y, 4, 1);
+        assert!(y[0] == 1.0 && y[1..].iter().all(|y| y.is_nan()));
         let x = [1.0f32, f32::NAN, 3.0];
         let (mut v, mut at) = ([0.0; 3], [0; 3]);
         cummin(&x, &mut v, &mut at, 3, 1);

@@ -42,9 +42,10 @@ simd_fn! {
         for (x, y) in x.chunks_exact(n).zip(y.chunks_exact_mut(n)) {
             let m = lane_max(x);
             if log {
-                let shift = m + lane_sum(x, |x| (x - m).exp()).ln();
+                // The peak goes first: beside a large one the logarithm of the sum would be rounded away.
+                let rest = lane_sum(x, |x| (x - m).exp()).ln();
                 for (y, &x) in y.iter_mut().zip(x) {
-                    *y = x - shift;
+                    *y = (x - m) - rest;
                 }
             } else {
                 for (y, &x) in y.iter_mut().zip(x) {
@@ -166,40 +167,54 @@ pub fn bad_label(labels: &[i64], n: usize, ignore_index: i64) -> Option<(usize, 
 }
 
 simd_fn! {
-    fn logsumexp_rows[T: Real](x: &'a [T], lse: &'a mut [T], n: usize) {
-        for (x, lse) in x.chunks_exact(n).zip(lse) {
+    fn logsumexp_rows[T: Real](x: &'a [T], peak: &'a mut [T], rest: &'a mut [T], n: usize) {
+        for ((x, peak), rest) in x.chunks_exact(n).zip(peak).zip(rest) {
             let m = lane_max(x);
-            *lse = m + lane_sum(x, |x| (x - m).exp()).ln();
+            *peak = m;
+            *rest = lane_sum(x, |x| (x - m).exp()).ln();
         }
     }
 }
 
 simd_fn! {
-    fn scaled_softmax[T: Real](x: &'a [T], y: &'a mut [T], lse: T, scale: T) {
+    fn scaled_softmax[T: Real](x: &'a [T], y: &'a mut [T], peak: T, rest: T, scale: T) {
         for (y, &x) in y.iter_mut().zip(x) {
-            *y = (x - lse).exp() * scale;
+            *y = ((x - peak) - rest).exp() * scale;
         }
     }
 }
 
 /// Cross entropy of rows of `n` logits with integer labels (checked by [`bad_label`]): the loss of each row, zero where
-/// the label is `ignore_index`, and ln Σ eˣ of each row for [`cross_entropy_backward`].
+/// the label is `ignore_index`, and ln Σ eˣ of each row for [`cross_entropy_backward`], in two parts that are not added
+/// up, since a large peak would swallow the rest: the largest logit, and the logarithm of the sum relative to it.
 pub fn cross_entropy<T: RealElement>(
     x: &[T],
     labels: &[i64],
     n: usize,
     ignore_index: i64,
     loss: &mut [T],
-    lse: &mut [T::Wide],
+    peak: &mut [T::Wide],
+    rest: &mut [T::Wide],
 ) {
-    assert!(x.len() == labels.len() * n && loss.len() == labels.len() && lse.len() == labels.len());
-    let group = (CHUNK / n.max(1)).max(1);
-    parallel::for_each_chunk_mut(lse, group, n * 4, |i, lse| {
+    let rows = labels.len();
+    assert!(x.len() == rows * n && loss.len() == rows && peak.len() == rows && rest.len() == rows);
+    if n == 0 {
+        // The sum over no classes is zero.
+        peak.fill(-T::Wide::INFINITY);
+        rest.fill(-T::Wide::INFINITY);
+        loss.fill(T::zeroed());
+        return;
+    }
+    let group = (CHUNK / n).max(1);
+    let mut pieces: Vec<_> = peak.chunks_mut(group).zip(rest.chunks_mut(group)).collect();
+    parallel::for_each_chunk_mut(&mut pieces, 1, group * n * 4, |i, piece| {
+        let (peak, rest) = &mut piece[0];
         let mut room = Vec::new();
-        logsumexp_rows(widened(&x[i * group * n..][..lse.len() * n], &mut room), lse, n);
+        logsumexp_rows(widened(&x[i * group * n..][..peak.len() * n], &mut room), peak, rest, n);
     });
     for (i, (loss, &label)) in loss.iter_mut().zip(labels).enumerate() {
-        *loss = if label == ignore_index { T::zeroed() } else { T::narrow(lse[i] - x[i * n + label as usize].wide()) };
+        let hit = || x[i * n + label as usize].wide();
+        *loss = if label == ignore_index { T::zeroed() } else { T::narrow((peak[i] - hit()) + rest[i]) };
     }
 }
 
@@ -210,12 +225,14 @@ pub fn cross_entropy_backward<T: RealElement>(
     labels: &[i64],
     n: usize,
     ignore_index: i64,
-    lse: &[T::Wide],
+    peak: &[T::Wide],
+    rest: &[T::Wide],
     g: &[T],
     hot: bool,
     dx: &mut [T],
 ) {
-    assert!(x.len() == dx.len() && x.len() == labels.len() * n && g.len() == labels.len() && lse.len() == labels.len());
+    let rows = labels.len();
+    assert!(x.len() == dx.len() && x.len() == rows * n && g.len() == rows && peak.len() == rows && rest.len() == rows);
     if n == 0 {
         return;
     }
@@ -231,7 +248,7 @@ pub fn cross_entropy_backward<T: RealElement>(
             let x = widened(&x[row * n..][..n], &mut rx);
             let scale = g[row].wide();
             narrowed(dx, &mut ry, |dx| {
-                scaled_softmax(x, dx, lse[row], scale);
+                scaled_softmax(x, dx, peak[row], rest[row], scale);
                 if hot {
                     dx[labels[row] as usize] -= scale;
                 }
@@ -296,13 +313,13 @@ mod tests {
         let labels: Vec<i64> = (0..rows as i64).map(|i| if i % 9 == 4 { -100 } else { i % 13 }).collect();
         assert_eq!(bad_label(&labels, n, -100), None);
         assert_eq!(bad_label(&labels, n, -1), Some((4, -100)));
-        let (mut loss, mut lse) = (vec![0f32; rows], vec![0f32; rows]);
-        cross_entropy(&x, &labels, n, -100, &mut loss, &mut lse);
+        let (mut loss, mut peak, mut rest) = (vec![0f32; rows], vec![0f32; rows], vec![0f32; rows]);
+        cross_entropy(&x, &labels, n, -100, &mut loss, &mut peak, &mut rest);
         let mut y = x.clone();
         softmax(&x, &mut y, n, 1);
         let mut dx = x.clone();
         let g: Vec<f32> = (0..rows).map(|i| i as f32 * 0.1).collect();
-        cross_entropy_backward(&x, &labels, n, -100, &lse, &g, true, &mut dx);
+        cross_entropy_backward(&x, &labels, n, -100, &peak, &rest, &g, true, &mut dx);
         for r in 0..rows {
             for k in 0..n {
                 let hot = (labels[r] == k as i64) as u8 as f32;

@@ -14,7 +14,7 @@ pub fn digamma(x: f64) -> f64 {
     }
     if x < 0.0 {
         // ψ(x) = ψ(1 − x) − π / tan(πx); a pole at every integer.
-        let f = x - x.floor();
+        let f = x - x.round();
         return if f == 0.0 { f64::NAN } else { digamma(1.0 - x) - PI / (PI * f).tan() };
     }
     let (mut x, mut sum) = (x, 0.0);
@@ -51,18 +51,25 @@ pub fn polygamma(n: u32, x: f64) -> f64 {
     if n == 0 {
         return digamma(x);
     }
+    if x == f64::NEG_INFINITY {
+        return f64::NAN;
+    }
     if x <= 0.0 && x == x.floor() {
-        return if n % 2 == 1 { f64::INFINITY } else { f64::NAN };
+        // A pole; of an even order its sign is that of the side, which only zero knows.
+        let side = if x == 0.0 { f64::NEG_INFINITY.copysign(-x) } else { f64::NAN };
+        return if n % 2 == 1 { f64::INFINITY } else { side };
     }
     let factorial = libm::tgamma(n as f64 + 1.0);
     let sign = if n % 2 == 1 { 1.0 } else { -1.0 };
-    // Left of zero, step right: ψⁿ(x) = ψⁿ(x + 1) − (−1)ⁿ n! / xⁿ⁺¹.
-    let (mut x, mut sum) = (x, 0.0);
-    while x < 0.0 {
-        sum += x.powi(-(n as i32 + 1));
-        x += 1.0;
+    let s = n as f64 + 1.0;
+    if x > 0.0 || x.is_nan() {
+        return sign * factorial * hurwitz_zeta(s, x);
     }
-    sign * factorial * (sum + hurwitz_zeta(n as f64 + 1.0, x))
+    // Left of zero the sum has its largest term at the nearest integer, and beside it one tail to the right and a
+    // piece to the left that ends at x.
+    let r = x - x.round();
+    let left = hurwitz_zeta(s, 1.0 - r) - hurwitz_zeta(s, 1.0 - x);
+    sign * factorial * (r.powi(-(n as i32 + 1)) + hurwitz_zeta(s, 1.0 + r) + sign * left)
 }
 
 /// Winitzki's closed form from ln(1 − x²): two digits, where the iterations below start.
@@ -155,7 +162,16 @@ pub fn i0e(x: f64) -> f64 {
 
 /// Modified Bessel function of the first kind of order 0.
 pub fn i0(x: f64) -> f64 {
-    i0e(x) * x.abs().exp()
+    grown(i0e(x), x)
+}
+
+/// `y` times e|ˣ|, in two steps: the power alone overflows a little earlier than the product.
+fn grown(y: f64, x: f64) -> f64 {
+    if x.is_infinite() {
+        return f64::INFINITY.copysign(y);
+    }
+    let half = (x.abs() * 0.5).exp();
+    y * half * half
 }
 
 /// Modified Bessel function of the first kind of order 1, times e⁻|ˣ|.
@@ -165,7 +181,7 @@ pub fn i1e(x: f64) -> f64 {
 
 /// Modified Bessel function of the first kind of order 1.
 pub fn i1(x: f64) -> f64 {
-    i1e(x) * x.abs().exp()
+    grown(i1e(x), x)
 }
 
 /// P and Q, the regularised lower and upper incomplete gamma functions; the smaller one is computed, the other follows.
@@ -252,6 +268,11 @@ mod tests {
         close(polygamma(2, 3.2), -0.13280000680313123);
         close(polygamma(3, 1.0), 6.493939402266829);
         close(polygamma(1, 40.0), 0.025315103841291032);
+        close(polygamma(1, -0.3), 13.945160267805722);
+        close(polygamma(2, -1.4), 22.0160314366175);
+        close(polygamma(3, -100.25), 1558.5454545884687);
+        close(digamma(-1e-20), 1e20);
+        close(digamma(-1e-3), 999.4211381978913);
         close(erfinv(0.1), 0.08885599049425769);
         close(erfinv(-0.7), -0.7328690779592169);
         close(erfinv(0.999999), 3.458910737275499);

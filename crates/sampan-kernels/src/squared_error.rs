@@ -37,16 +37,22 @@ simd_fn! {
     }
 }
 
+/// The sum of a chunk; squares that leave the range of `f32` do not leave that of `f64`.
+fn whole_chunk<T: Real>(x: &[T], y: &[T]) -> f64 {
+    let sum = sum_chunk(x, y).to_f64();
+    if sum.is_finite() { sum } else { x.iter().zip(y).map(|(x, y)| (x.to_f64() - y.to_f64()).powi(2)).sum() }
+}
+
 /// Σ (x − y)².
 pub fn sum<T: Real>(x: &[T], y: &[T]) -> f64 {
     assert_eq!(x.len(), y.len(), "squared_error: slices of different lengths");
     if x.len() <= CHUNK {
-        return sum_chunk(x, y).to_f64();
+        return whole_chunk(x, y);
     }
     let mut sums = vec![0.0; x.len().div_ceil(CHUNK)];
     parallel::for_each_chunk_mut(&mut sums, 1, CHUNK, |i, sum| {
         let part = i * CHUNK..x.len().min((i + 1) * CHUNK);
-        sum[0] = sum_chunk(&x[part.clone()], &y[part]).to_f64();
+        sum[0] = whole_chunk(&x[part.clone()], &y[part]);
     });
     sums.iter().sum()
 }

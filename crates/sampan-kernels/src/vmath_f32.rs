@@ -166,12 +166,16 @@ pub fn erf(x: f32) -> f32 {
     select(a < 0.93, near, far)
 }
 
-/// x = n·π/2 + r with |r| ≤ π/4; gives n mod 4 and r. Done in `f64`, which keeps every bit for |x| < 2⁵⁰; beyond that
-/// neighbouring `f32` lie 10⁸ apart and the result is merely some point of the circle.
+/// Up to here [`sin`], [`cos`] and [`tan`] are right; larger arguments need more digits of π than the reduction has, and
+/// the caller takes them to `f64` (see [`crate::elementwise::RealFn1::BEYOND`]).
+pub const WIDEST_ANGLE: f64 = 1_125_899_906_842_624.0; // 2⁵⁰
+
+/// x = n·π/2 + r with |r| ≤ π/4; gives n mod 4 and r. Done in `f64`, which keeps every bit up to [`WIDEST_ANGLE`]; beyond
+/// that the result is merely some point of the circle.
 #[inline(always)]
 fn split_quarter(x: f32) -> (u32, f32) {
     const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 · 2⁵²
-    const LIMIT: f64 = 1_125_899_906_842_624.0; // 2⁵⁰
+    const LIMIT: f64 = WIDEST_ANGLE;
     let d = x as f64;
     let d = select(d > LIMIT && d < f64::INFINITY, LIMIT, select(d < -LIMIT && d > f64::NEG_INFINITY, -LIMIT, d));
     let t = d.mul_add(std::f64::consts::FRAC_2_PI, ROUND);
@@ -302,6 +306,7 @@ mod tests {
         check("sin", sin, f64::sin, -3.0, 3.0);
         check("sin", sin, f64::sin, -1e5, 1e5);
         check("cos", cos, f64::cos, -1e9, 1e9);
+        check("sin", sin, f64::sin, 1e14, WIDEST_ANGLE);
         check("tan", tan, f64::tan, -100.0, 100.0);
         check("x^2.7", |x| powf(x, 2.7), |x| x.powf(2.7f32 as f64), 1e-3, 1e6);
         check("x^-0.3", |x| powf(x, -0.3), |x| x.powf(-0.3f32 as f64), 1e-30, 1e30);

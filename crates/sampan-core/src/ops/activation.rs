@@ -12,6 +12,16 @@ fn gelu_scale() -> f64 {
     (2.0 / PI).sqrt()
 }
 
+/// Far enough out for every smooth activation to have reached its limit, and still finite: what is multiplied with a
+/// vanishing factor is held inside of it, since zero times infinity would be NaN.
+const FAR: f64 = 1e4;
+
+/// `x` inside of ±[`FAR`].
+#[inline(always)]
+fn near<T: sampan_kernels::Real>(x: T) -> T {
+    x.max(T::of(-FAR)).min(T::of(FAR))
+}
+
 /// A smooth activation: its value by `f`, its gradient by [`Tensor::activation_grad`].
 fn smooth(
     cx: &Cx,
@@ -39,6 +49,7 @@ fn smooth(
             'gelu_tanh': lambda x: F.gelu(x, approximate='tanh'), \
             'softplus': lambda x: F.softplus(x, *p), \
             'elu': lambda x: F.elu(x, p[0]) * p[1], \
+            'elu_output': lambda x: torch.where(x > 0, p[0] * x, x * x / 2 + p[1] * x), \
             'celu': lambda x: F.celu(x, p[0]), \
             'log_sigmoid': F.logsigmoid}.get(kind) or getattr(torch.nn.functional, kind), x, g)"
 )]
@@ -52,6 +63,7 @@ fn activation_grad(cx: &Cx, x: &Tensor, grad: &Tensor, kind: &str, params: &[f64
             x,
             &y,
             real_fn!(|x, g| {
+                let x = near(x);
                 let cdf = T::of(0.5) * (T::ONE + (x * T::of(FRAC_1_SQRT_2)).erf());
                 g * (cdf + x * T::of(DENSITY) * (T::of(-0.5) * x * x).exp())
             }),
@@ -62,10 +74,10 @@ fn activation_grad(cx: &Cx, x: &Tensor, grad: &Tensor, kind: &str, params: &[f64
                 x,
                 &y,
                 real_fn!([c: f64] |x, g| {
-                    let (c, k) = (T::of(c), T::of(GELU_CUBIC));
-                    let t = (c * (x + k * x * x * x)).tanh();
+                    let (x, c, k) = (near(x), T::of(2.0 * c), T::of(GELU_CUBIC));
+                    let s = (c * (x + k * x * x * x)).sigmoid();
                     let slope = c * (T::ONE + T::of(3.0) * k * x * x);
-                    g * T::of(0.5) * (T::ONE + t + x * (T::ONE - t * t) * slope)
+                    g * s * (T::ONE + x * (T::ONE - s) * slope)
                 }),
             )?
         }
@@ -73,7 +85,7 @@ fn activation_grad(cx: &Cx, x: &Tensor, grad: &Tensor, kind: &str, params: &[f64
             x,
             &y,
             real_fn!(|x, g| {
-                let s = x.sigmoid();
+                let (x, s) = (near(x), x.sigmoid());
                 g * s * (T::ONE + x * (T::ONE - s))
             }),
         )?,
@@ -81,6 +93,7 @@ fn activation_grad(cx: &Cx, x: &Tensor, grad: &Tensor, kind: &str, params: &[f64
             x,
             &y,
             real_fn!(|x, g| {
+                let x = near(x);
                 let t = x.softplus().tanh();
                 g * (t + x * (T::ONE - t * t) * x.sigmoid())
             }),
@@ -100,6 +113,9 @@ fn activation_grad(cx: &Cx, x: &Tensor, grad: &Tensor, kind: &str, params: &[f64
                 g * T::of(b) * select(x > T::ZERO, T::ONE, T::of(a) * x.exp())
             }),
         )?,
+        Kind::EluOutput => {
+            cx.binary(x, &y, real_fn!([a: f64, b: f64] |y, g| g * select(y > T::ZERO, T::of(a), y + T::of(b))))?
+        }
         Kind::Celu => cx.binary(
             x,
             &y,
@@ -136,6 +152,8 @@ enum Kind {
     Mish,
     Softplus,
     Elu,
+    /// From the output: the slope above zero and what is added to the output below.
+    EluOutput,
     Celu,
     Hardswish,
     Softsign,
@@ -143,13 +161,14 @@ enum Kind {
 }
 
 impl Kind {
-    const ALL: [(Kind, &'static str); 10] = [
+    const ALL: [(Kind, &'static str); 11] = [
         (Kind::Gelu, "gelu"),
         (Kind::GeluTanh, "gelu_tanh"),
         (Kind::Silu, "silu"),
         (Kind::Mish, "mish"),
         (Kind::Softplus, "softplus"),
         (Kind::Elu, "elu"),
+        (Kind::EluOutput, "elu_output"),
         (Kind::Celu, "celu"),
         (Kind::Hardswish, "hardswish"),
         (Kind::Softsign, "softsign"),
@@ -197,6 +216,7 @@ impl Kind {
             }
             Kind::Softplus => within(&(bump(&(x * a)) * a), f64::NEG_INFINITY, b / a),
             Kind::Elu => within(&(decay(x) * (a * b)), f64::NEG_INFINITY, 0.0),
+            Kind::EluOutput => within(&Tensor::full_like_scalar(&x.detach(), 1.0), f64::NEG_INFINITY, 0.0),
             Kind::Celu => within(&(decay(&(x / a)) / a), f64::NEG_INFINITY, 0.0),
             Kind::Hardswish => within(&(x * 0.0 + 1.0 / 3.0), -3.0, 3.0),
             Kind::Softsign => {
@@ -230,12 +250,12 @@ fn gelu(cx: &Cx, x: &Tensor, #[default(false)] approximate: &Value) -> Result<Te
             "gelu_tanh",
             [0.0; 2],
             real_fn!([c: f64] |x| {
-                let t = (T::of(c) * (x + T::of(GELU_CUBIC) * x * x * x)).tanh();
-                T::of(0.5) * x * (T::ONE + t)
+                // (1 + tanh z) / 2 is the logistic function of 2z, which does not cancel.
+                x.max(T::of(-FAR)) * (T::of(2.0 * c) * (x + T::of(GELU_CUBIC) * x * x * x)).sigmoid()
             }),
         )
     } else {
-        let f = real_fn!(|x| T::of(0.5) * x * (T::ONE + (x * T::of(FRAC_1_SQRT_2)).erf()));
+        let f = real_fn!(|x| T::of(0.5) * x.max(T::of(-FAR)) * (T::ONE + (x * T::of(FRAC_1_SQRT_2)).erf()));
         smooth(cx, x, "gelu", [0.0; 2], f)
     }
 }
@@ -248,7 +268,7 @@ fn gelu(cx: &Cx, x: &Tensor, #[default(false)] approximate: &Value) -> Result<Te
 /// ```
 #[op(module = "nn.functional", samples = real_line, also("nn.functional.swish"))]
 fn silu(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    smooth(cx, x, "silu", [0.0; 2], real_fn!(|x| x * x.sigmoid()))
+    smooth(cx, x, "silu", [0.0; 2], real_fn!(|x| x.max(T::of(-FAR)) * x.sigmoid()))
 }
 
 /// `ln(1 + e^(beta x)) / beta`, or `x` where `beta x` is above `threshold`.
@@ -275,7 +295,7 @@ fn softplus(cx: &Cx, x: &Tensor, #[default(1.0)] beta: f64, #[default(20.0)] thr
 /// ```
 #[op(module = "nn.functional", samples = real_line, onnx = "Mish")]
 fn mish(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    smooth(cx, x, "mish", [0.0; 2], real_fn!(|x| x * x.softplus().tanh()))
+    smooth(cx, x, "mish", [0.0; 2], real_fn!(|x| x.max(T::of(-FAR)) * x.softplus().tanh()))
 }
 
 /// `scale * x` above zero, `scale * alpha * (e^x - 1)` below.
@@ -289,11 +309,7 @@ fn elu_like(cx: &Cx, x: &Tensor, alpha: f64, scale: f64) -> Result<Tensor> {
     // With alpha >= 0 the slope follows from the result, so the input may be overwritten.
     let out = cx.unary(x, f)?;
     let below = scale * alpha;
-    cx.grad_from_output(out, &[], move |g| {
-        let (y, grad) = (g.output(0), g.grad());
-        let positive = y.piecewise_grad(&grad, [0.0, 0.0], [0.0, 0.0, scale], true);
-        Ok(positive + y.piecewise_grad(&(grad * (y + below)), [0.0, 0.0], [1.0, 1.0, 0.0], true))
-    })
+    cx.grad_from_output(out, &[], move |g| Ok(g.output(0).activation_grad(&g.grad(), "elu_output", [scale, below])))
 }
 
 /// `x` above zero, `alpha * (e^x - 1)` below.
@@ -346,7 +362,7 @@ fn celu(cx: &Cx, x: &Tensor, #[default(1.0)] alpha: f64) -> Result<Tensor> {
 /// ```
 #[op(module = "nn.functional", samples = wide_line, onnx = "HardSwish")]
 fn hardswish(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let f = real_fn!(|x| x * (x + T::of(3.0)).max(T::ZERO).min(T::of(6.0)) * T::of(1.0 / 6.0));
+    let f = real_fn!(|x| x.max(T::of(-FAR)) * ((x + T::of(3.0)).max(T::ZERO).min(T::of(6.0)) * T::of(1.0 / 6.0)));
     smooth(cx, x, "hardswish", [0.0; 2], f)
 }
 
@@ -358,7 +374,11 @@ fn hardswish(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(module = "nn.functional", samples = real_line, onnx = "Softsign")]
 fn softsign(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    smooth(cx, x, "softsign", [0.0; 2], real_fn!(|x| x / (T::ONE + x.abs())))
+    let f = real_fn!(|x| {
+        let x = x.max(T::of(-f32::MAX as f64)).min(T::of(f32::MAX as f64));
+        x / (T::ONE + x.abs())
+    });
+    smooth(cx, x, "softsign", [0.0; 2], f)
 }
 
 /// `ln(sigmoid(x))`, without overflow.
@@ -400,6 +420,7 @@ fn activation_grad_samples() -> Vec<Sample> {
     let params = |k: Kind| match k {
         Kind::Softplus => [1.5, 2.0],
         Kind::Elu => [0.7, 1.1],
+        Kind::EluOutput => [1.1, 0.7],
         Kind::Celu => [0.7, 0.0],
         _ => [0.0, 0.0],
     };

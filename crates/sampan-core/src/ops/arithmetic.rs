@@ -104,7 +104,9 @@ fn divide(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
             let (xs, ys) = (x.shape_vec(), y.shape_vec());
             cx.grad(out, &[x, &y], move |g| {
                 let y = &g.saved(1).conjugate();
-                Ok(pair_grads(g, &xs, Some(&ys), || g.grad() / y, || -(g.grad() * g.saved(0).conjugate()) / (y * y)))
+                // Divided twice: the square may overflow or vanish.
+                let dy = || -(g.grad() * (g.saved(0).conjugate() / y)) / y;
+                Ok(pair_grads(g, &xs, Some(&ys), || g.grad() / y, dy))
             })
         }
         Operand::Scalar(s) => cx.grad(out, &[], move |g| Ok(g.grad() / s.conj())),
@@ -256,9 +258,9 @@ fn pow(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
                 if dtype.is_complex() {
                     return Ok(complex_pow_grads(g, &x.cast(dtype), &y.cast(dtype)));
                 }
-                // 0⁰ has the slope 0 and 0ʸ does not change with y, where the formulas would say 0 · ∞.
+                // x⁰ has the slope 0 and 0ʸ does not change with y, where the formulas would say 0 · ∞.
                 let at_zero = x.equal(0.0);
-                let dx = || g.grad() * (y * x.pow(y - 1.0 + at_zero.logical_and(y.equal(0.0))));
+                let dx = || g.grad() * (y * x.pow(y - 1.0 + y.equal(0.0)));
                 let dy = || g.grad() * (g.output(0) * (x + at_zero.logical_and(y.greater_equal(0.0))).log());
                 Ok(pair_grads(g, x.shape(), Some(y.shape()), dx, dy))
             })

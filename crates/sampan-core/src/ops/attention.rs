@@ -171,7 +171,8 @@ impl Form {
         lse: &Tensor,
         g: &Tensor,
     ) -> Result<[Tensor; 2]> {
-        let p = (self.scores(q, k, self.mask_of(mask)?.as_ref()) - self.rows(lse)).exp();
+        let scores = self.scores(q, k, self.mask_of(mask)?.as_ref());
+        let p = (&scores - self.rows(lse)).exp().cast(scores.dtype());
         Ok([p, self.queries(g).matrix_product(&self.keys(v).transpose_last())])
     }
 }
@@ -182,7 +183,7 @@ fn dropout_of(p: f64, seed: i64, counter: i64) -> Option<Dropout> {
 }
 
 /// The tiled kernel of `scaled_dot_product_attention`, and the logarithm of the sum of the exponentials of each query's
-/// scores, `[batch, heads, length]`. The random numbers of dropout are those of `seed` from `counter` on.
+/// scores, `[batch, heads, length]` in float64: a large score would leave it no room in less. The random numbers of dropout are those of `seed` from `counter` on.
 ///
 /// ```
 /// # use sampan_core::Tensor;
@@ -217,11 +218,11 @@ fn attention(
     let mask4 = mask.map(|m| form.four_axes(m)).transpose()?;
     let wide = if dtype == DType::Float64 { dtype } else { DType::Float32 };
     let out = cx.out([form.batch, form.q_len, form.heads(), form.v_dim], wide)?;
-    let lse = cx.out([form.batch, form.heads(), form.q_len], wide)?;
+    let lse = cx.out([form.batch, form.heads(), form.q_len], DType::Float64)?;
     cx.cpu(|| {
         let call = Call::new(form, [query, key, value], mask4.as_ref(), dropout, wide)?;
         match_dtype!(wide, T in [f32, f64] => {
-            call.with::<T>(|a| a.forward(out.data_mut::<T>().slice(), lse.data_mut::<T>().slice()))
+            call.with::<T>(|a| a.forward(out.data_mut::<T>().slice(), lse.data_mut::<f64>().slice()))
         }, else => {});
         Ok(())
     })?;
@@ -239,7 +240,7 @@ fn attention(
             });
         }
         let (out, lse, d) = (g.output(0), g.output(1), g.grad_of(0));
-        let delta = (out * &d).sum(-1).transpose([0, 2, 1]) - g.grad_of(1);
+        let delta = (out * &d).sum(-1).transpose([0, 2, 1]) - g.grad_of(1).cast(d.dtype());
         if mask.is_some() && g.needs(3) {
             // The gradient of the mask is as large as the scores: no use in tiles.
             let [p, dp] = form.weights(q, k, v, mask, lse, &d)?;
@@ -291,7 +292,7 @@ fn attention_composite(
         weights = &weights * form.factors(dropout, weights.shape()).cast(weights.dtype());
     }
     let out = form.unfold(&weights.matrix_product(&form.keys(value)));
-    Ok((out, lse.reshape_to([form.batch, form.heads(), form.q_len])))
+    Ok((out, lse.reshape_to([form.batch, form.heads(), form.q_len]).cast(DType::Float64)))
 }
 
 /// The gradients of `attention` for `query`, `key` and `value`, in tiles made again from `lse`. `delta` is, for each query, the sum
@@ -346,9 +347,9 @@ fn attention_backward(
     cx.cpu(|| {
         let call = Call::new(form, [query, key, value], mask4.as_ref(), dropout, wide)?;
         let ready = |t: &Tensor| t.cast(wide).contiguous();
-        let (lse, g, delta) = (ready(lse), ready(g), ready(delta));
+        let (lse, g, delta) = (lse.cast(DType::Float64).contiguous(), ready(g), ready(delta));
         match_dtype!(wide, T in [f32, f64] => {
-            let (lse, g, delta) = (lse.data::<T>(), g.data::<T>(), delta.data::<T>());
+            let (lse, g, delta) = (lse.data::<f64>(), g.data::<T>(), delta.data::<T>());
             let (mut dq, mut dk, mut dv) = (dq.data_mut::<T>(), dk.data_mut::<T>(), dv.data_mut::<T>());
             call.with::<T>(|a| a.backward(lse.slice(), g.slice(), delta.slice(), dq.slice(), dk.slice(), dv.slice()))
         }, else => {});
@@ -379,7 +380,7 @@ fn attention_backward(
         let to_g = p.matrix_product(&c) + to_dp.matrix_product(&vh);
         let mut grads = vec![Some(form.unfold(&to_q)), Some(form.unfold_keys(&to_k)), Some(form.unfold_keys(&to_v))];
         grads.extend(mask.map(|m| Some(form.mask_gradient(&to_s, m))));
-        grads.extend([Some(row_sum(&to_s)), Some(form.unfold(&to_g)), Some(row_sum(&to_dp))]);
+        grads.extend([Some(row_sum(&to_s).cast(lse.dtype())), Some(form.unfold(&to_g)), Some(row_sum(&to_dp))]);
         Ok(grads)
     })
 }

@@ -2,6 +2,7 @@
 
 use super::loss::Reduction;
 use super::prelude::*;
+use super::reduction::SumOpts;
 use sampan_kernels::softmax as kernel;
 
 /// Labels as int64 in row-major order, each checked to be a class or `ignore_index`.
@@ -93,52 +94,61 @@ fn unpick(cx: &Cx, x: &Tensor, labels: &Tensor, classes: i64, ignore_index: i64)
     cx.grad(out, &[labels], move |g| Ok([g.if_needed(0, || g.grad().pick(g.saved(0), ignore_index)), None]))
 }
 
-/// Cross entropy of rows of logits with class labels: the loss of each row (zero where the label is `ignore_index`) and
-/// `ln(sum(e^x))` of each row.
+/// Cross entropy of rows of logits with class labels: the loss of each row (zero where the label is `ignore_index`), its
+/// largest logit, and `ln(sum(e^(x - largest)))`. These two stay apart: added up, a large logit would swallow the rest.
 ///
 /// ```
 /// # use sampan_core::Tensor;
-/// let (loss, lse) = Tensor::new([[0.0f32, 0.0]]).cross_entropy_rows(&Tensor::new([1i64]), -100);
-/// assert_eq!(loss.to_vec::<f32>(), lse.to_vec::<f32>());
+/// let (loss, peak, rest) = Tensor::new([[1e8f32, 1e8]]).cross_entropy_rows(&Tensor::new([1i64]), -100);
+/// assert_eq!(peak.to_f64(), 1e8);
+/// assert_eq!(loss.to_vec::<f32>(), rest.to_vec::<f32>());
 /// ```
 #[op(
     module = "nn.functional",
     samples = rows_samples,
     reference = cross_entropy_rows_composite,
     peer = "lambda x, y, ignore: (F.cross_entropy(x, y.long(), ignore_index=ignore, reduction='none'), \
-            torch.logsumexp(x, 1))",
+            torch.amax(x, 1), torch.logsumexp(x, 1) - torch.amax(x, 1))",
     amp = "black"
 )]
-fn cross_entropy_rows(cx: &Cx, x: &Tensor, labels: &Tensor, ignore_index: i64) -> Result<(Tensor, Tensor)> {
+fn cross_entropy_rows(cx: &Cx, x: &Tensor, labels: &Tensor, ignore_index: i64) -> Result<(Tensor, Tensor, Tensor)> {
     let (rows, classes) = check_rows(x, labels)?;
     let dtype = x.dtype();
     if !dtype.is_float() {
         return Err(Error::dtype(format!("logits must be floats, got {dtype}")));
     }
     let wide = if dtype.is_half() { DType::Float32 } else { dtype };
-    let (loss, lse) = (cx.out([rows], dtype)?, cx.out([rows], wide)?);
+    let (loss, peak, rest) = (cx.out([rows], dtype)?, cx.out([rows], wide)?, cx.out([rows], wide)?);
     cx.cpu(|| {
         let labels = checked_labels(labels, classes, ignore_index)?;
         let x = x.contiguous();
         match_dtype!(dtype, T in float => {
             type Wide = <T as sampan_kernels::elementwise::RealElement>::Wide;
-            let (x, mut loss, mut lse) = (x.data::<T>(), loss.data_mut::<T>(), lse.data_mut::<Wide>());
-            kernel::cross_entropy::<T>(x.slice(), &labels, classes, ignore_index, loss.slice(), lse.slice());
+            let (x, mut loss) = (x.data::<T>(), loss.data_mut::<T>());
+            let (mut peak, mut rest) = (peak.data_mut::<Wide>(), rest.data_mut::<Wide>());
+            let (loss, peak, rest) = (loss.slice(), peak.slice(), rest.slice());
+            kernel::cross_entropy::<T>(x.slice(), &labels, classes, ignore_index, loss, peak, rest);
         }, else => {});
         Ok(())
     })?;
-    cx.grad_from_output((loss, lse), &[x, labels], move |g| {
-        let (x, labels, lse) = (g.saved(0), g.saved(1), g.output(1));
-        let mut dx = x.cross_entropy_rows_grad(labels, lse, &g.grad_of(0), ignore_index, true);
-        if g.has_grad(1) {
-            dx = dx + (x - lse.unsqueeze(1)).exp() * g.grad_of(1).unsqueeze(1);
+    cx.grad_from_output((loss, peak, rest), &[x, labels], move |g| {
+        let (x, labels, peak, rest) = (g.saved(0), g.saved(1), g.output(1), g.output(2));
+        let mut dx = x.cross_entropy_rows_grad(labels, peak, rest, &g.grad_of(0), ignore_index, true);
+        if g.has_grad(1) || g.has_grad(2) {
+            let (peak, rest) = (peak.unsqueeze(1), rest.unsqueeze(1));
+            let top = x.tie_mask(&peak);
+            let top = &top / top.sum_with(1, SumOpts::new().keepdim(true));
+            let (of_peak, of_rest) = (g.grad_of(1).unsqueeze(1), g.grad_of(2).unsqueeze(1));
+            dx = dx + (x - peak - rest).exp() * &of_rest + top * (of_peak - of_rest);
         }
         Ok([Some(dx), None])
     })
 }
 
-fn cross_entropy_rows_composite(x: &Tensor, labels: &Tensor, ignore_index: i64) -> Result<(Tensor, Tensor)> {
-    Ok((-x.log_softmax(-1).pick(labels, ignore_index), x.exp().sum(1).log()))
+fn cross_entropy_rows_composite(x: &Tensor, labels: &Tensor, ignore_index: i64) -> Result<(Tensor, Tensor, Tensor)> {
+    let peak = x.max(1);
+    let rest = (x - peak.unsqueeze(1)).exp().sum(1).log();
+    Ok((-x.log_softmax(-1).pick(labels, ignore_index), peak, rest))
 }
 
 /// The gradient of `cross_entropy_rows` with respect to the logits: `(softmax - one_hot) * grad`, zero in ignored rows.
@@ -147,53 +157,60 @@ fn cross_entropy_rows_composite(x: &Tensor, labels: &Tensor, ignore_index: i64) 
 /// ```
 /// # use sampan_core::Tensor;
 /// let (x, labels) = (Tensor::new([[0.0f32, 0.0]]), Tensor::new([1i64]));
-/// let lse = x.cross_entropy_rows(&labels, -100).1;
-/// let dx = x.cross_entropy_rows_grad(&labels, &lse, &Tensor::new([2.0f32]), -100, true);
+/// let (_, peak, rest) = x.cross_entropy_rows(&labels, -100);
+/// let dx = x.cross_entropy_rows_grad(&labels, &peak, &rest, &Tensor::new([2.0f32]), -100, true);
 /// assert!((dx.to_vec::<f32>()[1] + 1.0).abs() < 1e-6);
 /// ```
 #[op(
     module = "nn.functional",
     samples = rows_grad_samples,
     reference = rows_grad_composite,
-    peer = "lambda x, y, lse, g, ignore, hot: ( \
+    peer = "lambda x, y, peak, rest, g, ignore, hot: ( \
             g := torch.where(y == ignore, 0, g)[:, None], \
-            torch.exp(x - lse[:, None]) * g - F.one_hot(y, x.shape[1]) * g * hot)[-1]"
+            torch.exp(x - (peak + rest)[:, None]) * g - F.one_hot(y, x.shape[1]) * g * hot)[-1]"
 )]
 fn cross_entropy_rows_grad(
     cx: &Cx,
     x: &Tensor,
     labels: &Tensor,
-    lse: &Tensor,
+    peak: &Tensor,
+    rest: &Tensor,
     grad: &Tensor,
     ignore_index: i64,
     hot: bool,
 ) -> Result<Tensor> {
     let (rows, classes) = check_rows(x, labels)?;
     let dtype = x.dtype();
-    ensure!(lse.shape() == [rows] && grad.shape() == [rows], "lse and grad need one element a row");
+    let right = [peak, rest, grad].iter().all(|t| t.shape() == [rows]);
+    ensure!(right, "peak, rest and grad need one element a row");
     let out = cx.out(x.shape(), dtype)?;
     cx.cpu(|| {
         let labels = checked_labels(labels, classes, ignore_index)?;
         let (x, grad) = (x.contiguous(), grad.try_cast(dtype)?.contiguous());
         match_dtype!(dtype, T in float => {
             type Wide = <T as sampan_kernels::elementwise::RealElement>::Wide;
-            let lse = lse.try_cast(<Wide as Element>::DTYPE)?.contiguous();
-            let (x, lse, grad, mut out) = (x.data::<T>(), lse.data::<Wide>(), grad.data::<T>(), out.data_mut::<T>());
+            let wide = <Wide as Element>::DTYPE;
+            let (peak, rest) = (peak.try_cast(wide)?.contiguous(), rest.try_cast(wide)?.contiguous());
+            let (peak, rest) = (peak.data::<Wide>(), rest.data::<Wide>());
+            let (x, grad, mut out) = (x.data::<T>(), grad.data::<T>(), out.data_mut::<T>());
+            let (peak, rest, grad) = (peak.slice(), rest.slice(), grad.slice());
             kernel::cross_entropy_backward::<T>(
-                x.slice(), &labels, classes, ignore_index, lse.slice(), grad.slice(), hot, out.slice(),
+                x.slice(), &labels, classes, ignore_index, peak, rest, grad, hot, out.slice(),
             );
         }, else => {});
         Ok(())
     })?;
-    cx.grad(out, &[x, labels, lse, grad], move |g| {
-        let (x, labels, lse, inner, gg) = (g.saved(0), g.saved(1), g.saved(2), g.saved(3), g.grad());
-        let bent = &gg * x.cross_entropy_rows_grad(labels, lse, inner, ignore_index, false);
+    cx.grad(out, &[x, labels, peak, rest, grad], move |g| {
+        let (x, labels, peak, rest, inner) = (g.saved(0), g.saved(1), g.saved(2), g.saved(3), g.saved(4));
+        let gg = g.grad();
+        let bent = &gg * x.cross_entropy_rows_grad(labels, peak, rest, inner, ignore_index, false);
         let ones = Tensor::full_like_scalar(inner, 1.0);
         Ok([
             g.if_needed(0, || bent.clone()),
             None,
             g.if_needed(2, || -bent.sum(1)),
-            g.if_needed(3, || (&gg * x.cross_entropy_rows_grad(labels, lse, &ones, ignore_index, hot)).sum(1)),
+            g.if_needed(3, || -bent.sum(1)),
+            g.if_needed(4, || (&gg * x.cross_entropy_rows_grad(labels, peak, rest, &ones, ignore_index, hot)).sum(1)),
         ])
     })
 }
@@ -201,7 +218,8 @@ fn cross_entropy_rows_grad(
 fn rows_grad_composite(
     x: &Tensor,
     labels: &Tensor,
-    lse: &Tensor,
+    peak: &Tensor,
+    rest: &Tensor,
     grad: &Tensor,
     ignore_index: i64,
     hot: bool,
@@ -209,7 +227,7 @@ fn rows_grad_composite(
     let classes = x.dim(1) as i64;
     let ones = Tensor::full_like_scalar(&x.detach(), 1.0);
     let grad = grad * ones.pick(labels, ignore_index);
-    let p = (x - lse.unsqueeze(1)).exp() * grad.unsqueeze(1);
+    let p = (x - peak.unsqueeze(1) - rest.unsqueeze(1)).exp() * grad.unsqueeze(1);
     Ok(if hot { p - grad.unpick(labels, classes, ignore_index) } else { p })
 }
 
@@ -388,8 +406,8 @@ fn rows_samples() -> Vec<Sample> {
 }
 fn rows_grad_samples() -> Vec<Sample> {
     vec![
-        sample![randn([4, 3]), values([0i64, 2, 1, 1], [4]), positive([4]), randn([4]), 2, true],
-        sample![randn([2, 3]), values([0i64, 2], [2]), positive([2]), randn([2]), -100, false],
+        sample![randn([4, 3]), values([0i64, 2, 1, 1], [4]), positive([4]), randn([4]), randn([4]), 2, true],
+        sample![randn([2, 3]), values([0i64, 2], [2]), positive([2]), positive([2]), randn([2]), -100, false],
     ]
 }
 fn cross_entropy_samples() -> Vec<Sample> {

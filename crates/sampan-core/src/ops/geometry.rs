@@ -30,9 +30,17 @@ fn normalize(x: &Tensor, #[opt(2.0)] p: f64, #[opt(1)] axis: i64, #[opt(1e-12)] 
 fn cosine_similarity(x1: &Tensor, x2: &Tensor, #[opt(1)] axis: i64, #[opt(1e-8)] eps: f64) -> Result<Tensor> {
     let shape = broadcast(x1.shape(), x2.shape())?;
     let axis = resolve_axis(axis, shape.len())? as i64;
-    let (x1, x2) = (x1.expand(&shape), x2.expand(&shape));
-    let dot = |a: &Tensor, b: &Tensor| (a * b).sum(axis);
-    Ok(dot(&x1, &x2) / (dot(&x1, &x1) * dot(&x2, &x2)).clip(eps * eps, Value::None).sqrt())
+    let kept = || VectorNormOpts::new().keepdim(true);
+    // Both brought to length one by a constant first, so that no product overflows or vanishes.
+    let unit = |x: &Tensor| -> Result<[Tensor; 3]> {
+        let x = x.try_expand(&shape)?;
+        let length = x.try_vector_norm_with(2.0, axis, kept())?;
+        let scale = super::cross_entropy::or_one(&length.detach());
+        Ok([&x / &scale, length / &scale, scale])
+    };
+    let ([x1, n1, s1], [x2, n2, s2]) = (unit(x1)?, unit(x2)?);
+    let floor = s1.reciprocal() * s2.reciprocal() * eps;
+    Ok((x1 * x2).sum(axis) / (n1 * n2).maximum(&floor).squeeze(axis))
 }
 
 /// The `p`-norm of `x - y + epsilon` along the last axis.

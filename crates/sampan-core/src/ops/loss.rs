@@ -187,7 +187,7 @@ fn binary_cross_entropy(
     Ok(reduction.apply(&loss).cast(input.dtype()))
 }
 
-/// `max(x, 0) - x * y + ln(1 + e^-|x|)`: the cross entropy of the sigmoid of `x` with `y`, in one pass.
+/// `(1 - y) max(x, 0) + y max(-x, 0) + ln(1 + e^-|x|)`: the cross entropy of the sigmoid of `x` with `y`, in one pass.
 ///
 /// ```
 /// # use sampan_core::Tensor;
@@ -200,7 +200,13 @@ fn binary_cross_entropy(
 )]
 fn logistic_nll(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     same_shape(("logit", x), ("label", y))?;
-    let out = cx.binary(x, &y.into(), real_fn!(|x, y| x.softplus() - x * y))?;
+    // A factor of zero takes an infinite logit out.
+    let part = real_fn!(|x, y| {
+        let miss = select(y == T::ONE, T::ZERO, (T::ONE - y) * x.max(T::ZERO));
+        let hit = select(y == T::ZERO, T::ZERO, y * (-x).max(T::ZERO));
+        miss + hit + (-x.abs()).exp().log1p()
+    });
+    let out = cx.binary(x, &y.into(), part)?;
     cx.grad(out, &[x, y], |g| {
         let (x, y) = (g.saved(0), g.saved(1));
         Ok([g.if_needed(0, || g.grad() * (x.sigmoid() - y)), g.if_needed(1, || -(g.grad() * x))])
@@ -227,7 +233,13 @@ fn binary_cross_entropy_with_logits(
     let label = label.cast(logit.dtype());
     let mut loss = match pos_weight {
         None => logit.try_logistic_nll(&label)?,
-        Some(w) => (1.0 - &label) * logit - logit.log_sigmoid() * (&label * (w - 1.0) + 1.0),
+        Some(w) => {
+            // The plain loss, with the share that the positive class has of the whole as the label.
+            let hit = label.try_multiply(w)?;
+            let whole = 1.0 - &label + &hit;
+            let share = hit / super::cross_entropy::or_one(&whole);
+            &whole * logit.try_expand(share.shape())?.try_logistic_nll(&share)?
+        }
     };
     if let Some(w) = weight {
         loss = loss.try_multiply(w)?;

@@ -115,7 +115,7 @@ fn margin_cross_entropy(
         (angle * margin1 + margin2).cos()
     } - margin3;
     let moved = (logits + (with_margin - cosine).unpick(&labels, classes as i64, NONE)) * scale;
-    let (loss, _) = moved.cross_entropy_rows(&labels, NONE);
+    let (loss, ..) = moved.cross_entropy_rows(&labels, NONE);
     let loss = reduction.apply(&loss.unsqueeze(1));
     Ok(Varying(if return_softmax { vec![loss, moved.softmax(-1)] } else { vec![loss] }))
 }

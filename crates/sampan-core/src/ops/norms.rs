@@ -2,40 +2,11 @@
 
 use super::prelude::*;
 use super::reduction::{Plan, SumOpts};
-use sampan_kernels::reduce::{self, Number};
-use sampan_kernels::{Real, RealElement, View};
+use sampan_kernels::reduce;
 
 /// `x` with one in place of zero: a divisor.
 fn nonzero(x: &Tensor) -> Tensor {
     x + x.tie_mask(&Tensor::zeroed([], x.dtype(), x.device()))
-}
-
-/// `(Σ |x|^p)^(1/p)`, the sum itself for p = 0.
-fn power_norm<T: RealElement>(x: View<T>, mask: &[bool], p: f64, out: &mut [T])
-where
-    T::Wide: Number<Acc = T::Wide>,
-{
-    let mut sums = vec![T::Wide::ZERO; out.len()];
-    let each = |f: &(dyn Fn(T::Wide) -> T::Wide + Sync), sums: &mut [T::Wide]| {
-        reduce::sum_map(x, mask, sums, &|x: &[T], y: &mut [T::Wide]| {
-            T::widen_slice(x, y);
-            y.iter_mut().for_each(|y| *y = f(*y));
-        })
-    };
-    let exponent = T::Wide::of(p);
-    match p {
-        0.0 => each(&|x| if x == T::Wide::ZERO { x } else { T::Wide::ONE }, &mut sums),
-        1.0 => each(&|x| x.abs(), &mut sums),
-        2.0 => reduce::sum_sq(x, mask, &mut sums),
-        _ => each(&|x| x.abs().powf(exponent), &mut sums),
-    }
-    for (d, s) in out.iter_mut().zip(sums) {
-        *d = T::narrow(match p {
-            0.0 | 1.0 => s,
-            2.0 => s.sqrt(),
-            _ => s.powf(exponent.recip()),
-        });
-    }
 }
 
 /// The `p`-norm of the elements over `axis` (all axes by default): `(Σ |x|^p)^(1/p)`, the largest for p = inf, the smallest
@@ -74,7 +45,7 @@ fn vector_norm(
             match p {
                 f64::INFINITY => reduce::max(x.view(), &plan.mask, out.slice()),
                 f64::NEG_INFINITY => reduce::min(x.view(), &plan.mask, out.slice()),
-                p => power_norm(x.view(), &plan.mask, p, out.slice()),
+                p => reduce::power_norm(x.view(), &plan.mask, p, out.slice()),
             }
         }, else => {});
         Ok(())
@@ -85,12 +56,14 @@ fn vector_norm(
         let dx = match p {
             0.0 => Tensor::zeroed(x.shape(), dtype, x.device()),
             1.0 => x.sign() * d,
-            2.0 => x * (d / nonzero(&norm)),
+            2.0 => x / nonzero(&norm) * d,
             p if p.is_infinite() => {
                 let mask = x.abs().tie_mask(&norm);
                 let ties = mask.sum_with(plan.axes(), SumOpts::new().keepdim(true));
                 x.sign() * mask * (d / ties)
             }
+            // The power of zero is infinite, and has the sign zero.
+            p if p < 1.0 => x.sign() * (nonzero(&x.abs()) / nonzero(&norm)).pow(p - 1.0) * d,
             p => x.sign() * (x.abs() / nonzero(&norm)).pow(p - 1.0) * d,
         };
         Ok(dx.cast(x.dtype()))

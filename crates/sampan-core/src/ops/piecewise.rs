@@ -212,7 +212,7 @@ fn two_slopes(cx: &Cx, x: &Tensor, slope: &Tensor) -> Result<Tensor> {
         let negative = x.piecewise_grad(&g.grad(), [0.0; 2], [1.0, 1.0, 0.0], true);
         Ok([
             g.if_needed(0, || x.piecewise_grad(&g.grad(), [0.0; 2], [0.0, 0.0, 1.0], true) + slope * &negative),
-            g.if_needed(1, || super::elementwise::sum_to(&(x * &negative), slope.shape())),
+            g.if_needed(1, || super::elementwise::sum_to(&(x.minimum(0.0) * &negative), slope.shape())),
         ])
     })
 }

@@ -372,9 +372,19 @@ fn logsumexp(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] kee
         }, else => {});
         Ok(())
     })?;
-    cx.grad_from_output(out, &[x], move |g| {
-        let shares = (g.saved(0) - g.output(0).reshape_to(&plan.kept)).exp();
-        Ok(shares * g.grad().reshape_to(&plan.kept))
+    cx.grad(out, &[x], move |g| {
+        // Not from the result: beside a large peak it has no room for the logarithm of the sum.
+        let x = g.saved(0).cast(dtype);
+        let shares = match plan.axes()[..] {
+            [axis] => x.softmax(axis),
+            _ if plan.axes().len() == x.ndim() => x.reshape_to([x.numel()]).softmax(0).reshape_to(x.shape()),
+            _ => {
+                let (axes, peak) = (plan.axes(), MaxOpts::new().keepdim(true));
+                let e = (&x - x.detach().max_with(axes.clone(), peak)).exp();
+                &e / e.sum_with(axes, SumOpts::new().keepdim(true))
+            }
+        };
+        Ok((shares * g.grad().reshape_to(&plan.kept)).cast(g.saved(0).dtype()))
     })
 }
 

@@ -146,17 +146,23 @@ fn logcumsumexp(
         }, else => {});
         Ok(())
     })?;
-    cx.grad_from_output(out, &[x], move |g| {
-        let (x, out) = (g.saved(0).cast(dtype), g.output(0).reshape_to(&line.shape));
+    cx.grad(out, &[x], move |g| {
+        let x = g.saved(0).cast(dtype);
         let dx = line.back(x.shape(), &g.grad(), |g| {
-            // r[k] = Σ g[j] e^(out[k] - out[j]) over j ≥ k, whose factors e^(out[k] - out[k + 1]) stay below one.
+            // With m the largest so far and s the sum of e^(x - m) so far, dx[k] = Σ g[j] e^(x[k] - m[j]) / s[j] over
+            // j ≥ k. All of these stay in range, and are as exact for large x as for small ones. The result does not
+            // depend on m, which may be a constant.
             let (at, last) = (line.at, line.n.max(1) - 1);
-            let turned = out.reversed(at);
-            let part = |from: usize| crate::error::unwrap(turned.try_narrow(at as i64, from, last));
-            let falls =
-                if line.n == 0 { turned.clone() } else { delayed_into(&(part(1) - part(0)).exp(), &line.shape, at) };
-            let r = falls.linear_recurrence(&g.reversed(at), at as i64).reversed(at);
-            r * (x.reshape_to(&line.shape) - &out).exp()
+            let x = x.reshape_to(&line.shape);
+            let m = x.detach().cummax(at as i64).0;
+            let part = |from: usize| crate::error::unwrap(m.try_narrow(at as i64, from, last));
+            // e^(m[k - 1] - m[k]), at most one.
+            let fall = if line.n == 0 { m.clone() } else { (part(0) - part(1)).exp() };
+            let above = (&x - &m).exp();
+            let forward = if line.n == 0 { m.clone() } else { delayed_into(&fall, &line.shape, at) };
+            let s = forward.linear_recurrence(&above, at as i64);
+            let back = if line.n == 0 { m.clone() } else { delayed_into(&fall.reversed(at), &line.shape, at) };
+            back.linear_recurrence(&(g / s).reversed(at), at as i64).reversed(at) * above
         });
         Ok(dx.cast(g.saved(0).dtype()))
     })

@@ -131,7 +131,8 @@ pub fn flashmask_attention(
         }
         let scale = softmax_scale.unwrap_or(1.0 / (width.max(1) as f64).sqrt());
         let (_, lse) = query.try_attention(key, value, mask.as_ref(), scale, causal)?;
-        Ok(vec![out, lse].into())
+        let dtype = if query.dtype() == DType::Float64 { DType::Float64 } else { DType::Float32 };
+        Ok(vec![out, lse.try_cast(dtype)?].into())
     })
     .map_err(|e| e.in_op("flashmask_attention"))
 }

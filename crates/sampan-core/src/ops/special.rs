@@ -141,7 +141,10 @@ fn i0(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 #[op(inplace, samples = real_line)]
 fn i0e(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = cx.unary(x, real_fn!(|x| x.i0e()))?;
-    cx.grad_from_output(out, &[x], |g| Ok(g.grad() * (g.saved(0).i1e() - g.saved(0).sign() * g.output(0))))
+    cx.grad(out, &[x], |g| {
+        let x = in_full(g.saved(0));
+        Ok((g.grad() * (x.i1e() - x.sign() * x.i0e())).cast(g.saved(0).dtype()))
+    })
 }
 
 /// The modified Bessel function of the first kind of order 1.
@@ -153,9 +156,9 @@ fn i0e(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 #[op(inplace, samples = real_line)]
 fn i1(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = cx.unary(x, real_fn!(|x| x.i1()))?;
-    cx.grad_from_output(out, &[x], |g| {
-        let (x, y) = (g.saved(0), g.output(0));
-        Ok(g.grad() * (x.i0() - over_x(y, x)))
+    cx.grad(out, &[x], |g| {
+        let x = in_full(g.saved(0));
+        Ok((g.grad() * (x.i0() - over_x(&x.i1(), &x))).cast(g.saved(0).dtype()))
     })
 }
 
@@ -168,10 +171,16 @@ fn i1(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 #[op(inplace, samples = real_line)]
 fn i1e(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = cx.unary(x, real_fn!(|x| x.i1e()))?;
-    cx.grad_from_output(out, &[x], |g| {
-        let (x, y) = (g.saved(0), g.output(0));
-        Ok(g.grad() * (x.i0e() - x.sign() * y - over_x(y, x)))
+    cx.grad(out, &[x], |g| {
+        let x = in_full(g.saved(0));
+        let y = x.i1e();
+        Ok((g.grad() * (x.i0e() - x.sign() * &y - over_x(&y, &x))).cast(g.saved(0).dtype()))
     })
+}
+
+/// In float64: far out the functions of both orders are almost equal, and their difference is the slope.
+fn in_full(x: &Tensor) -> Tensor {
+    x.cast(DType::Float64)
 }
 
 /// `y / x` for a `y` of order 1: ½ with no slope at zero, where Bessel functions of order 1 go like x / 2.

@@ -23,7 +23,7 @@ fn var(
 ) -> Result<Tensor> {
     let correction = unbiased.map_or(correction, |u| u as u8 as f64);
     let plan = Plan::new(x, &axis, keepdim)?;
-    let out = variance(cx, x, &plan, correction)?;
+    let out = variance(cx, x, &plan, correction, false)?;
     cx.grad(out, &[x], move |g| {
         let deviation = deviation(g.saved(0), &plan);
         Ok(deviation * (g.grad().reshape_to(&plan.kept) * (2.0 / freedom(&plan, correction))))
@@ -46,10 +46,11 @@ fn std(
 ) -> Result<Tensor> {
     let correction = unbiased as u8 as f64;
     let plan = Plan::new(x, &axis, keepdim)?;
-    let out = cx.unary(&variance(cx, x, &plan, correction)?, real_fn!(|x| x.sqrt()))?;
+    let out = variance(cx, x, &plan, correction, true)?;
     cx.grad_from_output(out, &[x], move |g| {
-        let slope = g.grad() / (g.output(0) * freedom(&plan, correction));
-        Ok(deviation(g.saved(0), &plan) * slope.reshape_to(&plan.kept))
+        let (slope, out) = (g.grad() / freedom(&plan, correction), g.output(0).reshape_to(&plan.kept));
+        // Equal elements have no deviation, and no slope here.
+        Ok(deviation(g.saved(0), &plan) / super::cross_entropy::or_one(&out) * slope.reshape_to(&plan.kept))
     })
 }
 
@@ -63,13 +64,14 @@ fn deviation(x: &Tensor, plan: &Plan) -> Tensor {
     x - x.mean_with(plan.axes(), MeanOpts::new().keepdim(true))
 }
 
-fn variance(cx: &Cx, x: &Tensor, plan: &Plan, correction: f64) -> Result<Tensor> {
+/// The variance, or its root.
+fn variance(cx: &Cx, x: &Tensor, plan: &Plan, correction: f64, root: bool) -> Result<Tensor> {
     let dtype = to_float(x.dtype());
-    let out = cx.out(&plan.out, dtype)?;
+    let (out, freedom) = (cx.out(&plan.out, dtype)?, freedom(plan, correction));
     cx.cpu(|| {
         let x = x.in_dtype(dtype)?;
         match_dtype!(dtype, T in float => {
-            reduce::variance(x.data::<T>().view(), &plan.mask, freedom(plan, correction), out.data_mut::<T>().slice())
+            reduce::variance(x.data::<T>().view(), &plan.mask, freedom, root, out.data_mut::<T>().slice())
         }, else => {});
         Ok(())
     })?;
@@ -255,11 +257,21 @@ fn medians(x: &Tensor, axis: Axes, keepdim: bool, mode: &str, ignore_nan: bool) 
     let n = plan.count as f64;
     // A NaN that is not to be left out is the result, with the position of the first.
     let place = move |c: f64| if c < n && !ignore_nan { c } else { ((c - 1.0) / 2.0).floor() };
-    let value = sorted.at(&sorted.values, place)?.try_reshape_to(&plan.out)?;
+    // Of nothing but NaNs the median is a NaN that has no place and no gradient.
+    let some = sorted.counts.as_ref().filter(|_| ignore_nan).map(|c| c.greater_than(0.0));
+    let chosen = |t: &Tensor, none: f64| -> Result<Tensor> {
+        let found = sorted.at(t, place)?;
+        let found = match &some {
+            Some(some) => some.try_where_cond(&found, Tensor::full_like_scalar(&found.detach(), none))?,
+            None => found,
+        };
+        found.try_reshape_to(&plan.out)
+    };
+    let value = chosen(&sorted.values, f64::NAN)?;
     if !indexed {
         return Ok(Varying(vec![value]));
     }
-    Ok(Varying(vec![value, sorted.at(&sorted.indices, place)?.try_reshape_to(&plan.out)?]))
+    Ok(Varying(vec![value, chosen(&sorted.indices, -1.0)?]))
 }
 
 /// The middle element over `axis` (all axes by default), NaN where there is one. Between two middle elements: their mean,
@@ -501,6 +513,8 @@ fn nanmedian_samples() -> Vec<Sample> {
         sample![distinct([2, 4]), 1; mode = "min"],
         sample![x(), 1].no_grad("differences of NaN"),
         sample![x(), 1; mode = "min"].no_grad("differences of NaN"),
+        sample![values(vec![f32::NAN, f32::NAN, f32::NAN, 2.0], [2, 2]), 1; mode = "min"].no_grad("differences of NaN"),
+        sample![values(vec![f32::NAN, f32::NAN], [2]); mode = "min"].no_grad("differences of NaN"),
     ]
 }
 fn cov_samples() -> Vec<Sample> {

@@ -2,7 +2,7 @@
 
 use super::elementwise::pair_grads;
 use super::prelude::*;
-use sampan_kernels::complex;
+use sampan_kernels::{complex, vmath_f32::WIDEST_ANGLE};
 
 /// The sine of each element, in radians.
 ///
@@ -12,7 +12,7 @@ use sampan_kernels::complex;
 /// ```
 #[op(inplace, complex, samples = any_line, onnx = "Sin")]
 fn sin(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.analytic(x, real_fn!(|x| x.sin()), complex_fn!(|z| complex::sin(z)))?;
+    let out = cx.analytic(x, real_fn!(|x| x.sin(), beyond WIDEST_ANGLE), complex_fn!(|z| complex::sin(z)))?;
     cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).conjugate().cos()))
 }
 
@@ -24,7 +24,7 @@ fn sin(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, complex, samples = any_line, onnx = "Cos")]
 fn cos(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.analytic(x, real_fn!(|x| x.cos()), complex_fn!(|z| complex::cos(z)))?;
+    let out = cx.analytic(x, real_fn!(|x| x.cos(), beyond WIDEST_ANGLE), complex_fn!(|z| complex::cos(z)))?;
     cx.grad(out, &[x], |g| Ok(-(g.grad() * g.saved(0).conjugate().sin())))
 }
 
@@ -36,7 +36,7 @@ fn cos(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, complex, samples = any_unit, onnx = "Tan")]
 fn tan(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.analytic(x, real_fn!(|x| x.tan()), complex_fn!(|z| complex::tan(z)))?;
+    let out = cx.analytic(x, real_fn!(|x| x.tan(), beyond WIDEST_ANGLE), complex_fn!(|z| complex::tan(z)))?;
     cx.grad_from_output(out, &[], |g| Ok(g.grad() * (g.output(0).conjugate().square() + 1.0)))
 }
 
@@ -49,7 +49,7 @@ fn tan(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 #[op(inplace, complex, samples = any_unit, onnx = "Asin")]
 fn asin(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = cx.analytic(x, real_fn!(|x| x.asin()), complex_fn!(|z| complex::asin(z)))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).conjugate().square().rsubtract(1.0).rsqrt()))
+    cx.grad(out, &[x], |g| Ok(g.grad() * one_less_square(g.saved(0)).rsqrt()))
 }
 
 /// The angle whose cosine each element is, in [0, π]; NaN outside [-1, 1].
@@ -61,7 +61,12 @@ fn asin(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 #[op(inplace, complex, samples = any_unit, onnx = "Acos")]
 fn acos(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = cx.analytic(x, real_fn!(|x| x.acos()), complex_fn!(|z| complex::acos(z)))?;
-    cx.grad(out, &[x], |g| Ok(-(g.grad() * g.saved(0).conjugate().square().rsubtract(1.0).rsqrt())))
+    cx.grad(out, &[x], |g| Ok(-(g.grad() * one_less_square(g.saved(0)).rsqrt())))
+}
+
+/// `1 - x²` of the conjugate; of a real number as a product, which does not cancel near ±1.
+fn one_less_square(x: &Tensor) -> Tensor {
+    if x.is_complex() { x.conjugate().square().rsubtract(1.0) } else { (1.0 - x) * (x + 1.0) }
 }
 
 /// The angle whose tangent each element is, in (-π/2, π/2).
@@ -140,7 +145,11 @@ fn tanh_grad(cx: &Cx, out: &Tensor, grad: &Tensor) -> Result<Tensor> {
 #[op(inplace, complex, samples = any_line, onnx = "Asinh")]
 fn asinh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = cx.analytic(x, real_fn!(|x| x.asinh()), complex_fn!(|z| complex::asinh(z)))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() * (g.saved(0).conjugate().square() + 1.0).rsqrt()))
+    cx.grad(out, &[x], |g| match g.saved(0).conjugate() {
+        x if x.is_complex() => Ok(g.grad() * (x.square() + 1.0).rsqrt()),
+        // The square would overflow long before the length does.
+        x => Ok(g.grad() / x.hypot(&Tensor::full_like_scalar(&x.detach(), 1.0))),
+    })
 }
 
 /// The inverse of the hyperbolic cosine; NaN below 1.
@@ -152,10 +161,10 @@ fn asinh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 #[op(inplace, complex, samples = above_one, onnx = "Acosh")]
 fn acosh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = cx.analytic(x, real_fn!(|x| x.acosh()), complex_fn!(|z| complex::acosh(z)))?;
-    cx.grad(out, &[x], |g| match g.saved(0).conjugate() {
-        // The root of the product has another cut than the product of the roots.
-        x if x.is_complex() => Ok(g.grad() * (&x - 1.0).rsqrt() * (x + 1.0).rsqrt()),
-        x => Ok(g.grad() * (x.square() - 1.0).rsqrt()),
+    cx.grad(out, &[x], |g| {
+        // The root of the product has another cut than the product of the roots, and overflows.
+        let x = g.saved(0).conjugate();
+        Ok(g.grad() * (&x - 1.0).rsqrt() * (x + 1.0).rsqrt())
     })
 }
 
@@ -168,7 +177,7 @@ fn acosh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 #[op(inplace, complex, samples = any_unit, onnx = "Atanh")]
 fn atanh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = cx.analytic(x, real_fn!(|x| x.atanh()), complex_fn!(|z| complex::atanh(z)))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() / (1.0 - g.saved(0).conjugate().square())))
+    cx.grad(out, &[x], |g| Ok(g.grad() / one_less_square(g.saved(0))))
 }
 
 /// The angle of the point (`y`, `x`) in (-π, π]: `atan(x / y)` in the right quadrant.
@@ -184,13 +193,16 @@ fn atan2(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     match y {
         Operand::Tensor(y) => cx.grad(out, &[x, &y], |g| {
             let (x, y) = (g.saved(0), g.saved(1));
-            let length = || x.square() + y.square();
-            let dx = || g.grad() * y / length();
-            Ok(pair_grads(g, x.shape(), Some(y.shape()), dx, || -(g.grad() * x / length())))
+            // Divided by the length twice: its square may overflow or vanish. The origin has no slope.
+            let length = super::cross_entropy::or_one(&x.hypot(y));
+            let dx = || g.grad() * (y / &length) / &length;
+            Ok(pair_grads(g, x.shape(), Some(y.shape()), dx, || -(g.grad() * (x / &length) / &length)))
         }),
         Operand::Scalar(s) => cx.grad(out, &[x], move |g| {
-            let y = s.to_f64();
-            Ok(g.grad() * y / (g.saved(0).square() + y * y))
+            let x = g.saved(0);
+            let y = Tensor::full_like_scalar(&x.detach(), s.to_f64());
+            let length = super::cross_entropy::or_one(&x.hypot(&y));
+            Ok(g.grad() * (y / &length) / &length)
         }),
     }
 }
@@ -245,16 +257,25 @@ fn sinc(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = cx.unary(
         x,
         real_fn!([pi: f64] |x| {
-            let a = x * T::of(pi);
-            select(x == T::ZERO, T::ONE, a.sin() / a)
+            // Whole turns are taken off before π comes in, which is not exact.
+            let n = x.round();
+            let wave = ((x - n) * T::of(pi)).sin();
+            let odd = n != T::of(2.0) * (n * T::of(0.5)).round();
+            select(x == T::ZERO, T::ONE, select(odd, -wave, wave) / (x * T::of(pi)))
         }),
     )?;
-    cx.grad_from_output(out, &[x], move |g| {
-        let (x, y) = (g.saved(0), g.output(0));
-        let zero = x.equal(0.0).cast(x.dtype());
-        let slope = ((x * pi).cos() - y) * (1.0 - &zero) / (x + &zero);
+    cx.grad(out, &[x], move |g| {
+        // In float64: near zero the two parts of the slope are almost equal.
+        let x = g.saved(0).cast(DType::Float64);
+        let zero = x.equal(0.0).cast(DType::Float64);
+        let n = x.detach().round(0);
+        let parity = (&n * 0.5).round(0) * -2.0 + n.clone();
+        let (turned, sign) = ((&x - &n) * pi, 1.0 - parity.square() * 2.0);
+        let some = &x + &zero;
+        let slope = &sign * (turned.cos() - turned.sin() / (&some * pi)) * (1.0 - &zero) / some;
         // At zero the slope vanishes and falls as -π²x / 3.
-        Ok(g.grad() * (slope - zero * x * (pi * pi / 3.0)))
+        let slope = slope - zero * x * (pi * pi / 3.0);
+        Ok((g.grad() * slope).cast(g.saved(0).dtype()))
     })
 }
 

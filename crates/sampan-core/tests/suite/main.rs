@@ -12,6 +12,7 @@ mod display;
 mod documents;
 mod elementwise;
 mod errors;
+mod extremes;
 mod functions;
 mod fuzz;
 mod golden;

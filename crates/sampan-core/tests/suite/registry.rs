@@ -30,7 +30,7 @@ fn cases() -> Vec<(&'static OpDef, usize, Sample)> {
 }
 
 /// Whether a call draws random numbers.
-fn draws(op: &OpDef, sample: &Sample) -> bool {
+pub fn draws(op: &OpDef, sample: &Sample) -> bool {
     sample.peer.or(op.peer) == Some("none: random") || ["svd_lowrank", "pca_lowrank"].contains(&op.name)
 }
 
@@ -64,7 +64,7 @@ fn for_each(check: impl Fn(&'static OpDef, &Sample) -> Result<()>) {
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }
 
-fn call(op: &'static OpDef, args: Args) -> Result<Vec<Tensor>> {
+pub fn call(op: &'static OpDef, args: Args) -> Result<Vec<Tensor>> {
     random::seed(0);
     dispatch(op, args).map(|o| o.into_vec())
 }
@@ -144,7 +144,7 @@ fn strided_inputs_give_the_same() {
 }
 
 /// The float tensors among the arguments, and a way to call the op with others in their place.
-fn as_function(
+pub fn as_function(
     op: &'static OpDef,
     args: &Args,
     symmetric: bool,
@@ -174,7 +174,7 @@ fn as_function(
     (inputs, f)
 }
 
-fn differentiable(op: &'static OpDef, sample: &Sample) -> bool {
+pub fn differentiable(op: &'static OpDef, sample: &Sample) -> bool {
     !op.non_diff && sample.no_grad.is_none()
 }
 

@@ -7,6 +7,8 @@ use crate::{Ordered, bf16, f16};
 pub trait Number: Ordered {
     /// What it accumulates in.
     type Acc: Number<Acc = Self::Acc>;
+    /// What a long chain of sums or products is kept in, where every step rounds: `f64` for floats.
+    type Chain: Number;
     /// Below or equal to everything.
     const LOWEST: Self;
     /// Above or equal to everything.
@@ -30,9 +32,10 @@ pub trait Number: Ordered {
 }
 
 macro_rules! number {
-    ($($t:ty, $acc:ty, $low:expr, $high:expr, $add:expr, $mul:expr;)*) => {$(
+    ($($t:ty, $acc:ty, $chain:ty, $low:expr, $high:expr, $add:expr, $mul:expr;)*) => {$(
         impl Number for $t {
             type Acc = $acc;
+            type Chain = $chain;
             const LOWEST: $t = $low;
             const HIGHEST: $t = $high;
             #[inline(always)]
@@ -54,12 +57,12 @@ macro_rules! number {
     )*};
 }
 macro_rules! int_number {
-    ($($t:ty),*) => { number! { $($t, $t, <$t>::MIN, <$t>::MAX, <$t>::wrapping_add, <$t>::wrapping_mul;)* } };
+    ($($t:ty),*) => { number! { $($t, $t, $t, <$t>::MIN, <$t>::MAX, <$t>::wrapping_add, <$t>::wrapping_mul;)* } };
 }
 int_number!(u8, i8, i16, i32, i64);
 number! {
-    f32, f32, f32::NEG_INFINITY, f32::INFINITY, |x: f32, y: f32| x + y, |x: f32, y: f32| x * y;
-    f64, f64, f64::NEG_INFINITY, f64::INFINITY, |x: f64, y: f64| x + y, |x: f64, y: f64| x * y;
-    f16, f32, f16::NEG_INFINITY, f16::INFINITY, |x: f16, y: f16| x + y, |x: f16, y: f16| x * y;
-    bf16, f32, bf16::NEG_INFINITY, bf16::INFINITY, |x: bf16, y: bf16| x + y, |x: bf16, y: bf16| x * y;
+    f32, f32, f64, f32::NEG_INFINITY, f32::INFINITY, |x: f32, y: f32| x + y, |x: f32, y: f32| x * y;
+    f64, f64, f64, f64::NEG_INFINITY, f64::INFINITY, |x: f64, y: f64| x + y, |x: f64, y: f64| x * y;
+    f16, f32, f64, f16::NEG_INFINITY, f16::INFINITY, |x: f16, y: f16| x + y, |x: f16, y: f16| x * y;
+    bf16, f32, f64, bf16::NEG_INFINITY, bf16::INFINITY, |x: bf16, y: bf16| x + y, |x: bf16, y: bf16| x * y;
 }

@@ -60,7 +60,7 @@ fn agree_with_plain_loops() {
             let want = g.iter().map(|&x| (x as f64).exp()).sum::<f64>().ln();
             assert!((*y as f64 - want).abs() < 2e-6 * want.abs().max(1.0));
         }
-        variance(v, &reduced, 2.0, &mut y);
+        variance(v, &reduced, 2.0, false, &mut y);
         for (y, g) in y.iter().zip(&groups) {
             let mean = g.iter().map(|&x| x as f64).sum::<f64>() / g.len() as f64;
             let want = g.iter().map(|&x| (x as f64 - mean).powi(2)).sum::<f64>() / 2.0;
