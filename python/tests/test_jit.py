@@ -71,6 +71,7 @@ def test_the_relatives():
         jit.load("net")
     with pytest.raises(NotImplementedError, match="static.Program"):
         sampan.static.Program()
+    assert not hasattr(sampan.static, "Program")
 
 
 def test_input_spec():

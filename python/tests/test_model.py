@@ -353,3 +353,40 @@ def test_examples_in_the_texts(module, capsys):
         pytest.skip("another test has imported the real paddle")
     tried = doctest.testmod(importlib.import_module(f"sampan.{module}"), optionflags=doctest.ELLIPSIS)
     assert tried.attempted and not tried.failed, capsys.readouterr().out
+
+
+class _Numbers(sampan.io.Dataset):
+    def __init__(self):
+        self.seen = []
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, i):
+        self.seen.append(i)
+        return np.float32([i, 1]), np.float32([i % 3])
+
+
+def test_a_shuffled_run_goes_on_to_the_same_bits(tmp_path):
+    def begin():
+        net = nn.Sequential(nn.Linear(2, 4), nn.Dropout(0.5), nn.Linear(4, 1))
+        model = sampan.Model(net)
+        model.prepare(sampan.optimizer.Adam(0.01, parameters=net.parameters()), nn.MSELoss())
+        return model, _Numbers()
+
+    sampan.seed(3)
+    whole, data = begin()
+    whole.fit(data, epochs=4, batch_size=4, verbose=0)
+    sampan.seed(3)
+    half, first = begin()
+    half.fit(first, epochs=2, batch_size=4, verbose=0)
+    half.save(str(tmp_path / "half"))
+    state = sampan.get_rng_state()
+    sampan.seed(77)
+    rest, second = begin()
+    rest.load(str(tmp_path / "half"))
+    sampan.set_rng_state(state)
+    rest.fit(second, epochs=2, batch_size=4, verbose=0)
+    assert data.seen == first.seen + second.seen
+    for one, other in zip(whole.parameters(), rest.parameters()):
+        assert (one.numpy() == other.numpy()).all()

@@ -159,6 +159,7 @@ class Model:
     ) -> None:
         """Trains on a dataset, a loader or any iterable of batches, and evaluates every `eval_freq` epochs.
 
+        A dataset is shuffled anew in each epoch, in an order that `sampan.seed` decides, unless `shuffle` is False.
         `batch_size` may be two numbers, for training and evaluation. `accumulate_grad_batches` batches make one step.
         `num_iters` is the number of batches after which training ends, whatever `epochs` says.
         """

@@ -9,10 +9,14 @@ from .input import InputSpec
 __all__ = ["InputSpec", "amp", "cpu_places", "device_guard", "name_scope", "nn"]
 
 
+class _Missing(AttributeError, NotImplementedError):
+    """Both, so that `hasattr` and `from … import` can be asked."""
+
+
 def __getattr__(name: str):
     if name.startswith("__"):
         raise AttributeError(name)
-    raise NotImplementedError(
+    raise _Missing(
         f"(Unimplemented) sampan.static.{name}: static graphs are not part of sampan yet. "
         "Hint: write the program eagerly; every line runs as it is written."
     )
