@@ -48,7 +48,7 @@ stubs: python-dev ## The type stubs of the Python package
 
 peers: ## The real libraries, in a virtual environment
 	python3 -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet paddlepaddle torch numpy scipy mpmath safetensors tensorboard pillow setuptools
+	$(VENV)/bin/pip install --quiet paddlepaddle torch numpy scipy mpmath safetensors tensorboard pillow setuptools "opencv-python-headless<5"
 
 golden: peers ## Record the peers' answers anew
 	for script in golden layers_golden init_golden optim_golden transforms_golden vision_ops_golden models_golden parity io_fixtures extremes_golden semantics_golden; do \
@@ -56,7 +56,7 @@ golden: peers ## Record the peers' answers anew
 	$(PY) scripts/python_coverage.py --record
 
 golden-check: peers ## Compare the recorded answers with the live peers
-	for script in golden layers_golden optim_golden models_golden parity io_fixtures extremes_golden semantics_golden; do \
+	for script in golden layers_golden optim_golden transforms_golden models_golden parity io_fixtures extremes_golden semantics_golden; do \
 		$(PY) scripts/$$script.py --check || exit 1; done
 	$(PY) scripts/python_coverage.py --module paddle
 

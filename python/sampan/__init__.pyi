@@ -1599,11 +1599,15 @@ def repeat_interleave(x: Tensor, repeats: Any, axis: _int | None = None, output_
 
 
 def reshape(x: Tensor, shape: _int | Sequence[_int] | Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The same values under another shape. One extent may be -1 and is then worked out; 0 keeps the input's extent."""
+    """The same values under another shape. One extent may be -1 and is then worked out; 0 keeps the input's extent, but in
+    the shape of an empty tensor it is a zero, and -1 beside it takes up the input's other extents.
+    """
 
 
 def reshape_(x: Tensor, shape: _int | Sequence[_int] | Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The same values under another shape. One extent may be -1 and is then worked out; 0 keeps the input's extent."""
+    """The same values under another shape. One extent may be -1 and is then worked out; 0 keeps the input's extent, but in
+    the shape of an empty tensor it is a zero, and -1 beside it takes up the input's other extents.
+    """
 
 
 def reverse(x: Tensor, axis: _int | Sequence[_int] | Tensor, *args: Any, **kwargs: Any) -> Tensor:

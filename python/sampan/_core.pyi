@@ -142,6 +142,8 @@ class Tensor:
         """__reduce_ex__"""
     def __repr__(self, /) -> _str:
         """Return repr(self)."""
+    def __reversed__(self) -> Tensor:
+        """__reversed__"""
     def __rfloordiv__(self, /, value) -> Tensor:
         """Return value//self."""
     def __rlshift__(self, /, value) -> Tensor:
@@ -2044,10 +2046,14 @@ class Tensor:
     def requires_grad_(self, requires_grad=True) -> Any:
         """Says whether a gradient is wanted for it."""
     def reshape(self, shape: _int | Sequence[_int] | Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        """The same values under another shape. One extent may be -1 and is then worked out; 0 keeps the input's extent."""
+        """The same values under another shape. One extent may be -1 and is then worked out; 0 keeps the input's extent, but in
+        the shape of an empty tensor it is a zero, and -1 beside it takes up the input's other extents.
+        """
 
     def reshape_(self, shape: _int | Sequence[_int] | Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        """The same values under another shape. One extent may be -1 and is then worked out; 0 keeps the input's extent."""
+        """The same values under another shape. One extent may be -1 and is then worked out; 0 keeps the input's extent, but in
+        the shape of an empty tensor it is a zero, and -1 beside it takes up the input's other extents.
+        """
 
     def resize_(self, /, shape, fill_zero=False, name=None) -> Any:
         """Another shape for the same values; elements that are new are zeros, if `fill_zero` allows them."""

@@ -20,11 +20,24 @@ def requires_grad_(self, requires_grad=True):
     return self
 
 
-@method
-def __iter__(self):
+def _rows(self, backwards):
     if self.ndim == 0:
         raise TypeError("(InvalidType) iteration over a 0-d tensor.")
-    return iter(self.unbind(0))
+    if self.stop_gradient or not _core.is_grad_enabled():
+        return _core.Rows(self, backwards)
+    # All at once, so that their gradients come back in one step.
+    parts = self.unbind(0)
+    return iter(parts[::-1] if backwards else parts)
+
+
+@method
+def __iter__(self):
+    return _rows(self, False)
+
+
+@method
+def __reversed__(self):
+    return _rows(self, True)
 
 
 # `print` shows that it is a parameter.

@@ -137,18 +137,16 @@ def save(obj, path, protocol: int = 4, **configs) -> None:
     if not isinstance(protocol, int) or not 2 <= protocol <= 5:
         raise ValueError(f"(InvalidArgument) save: protocol must be 2, 3, 4 or 5, got {protocol!r}.")
     obj = _plain(obj)
+    # Protocol 5 has nothing that is wanted here.
+    protocol = min(protocol, 4)
     if hasattr(path, "write"):
-        import tempfile
-
-        with tempfile.NamedTemporaryFile(suffix=".pdparams") as file:
-            _core._save(obj, file.name)
-            path.write(open(file.name, "rb").read())
+        path.write(_core._save_bytes(obj, protocol))
         return
     folder = os.path.dirname(os.fspath(path))
     if folder:
         os.makedirs(folder, exist_ok=True)
     try:
-        _core._save(obj, path)
+        _core._save(obj, path, protocol)
     except OSError as error:
         code = re.search(r"\(os error (\d+)\)", str(error))
         if error.errno is None and code:
@@ -173,16 +171,20 @@ def _plain(obj):
 def load(path, return_numpy: bool = False, **configs):
     """Reads what `save` of this package or of Paddle wrote; also `.safetensors`, `.npy`, `.npz`, and PyTorch's `.pth`.
 
-    A file is data: nothing in it is run.
+    A file is data: nothing in it is run. From an open file or a `BytesIO` one value is read, and the next `load` reads
+    what follows it. With `keep_name_table=True` a state dict has an entry with its tensors' own names.
     """
-    if hasattr(path, "read"):
-        import tempfile
-
-        with tempfile.NamedTemporaryFile(suffix=".pdparams") as file:
-            file.write(path.read())
-            file.flush()
-            return _core._load(file.name, return_numpy)
-    return _core._load(path, return_numpy)
+    names = bool(configs.get("keep_name_table", False))
+    if not hasattr(path, "read"):
+        if not names:
+            return _core._load(path, return_numpy)
+        with open(path, "rb") as file:
+            return load(file, return_numpy, **configs)
+    start = path.tell() if path.seekable() else None
+    value, size = _core._load_bytes(path.read(), return_numpy, names)
+    if start is not None:
+        path.seek(start + size)
+    return value
 
 
 class GeneratorState:

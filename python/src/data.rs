@@ -85,14 +85,14 @@ impl PyImageSet {
         Ok(PyDataset(Arc::new(set)))
     }
     /// The set whose images went through transforms of the core. They are given `[H, W]` where there is one channel, as
-    /// float32 if `floats` says so; `float_result` says the same of what comes out.
-    fn transformed(&self, pipeline: PyRef<'_, PyPipeline>, floats: bool, float_result: bool) -> PyDataset {
-        let run = pipeline.on_values();
+    /// float32 if `floats` says so. `arrays`: they are arrays, not Pillow's pictures, and come out as float32.
+    fn transformed(&self, pipeline: PyRef<'_, PyPipeline>, floats: bool, arrays: bool) -> PyDataset {
+        let run = pipeline.on_values(arrays);
         let [channels, height, width] = self.0.extents();
         let cast = |t: Tensor, on: bool| if on { t.try_cast(DType::Float32) } else { Ok(t) };
         let transform = move |image: &Tensor| {
             let image = if channels == 1 { image.try_reshape([height, width])? } else { image.clone() };
-            cast(run(cast(image, floats)?)?, float_result)
+            cast(run(cast(image, floats)?)?, arrays)
         };
         PyDataset(Arc::new(self.0.clone().with_transform(Arc::new(transform))))
     }

@@ -2,6 +2,7 @@
 
 use crate::errors;
 use crate::tensor::PyTensor;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use sampan_io::{Dict, Key, Object};
@@ -12,7 +13,10 @@ fn object(value: &Bound<'_, PyAny>) -> PyResult<Object> {
         return Ok(Object::None);
     }
     if let Ok(t) = value.cast::<PyTensor>() {
-        return Ok(Object::Tensor(t.borrow().tensor().detach()));
+        // A file holds the names too.
+        let tensor = t.borrow().tensor().detach();
+        tensor.set_name(value.getattr(pyo3::intern!(value.py(), "name"))?.extract::<String>()?);
+        return Ok(Object::Tensor(tensor));
     }
     if let Ok(b) = value.cast::<PyBool>() {
         return Ok(Object::Bool(b.is_true()));
@@ -34,8 +38,13 @@ fn object(value: &Bound<'_, PyAny>) -> PyResult<Object> {
         for (k, v) in d.iter() {
             let key = if k.is_instance_of::<PyInt>() {
                 Key::Int(k.extract()?)
+            } else if let Ok(text) = k.cast::<PyString>() {
+                Key::Str(text.to_str()?.to_string())
             } else {
-                Key::Str(k.str()?.to_str()?.to_string())
+                return Err(PyTypeError::new_err(format!(
+                    "(InvalidType) save: the keys of a dict are strings or ints, not {}.",
+                    k.get_type().name()?
+                )));
             };
             dict.insert(key, object(&v)?);
         }
@@ -48,12 +57,12 @@ fn object(value: &Bound<'_, PyAny>) -> PyResult<Object> {
         return Ok(Object::List(l.iter().map(|v| object(&v)).collect::<PyResult<_>>()?));
     }
     if crate::array::is_array(value)? {
-        return Ok(Object::Tensor(crate::array::from_array(value)?));
+        return Ok(Object::Array(crate::array::from_array(value)?));
     }
     if let Ok(d) = value.cast::<crate::dtype::PyDType>() {
         return Ok(Object::Str(d.get().0.name().to_string()));
     }
-    Err(pyo3::exceptions::PyTypeError::new_err(format!(
+    Err(PyTypeError::new_err(format!(
         "(InvalidType) save: a file holds numbers, strings, tensors, arrays, and lists and dicts of them, not {}. Hint: save \
          layer.state_dict() instead of the layer.",
         value.get_type().name()?
@@ -68,6 +77,7 @@ fn python(py: Python<'_>, object: &Object, arrays: bool) -> PyResult<Py<PyAny>> 
         Object::Float(f) => f.into_pyobject(py)?.into_any().unbind(),
         Object::Str(s) => PyString::new(py, s).into_any().unbind(),
         Object::Bytes(b) => PyBytes::new(py, b).into_any().unbind(),
+        Object::Array(t) => crate::array::to_numpy(py, t)?,
         Object::Tensor(t) if arrays => crate::array::to_numpy(py, t)?,
         Object::Tensor(t) => PyTensor::wrap(py, t.clone())?,
         Object::List(v) => {
@@ -91,9 +101,24 @@ fn python(py: Python<'_>, object: &Object, arrays: bool) -> PyResult<Py<PyAny>> 
 
 /// Writes a value in the format that the end of the path names.
 #[pyfunction]
-pub fn _save(py: Python<'_>, value: &Bound<'_, PyAny>, path: std::path::PathBuf) -> PyResult<()> {
+pub fn _save(py: Python<'_>, value: &Bound<'_, PyAny>, path: std::path::PathBuf, protocol: u8) -> PyResult<()> {
     let object = object(value)?;
-    errors::run(py, move || sampan_io::save(path, &object))
+    errors::run(py, move || sampan_io::save_with(path, &object, protocol))
+}
+
+/// A value in Paddle's format.
+#[pyfunction]
+pub fn _save_bytes<'py>(py: Python<'py>, value: &Bound<'_, PyAny>, protocol: u8) -> PyResult<Bound<'py, PyBytes>> {
+    let object = object(value)?;
+    let bytes = errors::run(py, move || sampan_io::pdparams::to_bytes(&object, protocol))?;
+    Ok(PyBytes::new(py, &bytes))
+}
+
+/// The value at the start of bytes of any known format, and how many of them it takes.
+#[pyfunction]
+pub fn _load_bytes(py: Python<'_>, bytes: &[u8], return_numpy: bool, names: bool) -> PyResult<(Py<PyAny>, usize)> {
+    let (object, end) = errors::run(py, || sampan_io::load_bytes(bytes, names))?;
+    Ok((python(py, &object, return_numpy)?, end))
 }
 
 /// Reads a file of any known format.

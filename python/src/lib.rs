@@ -26,6 +26,7 @@ mod param;
 mod profiler;
 mod pylayer;
 mod python_layer;
+mod rows;
 mod runtime;
 mod tensor;
 mod value;
@@ -96,7 +97,7 @@ mod _core {
     #[pymodule_export]
     use crate::events::PyEventWriter;
     #[pymodule_export]
-    use crate::files::{_load, _save};
+    use crate::files::{_load, _load_bytes, _save, _save_bytes};
     #[pymodule_export]
     use crate::function::{_function, _functions, PyFunction};
     #[pymodule_export]
@@ -116,6 +117,8 @@ mod _core {
     use crate::profiler::{_profile_load, _profiler_on, _profiler_start, _profiler_stop, PyProfile, PyRange};
     #[pymodule_export]
     use crate::pylayer::_apply_layer;
+    #[pymodule_export]
+    use crate::rows::PyRows;
     #[pymodule_export]
     use crate::runtime::{
         _check_nan_inf, _memory, _random_bits, _random_state, _release_cache, _reset_peak, _set_random_state,

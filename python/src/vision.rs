@@ -32,6 +32,8 @@ fn pillow(py: Python<'_>) -> PyResult<Option<&Bound<'_, PyAny>>> {
 enum Form {
     /// Pillow's, with the one it came from.
     Pillow(Py<PyAny>),
+    /// The values of Pillow's alone.
+    Values,
     Array,
     Tensor,
 }
@@ -42,14 +44,18 @@ impl Form {
         match (name, self) {
             ("ToTensor" | "to_tensor", _) => Form::Tensor,
             // These give values that Pillow has no pictures for.
-            ("Normalize" | "normalize" | "Transpose", Form::Pillow(_)) => Form::Array,
+            ("Normalize" | "normalize" | "Transpose", Form::Pillow(_) | Form::Values) => Form::Array,
             (_, form) => form,
         }
     }
 
     /// The picture that a tensor is in this form. Paddle's rule: tensors have their channels first, all others last.
     fn image(&self, t: &Tensor) -> Image {
-        if matches!(self, Form::Tensor) && t.ndim() > 2 { Image::chw(t) } else { Image::hwc(t) }
+        match self {
+            Form::Tensor if t.ndim() > 2 => Image::chw(t),
+            Form::Array => Image::hwc(t).opencv(),
+            _ => Image::hwc(t),
+        }
     }
 }
 
@@ -162,7 +168,7 @@ fn to_pillow(py: Python<'_>, t: &Tensor, like: &Bound<'_, PyAny>) -> PyResult<Py
 fn give(py: Python<'_>, form: &Form, t: Tensor) -> PyResult<Py<PyAny>> {
     match form {
         Form::Tensor => PyTensor::wrap(py, t),
-        Form::Array => array::to_numpy(py, &t),
+        Form::Array | Form::Values => array::to_numpy(py, &t),
         Form::Pillow(like) => to_pillow(py, &t, like.bind(py)),
     }
 }
@@ -230,10 +236,11 @@ impl PyPipeline {
 }
 
 impl PyPipeline {
-    /// What the steps make of the values of a picture, without Python.
-    pub fn on_values(&self) -> impl Fn(Tensor) -> sampan_core::Result<Tensor> + Send + Sync + use<> {
+    /// What the steps make of the values of a picture, without Python: an array's, or those of Pillow's.
+    pub fn on_values(&self, array: bool) -> impl Fn(Tensor) -> sampan_core::Result<Tensor> + Send + Sync + use<> {
         let own = PyPipeline(self.0.clone());
-        move |t| own.run(Form::Array, t).map(|(_, t)| t)
+        let form = move || if array { Form::Array } else { Form::Values };
+        move |t| own.run(form(), t).map(|(_, t)| t)
     }
 
     fn run(&self, mut form: Form, mut t: Tensor) -> sampan_core::Result<(Form, Tensor)> {

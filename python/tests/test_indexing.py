@@ -166,6 +166,54 @@ def test_iteration_membership_and_length():
     t = sampan.to_tensor([[1, 2], [3, 4]])
     assert [row.tolist() for row in t] == [[1, 2], [3, 4]]
     assert len(t) == 2 and 3 in t and 5 not in t and None not in t
-    for f in (lambda: len(t[0, 0]), lambda: list(t[0, 0])):
+    for f in (lambda: len(t[0, 0]), lambda: list(t[0, 0]), lambda: reversed(t[0, 0])):
         with pytest.raises(TypeError, match="0-d"):
             f()
+
+
+def test_rows_are_made_when_they_are_asked_for():
+    t = sampan.arange(6).reshape([3, 2])
+    rows = iter(t)
+    assert next(rows).tolist() == [0, 1] and rows.__length_hint__() == 2
+    t[1] = 9
+    assert next(rows).tolist() == [9, 9]
+    next(rows)[0] = 7
+    assert t.tolist() == [[0, 1], [9, 9], [7, 5]] and next(rows, None) is None and next(rows, None) is None
+    assert [row.tolist() for row in reversed(t)] == t.tolist()[::-1]
+    first, *others = t
+    assert first.tolist() == [0, 1] and len(others) == 2 and list(sampan.zeros([0, 2])) == []
+    with pytest.raises(ValueError, match="unpack"):
+        first, second = t
+    assert sum(sampan.to_tensor([3, 1])).item() == 4 and max(sampan.to_tensor([3, 1])).item() == 3
+
+
+@pytest.mark.parametrize("walk", [iter, reversed])
+def test_gradients_flow_through_rows(walk):
+    x = sampan.to_tensor([[1.0, 2.0], [3.0, 4.0]], stop_gradient=False)
+    sum((row * k).sum() for k, row in enumerate(walk(x), 1)).backward()
+    assert x.grad.tolist() == [[1.0, 1.0], [2.0, 2.0]][:: 1 if walk is iter else -1]
+    with sampan.no_grad():
+        assert all(row.stop_gradient for row in x)
+
+
+EMPTY = [  # A mask without a true element, beside slices and indices: the shapes of NumPy.
+    "none", "none, 1:", ":, columns", ":, columns, 1:", "none, ..., 0", "1:, columns", "..., planes", "0, columns",
+    "none, :, planes", ":2, columns, ::2", "none[:, None] & columns, 1:", "none, columns, planes", "[], 1:",
+]
+
+
+@pytest.mark.parametrize("index", EMPTY)
+def test_shapes_of_empty_masks(index):
+    x = np.arange(60.0).reshape(3, 4, 5)
+    masks = {"none": np.zeros(3, bool), "columns": np.zeros(4, bool), "planes": np.zeros(5, bool)}
+    ours = {name: sampan.to_tensor(mask) for name, mask in masks.items()}
+    want = eval(f"x[{index}]", {"x": x, **masks})
+    t = sampan.to_tensor(x, stop_gradient=False)
+    got = eval(f"x[{index}]", {"x": t, **ours})
+    assert got.shape == list(want.shape) and got.size == 0
+    got.sum().backward()
+    assert not t.grad.numpy().any()
+    exec(f"x[{index}] = 5.0", {"x": x, **masks})
+    t = sampan.to_tensor(np.arange(60.0).reshape(3, 4, 5))
+    exec(f"x[{index}] = 5.0", {"x": t, **ours})
+    assert np.array_equal(t.numpy(), x)

@@ -178,3 +178,15 @@ def test_copies_go_their_own_way():
             assert schedule() == before and schedule.last_epoch == 2
     state = pickle.loads(pickle.dumps(L.CosineAnnealingDecay(0.5, 7))).state_dict()
     assert state == L.CosineAnnealingDecay(0.5, 7).state_dict()
+
+
+def test_restarts_begin_anywhere_and_go_on_where_they_were():
+    whole = rates(L.CosineAnnealingWarmRestarts(0.5, 2, 3, 0.01), 30)
+    for start in range(20):
+        # PaddlePaddle begins with the last value of a cycle where a new one has begun.
+        assert rates(L.CosineAnnealingWarmRestarts(0.5, 2, 3, 0.01, last_epoch=start - 1), 5) == whole[start : start + 5]
+        first, second = (L.CosineAnnealingWarmRestarts(0.5, 2, 3, 0.01) for _ in range(2))
+        rates(first, start)
+        # PaddlePaddle forgets where in its cycle it was.
+        second.set_state_dict(first.state_dict())
+        assert rates(second, 5) == whole[start : start + 5]

@@ -131,3 +131,39 @@ def test_limits_are_called_with_pairs():
     assert copy.deepcopy(nn.ClipGradByNorm(2.0)).clip_norm == 2.0
     with pytest.raises(ValueError, match="clip_norm must be positive"):
         nn.ClipGradByNorm(-1.0)
+
+
+def spectral(weight, dim, iterations, u, v):
+    """The weight over its largest singular value as the vectors find it, and the vectors."""
+    rows = np.moveaxis(weight, dim, 0).reshape(weight.shape[dim], -1)
+    for _ in range(iterations):
+        v = rows.T @ u
+        v = v / np.linalg.norm(v)
+        u = rows @ v
+        u = u / np.linalg.norm(u)
+    return weight / (u @ rows @ v), (u, v)
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize("iterations", [0, 1, 5])
+def test_the_gradient_of_spectral_norm_is_its_difference_quotient(dim, iterations):
+    # PaddlePaddle 3.3.1 gives another one. The vectors count as constants, as in PyTorch.
+    draw = np.random.RandomState(dim)
+    weight, cotangent = draw.randn(4, 3, 2), draw.randn(4, 3, 2)
+    layer = nn.SpectralNorm([4, 3, 2], dim, iterations, dtype="float64")
+    u, v = draw.randn(weight.shape[dim]), draw.randn(weight.size // weight.shape[dim])
+    layer.weight_u.set_value(u)
+    layer.weight_v.set_value(v)
+    x = sp.to_tensor(weight, stop_gradient=False)
+    y = layer(x)
+    want, found = spectral(weight, dim, iterations, u, v)
+    np.testing.assert_allclose(y.numpy(), want, rtol=1e-9)
+    (y * sp.to_tensor(cotangent)).sum().backward()
+    step, quotient = 1e-6, np.zeros_like(weight)
+    for place in np.ndindex(weight.shape):
+        moved = [weight.copy(), weight.copy()]
+        moved[0][place] += step
+        moved[1][place] -= step
+        high, low = ((spectral(w, dim, 0, *found)[0] * cotangent).sum() for w in moved)
+        quotient[place] = (high - low) / (2 * step)
+    np.testing.assert_allclose(x.grad.numpy(), quotient, rtol=1e-6, atol=1e-7)

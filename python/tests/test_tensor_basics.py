@@ -278,3 +278,11 @@ def test_device_module():
     for missing in (d.cuda.get_device_name, d.cuda.synchronize, sampan.CUDAPinnedPlace, lambda: sampan.CUDAPlace(0), lambda: d.set_device("gpu")):
         with pytest.raises(ValueError, match="Devices here: cpu"):
             missing()
+
+
+def test_reshapes_of_empty_tensors_that_do_not_fit():
+    for before, to in [([0, 3], [2, 0, -1]), ([0], [2, 3]), ([2, 0], [-1, 0, -1]), ([0, 3], [0, -2])]:
+        with pytest.raises(ValueError):
+            sampan.zeros(before).reshape(to)
+    assert sampan.zeros([0, 4]).unflatten(0, [0, -1]).shape == [0, 1, 4]
+    assert sampan.zeros([2, 0, 3]).flatten().shape == [0] and sampan.zeros([1, 0, 1]).squeeze().shape == [0]

@@ -107,7 +107,7 @@ fn entry(name: &str, value: &Object) -> Entry {
         Object::Int(_) | Object::Float(_) => 8,
         Object::Str(s) => s.len(),
         Object::Bytes(b) => b.len(),
-        Object::Tensor(t) => t.numel() * t.dtype().size(),
+        Object::Tensor(t) | Object::Array(t) => t.numel() * t.dtype().size(),
         Object::List(_) | Object::Tuple(_) | Object::Dict(_) => 0,
     };
     let summary = match value {

@@ -61,6 +61,11 @@ fn formats_hint() -> &'static str {
 
 /// Writes a value in the format that the end of the path names; other ends mean Paddle's, as for `paddle.save`.
 pub fn save(path: impl AsRef<Path>, object: &Object) -> Result<()> {
+    save_with(path, object, pdparams::DEFAULT_PROTOCOL)
+}
+
+/// Like [`save`], with the pickle protocol of Paddle's format: 2, 3 or 4.
+pub fn save_with(path: impl AsRef<Path>, object: &Object, protocol: u8) -> Result<()> {
     let path = path.as_ref();
     let flat = |format: Format| -> Result<BTreeMap<String, Tensor>> {
         BTreeMap::try_from(object.clone()).map_err(|e| {
@@ -72,13 +77,13 @@ pub fn save(path: impl AsRef<Path>, object: &Object) -> Result<()> {
         Some(Format::SafeTensors) => safetensors::save(path, &flat(Format::SafeTensors)?, &BTreeMap::new()),
         Some(Format::Npz) => npy::save_npz(path, &flat(Format::Npz)?, false),
         Some(Format::Npy) => match object {
-            Object::Tensor(tensor) => npy::save(path, tensor),
+            Object::Tensor(tensor) | Object::Array(tensor) => npy::save(path, tensor),
             other => Err(Fault::damaged(format!("a .npy file holds one tensor, and this is a {}", other.type_name()))
                 .hint("use .npz for several tensors and .pdparams for anything")
                 .into_error("save", "npy", Some(path))),
         },
         Some(Format::PaddleBinary) => match object {
-            Object::Tensor(tensor) => pdiparams::save(path, std::slice::from_ref(tensor)),
+            Object::Tensor(tensor) | Object::Array(tensor) => pdiparams::save(path, std::slice::from_ref(tensor)),
             Object::List(list) if list.iter().all(|o| o.as_tensor().is_some()) => {
                 pdiparams::save(path, &list.iter().filter_map(|o| o.as_tensor().cloned()).collect::<Vec<_>>())
             }
@@ -92,13 +97,33 @@ pub fn save(path: impl AsRef<Path>, object: &Object) -> Result<()> {
         Some(Format::PyTorch | Format::Events) => Err(Fault::unsupported("this format is not written")
             .hint(formats_hint())
             .into_error("save", "format", Some(path))),
-        Some(Format::Paddle) | None => pdparams::save(path, object),
+        Some(Format::Paddle) | None => pdparams::save_with(path, object, protocol),
     }
 }
 
 /// Reads a file of any known format: by its contents, which never lie, or else by the end of its name.
 pub fn load(path: impl AsRef<Path>) -> Result<Object> {
     open(path.as_ref()).map(|(_, object)| object)
+}
+
+/// Reads the value at the start of `bytes` in any known format, and says where it ends: what `paddle.save` wrote may be
+/// followed by more. `names`: a state dict keeps its table of the tensors' own names.
+pub fn load_bytes(bytes: &[u8], names: bool) -> Result<(Object, usize)> {
+    match Format::from_bytes(bytes) {
+        Some(Format::Paddle) => pdparams::read(bytes, names).map_err(|e| e.into_error("load", "Paddle", None)),
+        Some(format) => {
+            let object = decode(bytes, format).map_err(|e| e.into_error("load", &format.to_string(), None))?;
+            Ok((object, bytes.len()))
+        }
+        None => {
+            let fault = if bytes.is_empty() {
+                Fault::damaged("there is nothing left to read").hint("go back to the start: file.seek(0)")
+            } else {
+                Fault::unsupported("the contents do not tell what it is").hint(formats_hint())
+            };
+            Err(fault.into_error("load", "cannot read", None))
+        }
+    }
 }
 
 fn open(path: &Path) -> Result<(Format, Object)> {

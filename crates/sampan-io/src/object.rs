@@ -24,6 +24,8 @@ pub enum Object {
     Str(String),
     Bytes(Vec<u8>),
     Tensor(Tensor),
+    /// A NumPy array beside tensors, which Python keeps apart from them.
+    Array(Tensor),
     List(Vec<Object>),
     Tuple(Vec<Object>),
     Dict(Dict),
@@ -122,15 +124,16 @@ impl Object {
             Object::Str(_) => "str",
             Object::Bytes(_) => "bytes",
             Object::Tensor(_) => "Tensor",
+            Object::Array(_) => "ndarray",
             Object::List(_) => "list",
             Object::Tuple(_) => "tuple",
             Object::Dict(_) => "dict",
         }
     }
 
-    /// The tensor, if it is one.
+    /// The tensor, if it is one, or an array as one.
     pub fn as_tensor(&self) -> Option<&Tensor> {
-        if let Object::Tensor(t) = self { Some(t) } else { None }
+        if let Object::Tensor(t) | Object::Array(t) = self { Some(t) } else { None }
     }
 
     /// The number, if it is a whole one.
@@ -166,7 +169,7 @@ impl Object {
     pub fn tensors(&self) -> BTreeMap<String, Tensor> {
         let mut found = BTreeMap::new();
         self.visit("", &mut |name, value| {
-            if let Object::Tensor(t) = value {
+            if let Some(t) = value.as_tensor() {
                 found.insert(name.to_string(), t.clone());
             }
         });
@@ -203,7 +206,7 @@ impl PartialEq for Object {
             (Object::Float(a), Object::Float(b)) => a.to_bits() == b.to_bits(),
             (Object::Str(a), Object::Str(b)) => a == b,
             (Object::Bytes(a), Object::Bytes(b)) => a == b,
-            (Object::Tensor(a), Object::Tensor(b)) => {
+            (Object::Tensor(a), Object::Tensor(b)) | (Object::Array(a), Object::Array(b)) => {
                 (a.dtype(), a.shape()) == (b.dtype(), b.shape())
                     && a.device() == b.device()
                     && (a.device() == sampan_core::Device::Meta || a.to_bytes() == b.to_bytes())
@@ -230,7 +233,7 @@ impl fmt::Debug for Object {
             Object::Float(x) => fmt::Debug::fmt(x, f),
             Object::Str(s) => fmt::Debug::fmt(s, f),
             Object::Bytes(b) => write!(f, "{} bytes", b.len()),
-            Object::Tensor(t) => write!(f, "{} {:?}", t.dtype(), t.shape()),
+            Object::Tensor(t) | Object::Array(t) => write!(f, "{} {:?}", t.dtype(), t.shape()),
             Object::List(v) | Object::Tuple(v) => f.debug_list().entries(v).finish(),
             Object::Dict(d) => fmt::Debug::fmt(d, f),
         }
@@ -272,7 +275,7 @@ impl TryFrom<Object> for BTreeMap<String, Tensor> {
         };
         dict.into_iter()
             .map(|(key, value)| match value {
-                Object::Tensor(t) => Ok((key.to_string(), t)),
+                Object::Tensor(t) | Object::Array(t) => Ok((key.to_string(), t)),
                 other => {
                     let message = format!("a dict of tensors is wanted, and {key} is a {}", other.type_name());
                     let hint = "take the entry that holds the tensors, or use Object::tensors()";

@@ -1,7 +1,8 @@
 //! Paddle's `.pdparams` and `.pdopt`, and whatever else `paddle.save` writes.
 //!
 //! A state dict is a pickled dict of NumPy arrays with a table of the tensors' own names. Any other value is pickled with
-//! each tensor as a pair of name and array. Paddle 1.x and 2.x wrote the same forms in older protocols.
+//! each tensor as a pair of name and array; arrays beside such pairs are arrays, and tensors where there is no pair.
+//! Paddle 1.x and 2.x wrote the same forms in older protocols.
 
 use crate::elements::{self, Encoding, Item};
 use crate::fault::{Fault, Parse};
@@ -60,6 +61,11 @@ pub fn to_bytes(object: &Object, protocol: u8) -> Result<Vec<u8>> {
 }
 
 pub(crate) fn decode(bytes: &[u8]) -> Parse<Object> {
+    read(bytes, false).map(|(object, _)| object)
+}
+
+/// The value at the start of `bytes`, and where it ends. `keep_names`: with the table of names, if it has one.
+pub(crate) fn read(bytes: &[u8], keep_names: bool) -> Parse<(Object, usize)> {
     let pickle = parse::parse(bytes, 0)?;
     let mut builder = Builder::new(&pickle, bytes.len());
     builder.uint16_is_bfloat16 = true;
@@ -72,11 +78,16 @@ pub(crate) fn decode(bytes: &[u8]) -> Parse<Object> {
                     t.set_name(name);
                 }
             }
-            return Ok(object);
+            if keep_names {
+                dict.insert(NAMES, names);
+            }
+            return Ok((object, pickle.end));
         }
     }
-    name_pairs(&mut object);
-    Ok(object)
+    if has_pair(&object) {
+        name_pairs(&mut object);
+    }
+    Ok((object, pickle.end))
 }
 
 /// Puts tensors together that were cut into parts.
@@ -104,10 +115,23 @@ fn join_parts(dict: &mut Dict) -> Parse<()> {
     Ok(())
 }
 
-/// Turns pairs of name and array into named tensors.
+fn is_pair(items: &[Object]) -> bool {
+    matches!(items, [Object::Str(_), Object::Tensor(_)])
+}
+
+fn has_pair(object: &Object) -> bool {
+    match object {
+        Object::Tuple(pair) if is_pair(pair) => true,
+        Object::List(items) | Object::Tuple(items) => items.iter().any(has_pair),
+        Object::Dict(dict) => dict.iter().any(|(_, value)| has_pair(value)),
+        _ => false,
+    }
+}
+
+/// Turns pairs of name and array into named tensors; other arrays stay arrays.
 fn name_pairs(object: &mut Object) {
     match object {
-        Object::Tuple(pair) if matches!(pair.as_slice(), [Object::Str(_), Object::Tensor(_)]) => {
+        Object::Tuple(pair) if is_pair(pair) => {
             let (Some(Object::Tensor(tensor)), Some(Object::Str(name))) = (pair.pop(), pair.pop()) else {
                 unreachable!("the pattern says what they are")
             };
@@ -116,6 +140,7 @@ fn name_pairs(object: &mut Object) {
         }
         Object::List(items) | Object::Tuple(items) => items.iter_mut().for_each(name_pairs),
         Object::Dict(dict) => dict.values_mut().for_each(name_pairs),
+        Object::Tensor(t) => *object = Object::Array(t.clone()),
         _ => {}
     }
 }

@@ -49,7 +49,7 @@ impl From<&Object> for Value {
             Object::Float(f) => Value::Float(*f),
             Object::Str(s) => Value::from(s.as_str()),
             Object::Bytes(b) => Value::Ints(b.iter().map(|b| *b as i64).collect()),
-            Object::Tensor(t) => Value::Tensor(t.clone()),
+            Object::Tensor(t) | Object::Array(t) => Value::Tensor(t.clone()),
             Object::List(v) | Object::Tuple(v) => Value::List(v.iter().map(Value::from).collect()),
             Object::Dict(d) => Value::Dict(d.iter().map(|(k, v)| (k.to_string(), Value::from(v))).collect()),
         }

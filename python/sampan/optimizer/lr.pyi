@@ -206,7 +206,7 @@ class NoamDecay(_BuiltinScheduler):
     transformers.
     """
 
-    def __init__(self, d_model: _int, warmup_steps: _int, learning_rate: _float = 1.0, last_epoch: _int = -1, verbose: _bool = False, name: _str | None = None, **kwargs: Any) -> None: ...
+    def __init__(self, d_model: _float, warmup_steps: _int, learning_rate: _float = 1.0, last_epoch: _int = -1, verbose: _bool = False, name: _str | None = None, **kwargs: Any) -> None: ...
 
 
 class OneCycleLR(_BuiltinScheduler):

@@ -61,7 +61,8 @@ fn contiguous(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     cx.grad(out, &[], |g| Ok(g.grad()))
 }
 
-/// The same values under another shape. One extent may be -1 and is then worked out; 0 keeps the input's extent.
+/// The same values under another shape. One extent may be -1 and is then worked out; 0 keeps the input's extent, but in
+/// the shape of an empty tensor it is a zero, and -1 beside it takes up the input's other extents.
 ///
 /// ```
 /// # use sampan_core::Tensor;
@@ -96,6 +97,20 @@ pub(crate) fn reshape_target(from: &[usize], to: &[i64]) -> Result<Shape> {
     let numel: usize = from.iter().product();
     let mut shape = Shape::new();
     let mut free = None;
+    if numel == 0 && to.contains(&0) {
+        let product = |extents: &mut dyn Iterator<Item = i64>| extents.filter(|&n| n > 0).try_fold(1, i64::checked_mul);
+        let (all, named) = (product(&mut from.iter().map(|&n| n as i64)), product(&mut to.iter().copied()));
+        let rest = all.zip(named).filter(|(all, named)| all % named == 0).map(|(all, named)| all / named);
+        for (i, &n) in to.iter().enumerate() {
+            shape.push(match n {
+                -1 if free.replace(i).is_some() => bail!("only one extent may be -1, got {to:?}"),
+                -1 => rest.ok_or_else(|| Error::invalid(format!("{from:?} cannot be arranged as {to:?}")))? as usize,
+                n if n < 0 => bail!("a shape cannot hold {n}: {to:?}"),
+                n => n as usize,
+            });
+        }
+        return Ok(shape);
+    }
     for (i, &n) in to.iter().enumerate() {
         shape.push(match n {
             -1 if free.is_some() => bail!("only one extent may be -1, got {to:?}"),
@@ -104,7 +119,6 @@ pub(crate) fn reshape_target(from: &[usize], to: &[i64]) -> Result<Shape> {
                 1
             }
             0 if i < from.len() => from[i],
-            0 if numel == 0 => 0,
             0 => {
                 bail!("extent 0 at position {i} keeps the input's extent there, but the input has rank {}", from.len())
             }
@@ -281,8 +295,9 @@ fn moveaxis(x: &Tensor, source: &[i64], destination: &[i64]) -> Result<Tensor> {
 fn unflatten(x: &Tensor, axis: i64, shape: &[i64]) -> Result<Tensor> {
     ensure!(x.ndim() > 0, "a 0-d tensor has no axis to take apart");
     let axis = resolve_axis(axis, x.ndim())?;
+    let whole = x.shape()[axis];
     ensure!(
-        !shape.is_empty() && !shape.contains(&0),
+        !shape.is_empty() && (whole == 0 || !shape.contains(&0)),
         "shape {shape:?} must hold positive extents, one of them may be -1"
     );
     let parts = reshape_target(&x.shape()[axis..=axis], shape)?;

@@ -67,7 +67,7 @@ impl<W: Write> Writer<W> {
                 self.array(t)?;
                 self.op(&[0x86])?;
             }
-            Object::Tensor(t) => self.array(t)?,
+            Object::Tensor(t) | Object::Array(t) => self.array(t)?,
             Object::List(items) => {
                 self.op(b"](")?;
                 items.iter().try_for_each(|i| self.object(i))?;

@@ -20,14 +20,14 @@ impl NoamDecay {
     /// assert!((lr.last_lr() - 0.000125).abs() < 1e-12);
     /// ```
     fn build(
-        d_model: i64,
+        d_model: f64,
         warmup_steps: i64,
         #[opt(1.0)] learning_rate: f64,
         #[opt(-1)] last_epoch: i64,
         #[opt(false)] verbose: bool,
     ) -> Result<Schedule> {
-        ensure!(d_model > 0, "d_model must be positive, got {d_model}");
-        let (d, w) = ((d_model as f64).powf(-0.5), (warmup_steps as f64).powf(-1.5));
+        ensure!(d_model > 0.0, "d_model must be positive, got {d_model}");
+        let (d, w) = (d_model.powf(-0.5), (warmup_steps as f64).powf(-1.5));
         Schedule::of("NoamDecay", learning_rate, last_epoch, verbose, move |c| {
             let epoch = c.last_epoch as f64;
             let fall = if c.last_epoch == 0 { 1.0 } else { epoch.powf(-0.5) };

@@ -2,6 +2,7 @@
 
 use super::args::reasonable;
 use super::image::DataFormat;
+use super::opencv::{self, on_samples};
 use super::pixel::{Pixels, on_pixels};
 use super::resample::Interpolation;
 use super::warp::{self, Mapping};
@@ -26,6 +27,27 @@ pub(super) fn through(
     let fill = &fill.per_channel("fill", image.extents()?[2])?;
     ensure!(map.is_finite(), "angles, shifts, scales and points must be finite numbers");
     let size = reasonable(size.0 as f64, size.1 as f64)?;
+    if image.is_opencv() {
+        return image.map(|t| {
+            let shape = [size.0, size.1, t.shape()[2]];
+            if how == Interpolation::Nearest {
+                return match_dtype!(t.dtype(), T => {
+                    let (data, fill) = (t.data::<T>(), fill.iter().map(|&v| T::from_f64(v)).collect::<Vec<T>>());
+                    let source = Pixels::new(data.slice(), t.shape());
+                    Tensor::try_from_slice(&opencv::warp::nearest(source, size, map, &fill), shape)
+                });
+            }
+            on_samples!(t, T => {
+                let (data, fill) = (t.data::<T>(), fill.iter().map(|&v| T::from_f64(v)).collect::<Vec<T>>());
+                let source = Pixels::new(data.slice(), t.shape());
+                Tensor::try_from_slice(&opencv::warp::mixed(source, size, map, how, &fill), shape)
+            })
+        });
+    }
+    ensure!(
+        !matches!(how, Interpolation::Lanczos | Interpolation::Area),
+        "interpolation must be 'nearest', 'bilinear' or 'bicubic'; '{how:?}' is for arrays"
+    );
     image.map(|t| {
         let shape = [size.0, size.1, t.shape()[2]];
         if how == Interpolation::Nearest {
@@ -62,7 +84,8 @@ fn back(center: [f64; 2], angle: f64, translate: [f64; 2], scale: f64, shear: [f
 /// The picture turned by `angle` degrees (clockwise, about `center` or the middle), moved by `translate` pixels
 /// `(x, y)`, scaled, and sheared by degrees: one number for x alone, or `(x, y)`. `fill` is the colour of what comes
 /// into view, one number or one for each channel; `interpolation` is nearest, bilinear or bicubic. As in Paddle, float
-/// `[C, H, W]` tensors fade into `fill` at their edges where it is bilinear.
+/// `[C, H, W]` tensors fade into `fill` at their edges where it is bilinear, and NumPy arrays (see [`Image::opencv`]) turn
+/// about their first pixel, counter-clockwise, whatever `center` is.
 ///
 /// ```
 /// use sampan_core::Tensor;
@@ -94,6 +117,16 @@ pub fn affine(
             (_, other) => bail!("shear must be one or two numbers, got {other:?}"),
         };
         let [h, w, _] = image.extents()?;
+        if image.is_opencv() {
+            // Paddle writes the shift over what would bring the centre back, and shears along the turned axes.
+            let (sin, cos) = angle.to_radians().sin_cos();
+            let (alpha, beta) = (cos * scale, sin * scale);
+            let [shear_x, shear_y] = shear.map(|s| s.to_radians().tan());
+            let (a, b) = (alpha + shear_y * -beta, beta + shear_y * alpha);
+            let (d, e) = (-beta + shear_x * alpha, alpha + shear_x * beta);
+            let forth = [a, b, translate[0], d, e, translate[1]];
+            return through(&image, (h, w), &Mapping::Affine(opencv::warp::back(forth)), how, &fill);
+        }
         let center = center.unwrap_or([w as f64 * 0.5, h as f64 * 0.5]);
         through(&image, (h, w), &Mapping::Affine(back(center, angle, translate, scale, shear)), how, &fill)
     })()
@@ -123,10 +156,12 @@ pub fn rotate(
     (|| {
         let how = Interpolation::parse_warp(interpolation)?;
         let [h, w, _] = image.extents()?;
+        // OpenCV knows only the angle it is given.
+        let degrees = angle;
         let angle = angle.rem_euclid(360.0);
         let (high, wide) = image.axes();
         // Quarter turns are copies, whatever the interpolation.
-        if center.is_none() {
+        if center.is_none() && !image.is_opencv() {
             let quarter = (angle == 90.0 || angle == 270.0) && (expand || h == w);
             let turned = || -> Result<Tensor> {
                 let t = image.tensor();
@@ -146,13 +181,13 @@ pub fn rotate(
         let (wf, hf) = (w as f64, h as f64);
         let [cx, cy] = center.unwrap_or([wf / 2.0, hf / 2.0]);
         // Sine and cosine to 15 digits, so that right angles are exact.
-        let turn = -angle.to_radians();
+        let turn = if image.is_opencv() { -degrees.to_radians() } else { -angle.to_radians() };
         let digits = |v: f64| format!("{v:.15}").parse().unwrap_or(v);
         let mut m = [digits(turn.cos()), digits(turn.sin()), 0.0, digits(-turn.sin()), digits(turn.cos()), 0.0];
         let place = |m: &[f64; 6], x: f64, y: f64| (m[0] * x + m[1] * y + m[2], m[3] * x + m[4] * y + m[5]);
         let (x, y) = place(&m, -cx, -cy);
         (m[2], m[5]) = (x + cx, y + cy);
-        let mut size = (h, w);
+        let (mut size, mut grown) = ((h, w), [0.0; 2]);
         if expand {
             let corners = [(0.0, 0.0), (wf, 0.0), (wf, hf), (0.0, hf)].map(|(x, y)| place(&m, x, y));
             // Whole pixels are counted from the corner of a picture, from the middle of a tensor.
@@ -162,8 +197,16 @@ pub fn rotate(
                 high.ceil() - low.floor()
             };
             let (new_w, new_h) = (span(corners.map(|c| c.0 - from.0)), span(corners.map(|c| c.1 - from.1)));
+            grown = [(new_w - wf) * 0.5, (new_h - hf) * 0.5];
             (m[2], m[5]) = place(&m, -(new_w - wf) / 2.0, -(new_h - hf) / 2.0);
             size = (new_h as usize, new_w as usize);
+        }
+        if image.is_opencv() {
+            let (sin, cos) = degrees.to_radians().sin_cos();
+            let [cx, cy] = [cx, cy].map(|v| v as f32 as f64);
+            let x = (1.0 - cos) * cx - sin * cy + grown[0];
+            let y = sin * cx + (1.0 - cos) * cy + grown[1];
+            m = opencv::warp::back([cos, sin, x, -sin, cos, y]);
         }
         through(&image, size, &Mapping::Affine(m), how, &fill)
     })()

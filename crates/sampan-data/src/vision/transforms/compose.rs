@@ -1,7 +1,7 @@
 //! Several transforms in a row.
 
 use super::to_tensor::Scaled;
-use super::{Image, Key, Role, Transform};
+use super::{DataFormat, Image, Key, Role, Transform};
 use sampan_core::value::Arg;
 use sampan_core::{Object, Result, Tensor, Value};
 use sampan_macros::class;
@@ -86,7 +86,11 @@ impl Compose {
 
 impl Transform for Compose {
     fn apply_image(&self, image: &Image) -> Result<Tensor> {
-        let step = |t: &dyn Transform, image: Image| t.apply_image(&image).map(|out| Image::from(&out));
+        let step = |t: &dyn Transform, image: Image| {
+            let next = Image::from(&t.apply_image(&image)?);
+            // An array stays one until its channels come first.
+            Ok(if image.is_opencv() && next.format() == DataFormat::Hwc { next.opencv() } else { next })
+        };
         Ok(self.run(image.clone(), step)?.tensor().clone())
     }
 

@@ -6,7 +6,8 @@ use sampan_core::{Error, Index, Ints, Result, Tensor, ensure};
 use sampan_kernels::match_dtype;
 use sampan_macros::{class, function};
 
-/// The part of `height` by `width` pixels whose first pixel is at `(top, left)`. What lies beyond the picture is 0.
+/// The part of `height` by `width` pixels whose first pixel is at `(top, left)`. What lies beyond the picture is 0; a part
+/// of an array ([`Image::opencv`]) that begins inside ends where the array does, as in NumPy.
 ///
 /// ```
 /// use sampan_core::Tensor;
@@ -22,8 +23,11 @@ pub fn crop(img: impl Into<Image>, top: i64, left: i64, height: i64, width: i64)
     (|| {
         ensure!(height > 0 && width > 0, "height and width must be positive, got {height} and {width}");
         reasonable(height as f64, width as f64)?;
-        let (bottom, right) = (top.saturating_add(height), left.saturating_add(width));
+        let (mut bottom, mut right) = (top.saturating_add(height), left.saturating_add(width));
         let [h, w, _] = image.extents()?.map(|n| n as i64);
+        if image.is_opencv() && (0..h).contains(&top) && (0..w).contains(&left) {
+            (bottom, right) = (bottom.min(h), right.min(w));
+        }
         if top >= 0 && left >= 0 && bottom <= h && right <= w {
             let (rows, columns) = (Index::from(top..bottom), Index::from(left..right));
             let mut index = vec![Index::Ellipsis, rows, columns];

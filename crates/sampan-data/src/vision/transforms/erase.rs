@@ -123,7 +123,12 @@ impl RandomErasing {
             Content::Noise => {
                 let mut noise = draw::stream();
                 // Bytes wrap around, which spreads the noise over all of them.
-                let one = |n: f64| if dtype == DType::UInt8 { u8::from_i64((n * 255.0) as i64) as f64 } else { n };
+                let one = |n: f64| match dtype {
+                    DType::UInt8 => u8::from_i64((n * 255.0) as i64) as f64,
+                    // The colours of an array go up to 255.
+                    _ if image.is_opencv() => n * 255.0,
+                    _ => n,
+                };
                 let values: Vec<f64> = (0..h * w * c).map(|_| one(noise.normal())).collect();
                 Tensor::try_from_slice(&values, [h, w, c])?
             }

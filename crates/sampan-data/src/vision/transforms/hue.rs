@@ -64,7 +64,7 @@ pub(super) fn to_rgb_float([h, s, v]: [f32; 3]) -> [f32; 3] {
 }
 
 /// The colour in one sixth of the circle.
-fn sector<T>(sixth: u32, v: T, p: T, q: T, t: T) -> [T; 3] {
+pub(super) fn sector<T>(sixth: u32, v: T, p: T, q: T, t: T) -> [T; 3] {
     match sixth {
         0 => [v, t, p],
         1 => [q, v, p],

@@ -48,6 +48,7 @@ pub(super) fn describe(tensor: &Tensor) -> String {
 pub struct Image {
     tensor: Tensor,
     format: DataFormat,
+    opencv: bool,
 }
 
 impl From<&Tensor> for Image {
@@ -61,7 +62,7 @@ impl From<&Tensor> for Image {
             _ => DataFormat::Chw,
         };
         let format = if tensor.ndim() == 2 { DataFormat::Hwc } else { format };
-        Image { tensor: tensor.clone(), format }
+        Image { tensor: tensor.clone(), format, opencv: false }
     }
 }
 
@@ -86,12 +87,34 @@ impl<'a> Arg<'a> for Image {
 impl Image {
     /// Rows, columns, channels (none for `[H, W]`).
     pub fn hwc(tensor: &Tensor) -> Image {
-        Image { tensor: tensor.clone(), format: DataFormat::Hwc }
+        Image { tensor: tensor.clone(), format: DataFormat::Hwc, opencv: false }
     }
 
     /// Channels, rows, columns.
     pub fn chw(tensor: &Tensor) -> Image {
-        Image { tensor: tensor.clone(), format: DataFormat::Chw }
+        Image { tensor: tensor.clone(), format: DataFormat::Chw, opencv: false }
+    }
+
+    /// The same picture, to be changed by OpenCV's arithmetic instead of Pillow's. Paddle does that to NumPy arrays, and
+    /// some transforms come out otherwise: [`resize`](super::resize) reads the nearest pixels only, places of
+    /// [`rotate`](super::rotate), [`affine`](super::affine) and [`perspective`](super::perspective) count in 32nds of a
+    /// pixel, colours have other rules and go up to 255 in floats as well.
+    ///
+    /// ```
+    /// use sampan_core::Tensor;
+    /// use sampan_data::vision::transforms::{resize, Image};
+    /// let x = Tensor::new([[0u8, 100, 200, 40, 0, 0, 0, 0]]);
+    /// assert_eq!(resize(Image::hwc(&x), [1, 2], "bilinear")?.to_vec::<u8>(), [83, 9]);
+    /// assert_eq!(resize(Image::hwc(&x).opencv(), [1, 2], "bilinear")?.to_vec::<u8>(), [150, 0]);
+    /// # Ok::<(), sampan_core::Error>(())
+    /// ```
+    pub fn opencv(self) -> Image {
+        Image { opencv: true, ..self }
+    }
+
+    /// Is it to be changed as OpenCV does it?
+    pub(super) fn is_opencv(&self) -> bool {
+        self.opencv
     }
 
     /// The tensor.
@@ -128,7 +151,7 @@ impl Image {
 
     /// The same tensor of pictures with other values.
     pub(super) fn with(&self, tensor: Tensor) -> Image {
-        Image { tensor, format: self.format }
+        Image { tensor, ..*self }
     }
 
     /// Does `f` to each picture as a contiguous `[H, W, C]` tensor, and gives the results this image's arrangement.

@@ -31,6 +31,7 @@ mod flip;
 mod hue;
 mod image;
 mod jitter;
+mod opencv;
 mod pad;
 mod perspective;
 mod pixel;

@@ -57,6 +57,8 @@ pub fn perspective(
     (|| {
         let how = Interpolation::parse_warp(interpolation)?;
         let [h, w, _] = image.extents()?;
+        let narrow = |points: Corners| points.map(|p| p.map(|v| if image.is_opencv() { v as f32 as f64 } else { v }));
+        let (startpoints, endpoints) = (narrow(startpoints), narrow(endpoints));
         through(&image, (h, w), &Mapping::Perspective(mapping(&startpoints, &endpoints)?), how, &fill)
     })()
     .map_err(|e| e.in_op("perspective"))

@@ -34,12 +34,14 @@ impl Interpolation {
         })
     }
 
-    /// From the word, for rotations and the like, which know three.
+    /// From the word, for rotations and the like. Lanczos and area are OpenCV's.
     pub fn parse_warp(word: &str) -> Result<Interpolation> {
         match word {
             "nearest" => Ok(Nearest),
             "bilinear" => Ok(Bilinear),
             "bicubic" => Ok(Bicubic),
+            "lanczos" => Ok(Lanczos),
+            "area" => Ok(Area),
             _ => bail!("interpolation must be 'nearest', 'bilinear' or 'bicubic', got {word:?}"),
         }
     }

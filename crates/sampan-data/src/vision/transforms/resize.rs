@@ -2,6 +2,7 @@
 
 use super::args::{reasonable, square_or_pair};
 use super::image::DataFormat;
+use super::opencv::{self, on_samples};
 use super::pixel::{Pixels, on_pixels};
 use super::resample::{self, Interpolation};
 use super::{Image, Key, Keys, Numbers, Transform, crop, draw};
@@ -13,7 +14,8 @@ use sampan_macros::{class, function};
 /// The picture at another size: `(height, width)`, or one number for the shorter side, the other keeping its share.
 ///
 /// `interpolation` is nearest, bilinear, bicubic, box, hamming, lanczos or area. The filters are Pillow's: they widen as
-/// the picture shrinks, so that no pixel is lost. As in Paddle, float `[C, H, W]` tensors go through
+/// the picture shrinks, so that no pixel is lost; OpenCV's, for an image that asks for them ([`Image::opencv`]), do not,
+/// and it has no box and hamming. As in Paddle, float `[C, H, W]` tensors go through
 /// `nn.functional.interpolate` instead, which reads the nearest pixels only, where it knows the interpolation.
 ///
 /// ```
@@ -66,6 +68,27 @@ fn to_size(image: &Image, size: &[i64], how: Interpolation) -> Result<Tensor> {
         let batch = if t.ndim() == 3 { t.try_unsqueeze(0)? } else { t.clone() };
         let out = batch.try_interpolate_with([height, width], InterpolateOpts::new().mode(mode))?;
         return if t.ndim() == 3 { out.try_squeeze(0) } else { Ok(out) };
+    }
+    if image.is_opencv() {
+        ensure!(
+            !matches!(how, Interpolation::Box | Interpolation::Hamming),
+            "an array is resized by 'nearest', 'bilinear', 'bicubic', 'lanczos' or 'area'; '{how:?}' is Pillow's"
+        );
+        return image.map(|t| {
+            let shape = [height, width, t.shape()[2]];
+            if how == Interpolation::Nearest {
+                return match_dtype!(t.dtype(), T => {
+                    let data = t.data::<T>();
+                    let source = Pixels::new(data.slice(), t.shape());
+                    Tensor::try_from_slice(&opencv::resize::nearest(source, height, width), shape)
+                });
+            }
+            on_samples!(t, T => {
+                let data = t.data::<T>();
+                let source = Pixels::new(data.slice(), t.shape());
+                Tensor::try_from_slice(&opencv::resize::mixed(source, height, width, how), shape)
+            })
+        });
     }
     image.map(|t| {
         let shape = [height, width, t.shape()[2]];
