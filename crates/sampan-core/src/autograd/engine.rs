@@ -295,7 +295,7 @@ impl Walk {
         if let Some(watch) = watch {
             for (index, _, hook) in watch.hooks {
                 if let Some(g) = &slots[index]
-                    && let Some(new) = hook(g)?
+                    && let Some(new) = hook.call(g)?
                 {
                     let (shape, dtype, _) = &node.outs[index];
                     slots[index] = Some(fit(new, shape, *dtype, "a hook").map_err(|e| e.in_op("register_hook"))?);
@@ -355,7 +355,7 @@ impl Walk {
     fn finish_leaves(&mut self) -> Result<()> {
         for (leaf, g) in &mut self.leaves {
             for hook in leaf.hooks() {
-                if let Some(new) = hook(g)? {
+                if let Some(new) = hook.call(g)? {
                     *g = fit(new, leaf.shape(), leaf.dtype(), "a hook").map_err(|e| e.in_op("register_hook"))?;
                 }
             }

@@ -8,6 +8,7 @@ use crate::storage::Storage;
 use crate::{DType, Device, Error, Result, Tensor, profiler};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
+use std::any::Any;
 use std::cell::{OnceCell, RefCell};
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,8 +16,13 @@ use std::sync::{Arc, Weak};
 
 /// A gradient formula: from the outputs' gradients to the inputs'.
 pub type GradFn = Arc<dyn Fn(&Grad) -> Result<Grads> + Send + Sync>;
-/// A function that sees a gradient and may replace it.
-pub type Hook = Arc<dyn Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync>;
+/// A function that sees a gradient and may replace it. One that belongs to another language is found again by its type,
+/// see [`visit_foreign`](super::visit_foreign).
+pub trait GradHook: Any + Send + Sync {
+    /// What replaces the gradient, if anything does.
+    fn call(&self, grad: &Tensor) -> Result<Option<Tensor>>;
+}
+pub(crate) type Hook = Arc<dyn GradHook>;
 
 static NEXT_SEQ: AtomicU64 = AtomicU64::new(1);
 
@@ -39,13 +45,15 @@ pub struct Node {
 pub(super) struct Watch {
     pub hooks: Vec<(usize, u64, Hook)>,
     pub retain: Vec<(usize, Weak<crate::tensor::Inner>)>,
+    /// A function of another language that the formula calls; the formula keeps it.
+    pub foreign: Option<Weak<dyn Any + Send + Sync>>,
 }
 
 /// What a formula needs; dropped once the walk has passed.
 #[derive(Clone)]
 pub(super) struct State {
     formula: GradFn,
-    saved: SmallVec<[Saved; 2]>,
+    pub(super) saved: SmallVec<[Saved; 2]>,
     outputs: SmallVec<[SavedOutput; 1]>,
 }
 
@@ -371,11 +379,16 @@ impl Node {
     }
 
     pub(crate) fn remove_hook(&self, id: u64) -> bool {
-        let mut watch = self.watch.lock();
-        let Some(watch) = watch.as_mut() else { return false };
-        let before = watch.hooks.len();
-        watch.hooks.retain(|(_, i, _)| *i != id);
-        before != watch.hooks.len()
+        let mut guard = self.watch.lock();
+        let Some(watch) = guard.as_mut() else { return false };
+        let at = watch.hooks.iter().position(|(_, i, _)| *i == id);
+        let removed = at.map(|at| watch.hooks.remove(at));
+        drop(guard);
+        removed.is_some()
+    }
+
+    pub(super) fn set_foreign(&self, function: Weak<dyn Any + Send + Sync>) {
+        self.watch.lock().get_or_insert_default().foreign = Some(function);
     }
 
     pub(crate) fn retain_grad(&self, index: usize, tensor: Weak<crate::tensor::Inner>) {
