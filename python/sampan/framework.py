@@ -145,8 +145,13 @@ def save(obj, path, protocol: int = 4, **configs) -> None:
     folder = os.path.dirname(os.fspath(path))
     if folder:
         os.makedirs(folder, exist_ok=True)
+    _written(_core._save, obj, path, protocol)
+
+
+def _written(write, *args) -> None:
+    """Calls a writer of the core; an error of the system's gets its number."""
     try:
-        _core._save(obj, path, protocol)
+        write(*args)
     except OSError as error:
         code = re.search(r"\(os error (\d+)\)", str(error))
         if error.errno is None and code:

@@ -1,7 +1,7 @@
 //! Values in and out: Python numbers and lists, buffers, NumPy arrays.
 
 use crate::dtype;
-use crate::errors::raise;
+use crate::errors::{guard, raise};
 use crate::memory::View;
 use crate::tensor::PyTensor;
 use crate::value;
@@ -247,7 +247,7 @@ pub fn to_tensor(value: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Ten
         };
     }
     if value.is_instance_of::<PyRange>() {
-        return to_tensor(value.try_iter()?.collect::<PyResult<Vec<_>>>()?.into_pyobject(value.py())?.as_any(), dtype);
+        return to_tensor(value::items(value)?.into_pyobject(value.py())?.as_any(), dtype);
     }
     Err(PyTypeError::new_err(format!(
         "(InvalidType) to_tensor: data must be numbers, lists of numbers, arrays or tensors, got {}.",
@@ -314,7 +314,7 @@ pub fn to_tensor_py(
         crate::runtime::check_place(place)?;
     }
     let dtype = dtype.filter(|d| !d.is_none()).map(dtype::read).transpose()?;
-    let t = to_tensor(data, dtype)?;
+    let t = guard(|| to_tensor(data, dtype))?;
     t.set_stop_gradient(stop_gradient);
     PyTensor::wrap(data.py(), t)
 }

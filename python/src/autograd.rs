@@ -4,35 +4,9 @@ use crate::errors::{self, passing};
 use crate::tensor::PyTensor;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
+use sampan_core::Tensor;
 use sampan_core::autograd::{self, GradOptions};
-use sampan_core::tensor::HookHandle;
-use sampan_core::{Result, Tensor};
 use std::sync::Arc;
-
-/// A hook that can be taken off again.
-#[pyclass(name = "TensorHookRemoveHelper", module = "sampan", frozen)]
-pub struct PyHook(HookHandle);
-
-#[pymethods]
-impl PyHook {
-    /// Takes the hook off; False if it was off already.
-    fn remove(&self) -> bool {
-        self.0.remove()
-    }
-}
-
-/// Calls a Python function with a gradient.
-pub fn register_hook(t: &Tensor, hook: Py<PyAny>) -> PyResult<PyHook> {
-    let call = move |g: &Tensor| -> Result<Option<Tensor>> {
-        Python::attach(|py| -> PyResult<Option<Tensor>> {
-            let new = hook.call1(py, (PyTensor::wrap(py, g.clone())?,))?;
-            let new = new.bind(py);
-            if new.is_none() { Ok(None) } else { Ok(Some(new.cast::<PyTensor>()?.borrow().tensor())) }
-        })
-        .map_err(passing)
-    };
-    t.register_hook(call).map(PyHook).map_err(errors::raise)
-}
 
 /// Are calls on this thread recorded?
 #[pyfunction]

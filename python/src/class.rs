@@ -1,6 +1,6 @@
 //! Classes of the registry, and what they build, as Python objects.
 
-use crate::errors::{passing, raise};
+use crate::errors::{passing, run_here};
 use crate::layer::PyRustLayer;
 use crate::object::{PyInitializer, PyMetric};
 use crate::op::{bind, module_name, params_info, text_signature};
@@ -131,7 +131,7 @@ impl PyClassDef {
             }
         }
         let def = self.0;
-        let object = (def.build)(&bound).map_err(|e| raise(e.in_op(def.name)))?;
+        let object = run_here(|| (def.build)(&bound).map_err(|e| e.in_op(def.name)))?;
         Ok((wrap(py, object)?, told.into_any().unbind()))
     }
 }

@@ -1,8 +1,8 @@
 //! Errors as native Python exceptions, and back.
 
 use pyo3::exceptions::{
-    PyFloatingPointError, PyIndexError, PyKeyError, PyNotImplementedError, PyOSError, PyRuntimeError, PyTypeError,
-    PyValueError,
+    PyFloatingPointError, PyIndexError, PyKeyError, PyMemoryError, PyNotImplementedError, PyOSError, PyRuntimeError,
+    PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
 use sampan_core::Error;
@@ -25,6 +25,9 @@ pub fn raise(error: Error) -> PyErr {
         return exception;
     }
     let text = without_root(error.to_string());
+    if error.message().starts_with("out of memory") {
+        return PyMemoryError::new_err(text);
+    }
     match error.kind() {
         Kind::InvalidArgument => PyValueError::new_err(text),
         Kind::InvalidType => PyTypeError::new_err(text),
@@ -58,16 +61,30 @@ pub fn passing(exception: PyErr) -> Error {
 
 /// Runs Rust code without the interpreter's lock. A panic is a mistake of ours; it becomes an exception that says so.
 pub fn run<T: Send>(py: Python<'_>, f: impl FnOnce() -> sampan_core::Result<T> + Send) -> PyResult<T> {
-    let guarded = || std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
-    match py.detach(guarded) {
-        Ok(result) => result.map_err(raise),
-        Err(payload) => {
-            let text = payload
-                .downcast_ref::<String>()
-                .map(String::as_str)
-                .or_else(|| payload.downcast_ref::<&str>().copied())
-                .unwrap_or("no message");
-            Err(PyRuntimeError::new_err(format!("(Internal) sampan made a mistake, please report it: {text}")))
+    py.detach(|| guarded(f)).and_then(|result| result.map_err(raise))
+}
+
+/// Like [`run`], with the lock.
+pub fn run_here<T>(f: impl FnOnce() -> sampan_core::Result<T>) -> PyResult<T> {
+    guarded(f).and_then(|result| result.map_err(raise))
+}
+
+/// Like [`run_here`], for what is Python's already.
+pub fn guard<T>(f: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    guarded(f).and_then(|result| result)
+}
+
+fn guarded<T>(f: impl FnOnce() -> T) -> PyResult<T> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).map_err(|payload| {
+        let text = payload
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| payload.downcast_ref::<&str>().copied())
+            .unwrap_or("no message");
+        // What the panicking form of a call says where it is not inside another call.
+        match text.strip_prefix("(Unavailable) ") {
+            Some(memory) if memory.starts_with("out of memory") => PyMemoryError::new_err(text.to_string()),
+            _ => PyRuntimeError::new_err(format!("(Internal) sampan made a mistake, please report it: {text}")),
         }
-    }
+    })
 }

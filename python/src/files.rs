@@ -7,8 +7,20 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use sampan_io::{Dict, Key, Object};
 
+/// How deep lists and dicts may lie in each other; one that contains itself is deeper than that.
+const DEPTH: usize = 500;
+
 /// A Python value as what a file holds.
 fn object(value: &Bound<'_, PyAny>) -> PyResult<Object> {
+    object_at(value, 0)
+}
+
+fn object_at(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Object> {
+    if depth > DEPTH {
+        return Err(pyo3::exceptions::PyRecursionError::new_err(format!(
+            "(InvalidArgument) save: lists and dicts lie more than {DEPTH} deep in each other, or one contains itself."
+        )));
+    }
     if value.is_none() {
         return Ok(Object::None);
     }
@@ -46,15 +58,15 @@ fn object(value: &Bound<'_, PyAny>) -> PyResult<Object> {
                     k.get_type().name()?
                 )));
             };
-            dict.insert(key, object(&v)?);
+            dict.insert(key, object_at(&v, depth + 1)?);
         }
         return Ok(Object::Dict(dict));
     }
     if let Ok(t) = value.cast::<PyTuple>() {
-        return Ok(Object::Tuple(t.iter().map(|v| object(&v)).collect::<PyResult<_>>()?));
+        return Ok(Object::Tuple(t.iter().map(|v| object_at(&v, depth + 1)).collect::<PyResult<_>>()?));
     }
     if let Ok(l) = value.cast::<PyList>() {
-        return Ok(Object::List(l.iter().map(|v| object(&v)).collect::<PyResult<_>>()?));
+        return Ok(Object::List(l.iter().map(|v| object_at(&v, depth + 1)).collect::<PyResult<_>>()?));
     }
     if crate::array::is_array(value)? {
         return Ok(Object::Array(crate::array::from_array(value)?));
@@ -121,10 +133,28 @@ pub fn _load_bytes(py: Python<'_>, bytes: &[u8], return_numpy: bool, names: bool
     Ok((python(py, &object, return_numpy)?, end))
 }
 
+/// Writes `BASE.SUFFIX` for each suffix of a dict, in Paddle's format: all of them or none.
+#[pyfunction]
+pub fn _save_set(py: Python<'_>, base: std::path::PathBuf, files: &Bound<'_, PyDict>) -> PyResult<()> {
+    let files: Vec<(String, Object)> =
+        files.iter().map(|(k, v)| Ok((k.extract()?, object(&v)?))).collect::<PyResult<_>>()?;
+    errors::run(py, move || {
+        let files: Vec<_> = files.iter().map(|(suffix, object)| (suffix.as_str(), object.clone())).collect();
+        sampan_io::set::save(base, &files)
+    })
+}
+
+/// Completes the set of files that a path belongs to, should its writer have been killed.
+#[pyfunction]
+pub fn _finish_set(path: std::path::PathBuf) {
+    sampan_io::set::finish_around(path);
+}
+
 /// Reads a file of any known format.
 #[pyfunction]
 #[pyo3(signature = (path, return_numpy = false))]
 pub fn _load(py: Python<'_>, path: std::path::PathBuf, return_numpy: bool) -> PyResult<Py<PyAny>> {
+    sampan_io::set::finish_around(&path);
     if !path.exists() {
         return Err(pyo3::exceptions::PyFileNotFoundError::new_err(format!(
             "(NotFound) load: there is no file {}.",

@@ -15,6 +15,7 @@ mod errors;
 mod events;
 mod files;
 mod function;
+mod hook;
 mod internal;
 mod layer;
 mod memory;
@@ -80,8 +81,8 @@ mod _core {
     use crate::array::{_from_bytes, _share_array, to_tensor_py};
     #[pymodule_export]
     use crate::autograd::{
-        _hessian, _jacobian, _jacobian_product, _pop_saved_hooks, _push_saved_hooks, _set_grad_enabled, PyHook,
-        backward, grad, is_grad_enabled,
+        _hessian, _jacobian, _jacobian_product, _pop_saved_hooks, _push_saved_hooks, _set_grad_enabled, backward, grad,
+        is_grad_enabled,
     };
     #[pymodule_export]
     use crate::class::{PyClassDef, PyObject, classes};
@@ -97,9 +98,11 @@ mod _core {
     #[pymodule_export]
     use crate::events::PyEventWriter;
     #[pymodule_export]
-    use crate::files::{_load, _load_bytes, _save, _save_bytes};
+    use crate::files::{_finish_set, _load, _load_bytes, _save, _save_bytes, _save_set};
     #[pymodule_export]
     use crate::function::{_function, _functions, PyFunction};
+    #[pymodule_export]
+    use crate::hook::PyHook;
     #[pymodule_export]
     use crate::layer::{PyLayerBase, PyRustLayer};
     #[pymodule_export]

@@ -1,10 +1,12 @@
 //! Functions of the user's own with a gradient of the user's own: `PyLayer`.
 
 use crate::errors::{self, passing};
+use crate::hook::Counted;
 use crate::tensor::PyTensor;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 use sampan_core::autograd::{self, Function, FunctionContext};
 use sampan_core::{Result, Tensor};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,13 +19,14 @@ enum Call {
 }
 
 /// A class with `forward(ctx, …)` and `backward(ctx, …)`, and the context of one call.
-struct PythonFunction {
+pub struct PythonFunction {
     name: &'static str,
     class: Py<PyAny>,
     context: Py<PyAny>,
     call: Arc<Mutex<Call>>,
     /// What `save_for_backward` was given; None where a tensor stood, which the core keeps and guards.
     kept: Mutex<Vec<Option<Py<PyAny>>>>,
+    _counted: Counted,
 }
 
 fn tensor_of(item: &Bound<'_, PyAny>) -> Option<Tensor> {
@@ -43,6 +46,14 @@ fn take(call: &Mutex<Call>, new: Call) -> Call {
 }
 
 impl PythonFunction {
+    /// Shows what it holds to the garbage collector.
+    pub fn visit(&self, visit: &PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        visit.call(&self.class)?;
+        visit.call(&self.context)?;
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.iter().flatten().try_for_each(|object| visit.call(object))
+    }
+
     fn run_forward(&self, py: Python<'_>, cx: &mut FunctionContext) -> PyResult<Vec<Tensor>> {
         let Call::Given(args, kwargs) = take(&self.call, Call::Done) else {
             return Err(PyValueError::new_err("(PreconditionNotMet) forward runs once in a call."));
@@ -91,14 +102,16 @@ impl PythonFunction {
     ) -> PyResult<Vec<Option<Tensor>>> {
         let context = self.context.bind(py);
         let mut saved = cx.saved_tensor().iter();
-        let kept: Vec<Py<PyAny>> = {
+        // Objects are made without the lock: that may start the garbage collector, which takes it.
+        let kept: Vec<Option<Py<PyAny>>> = {
             let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            let one = |k: &Option<Py<PyAny>>| match k {
-                Some(other) => Ok(other.clone_ref(py)),
-                None => saved.next().map_or_else(|| Ok(py.None()), |t| PyTensor::wrap(py, t.clone())),
-            };
-            kept.iter().map(one).collect::<PyResult<_>>()?
+            kept.iter().map(|k| k.as_ref().map(|k| k.clone_ref(py))).collect()
         };
+        let one = |k: Option<Py<PyAny>>| match k {
+            Some(other) => Ok(other),
+            None => saved.next().map_or_else(|| Ok(py.None()), |t| PyTensor::wrap(py, t.clone())),
+        };
+        let kept = kept.into_iter().map(one).collect::<PyResult<Vec<_>>>()?;
         context.setattr("container", PyTuple::new(py, kept)?)?;
         let mut all = vec![context.clone()];
         for g in grads {
@@ -146,6 +159,9 @@ impl Function for PythonFunction {
     fn backward(&self, cx: &FunctionContext, grads: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
         Python::attach(|py| self.run_backward(py, cx, grads, cx.inputs())).map_err(passing)
     }
+    fn is_foreign(&self) -> bool {
+        true
+    }
     fn name(&self) -> &'static str {
         self.name
     }
@@ -171,6 +187,7 @@ pub fn _apply_layer(
         class: class.unbind(),
         call: call.clone(),
         kept: Mutex::default(),
+        _counted: Counted::new(),
     };
     let outputs = errors::run(py, move || autograd::apply(function, &inputs))?;
     let Call::Gave(result) = take(&call, Call::Done) else { return Ok(py.None()) };

@@ -1,7 +1,8 @@
 //! `Tensor`: a handle on a tensor of the core.
 
 use crate::errors::{self, raise};
-use crate::{array, autograd, dtype};
+use crate::hook::Owned;
+use crate::{array, dtype};
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -50,6 +51,13 @@ impl PyTensor {
         }
     }
 
+    /// Calls `f` with the tensor, if it is the handle's own.
+    pub fn with_own(&self, f: impl FnOnce(&Tensor)) {
+        if let Place::Own(t) = &*self.place.lock() {
+            f(t);
+        }
+    }
+
     /// The parameter, if it is one.
     pub fn parameter(&self) -> Option<Parameter> {
         if let Place::Parameter(p) = &*self.place.lock() { Some(p.clone()) } else { None }
@@ -67,13 +75,19 @@ impl PyTensor {
 
 /// A tensor that is trained.
 #[pyclass(name = "Parameter", module = "sampan", extends = PyTensor, subclass, dict, weakref, frozen)]
-pub struct PyParameter;
+pub struct PyParameter {
+    pub(crate) hooks: Owned,
+}
 
 impl PyParameter {
     /// The Python object of a parameter.
     pub fn wrap(py: Python<'_>, p: Parameter) -> PyResult<Py<PyAny>> {
-        let init = PyClassInitializer::from(PyTensor::at(Place::Parameter(p))).add_subclass(PyParameter);
-        Ok(Py::new(py, init)?.into_any())
+        Ok(Py::new(py, PyParameter::initializer(p))?.into_any())
+    }
+
+    fn initializer(p: Parameter) -> PyClassInitializer<PyParameter> {
+        PyClassInitializer::from(PyTensor::at(Place::Parameter(p)))
+            .add_subclass(PyParameter { hooks: Owned::default() })
     }
 }
 
@@ -102,7 +116,8 @@ impl PyTensor {
         {
             let shape = if shape.is_empty() { vec![0] } else { shape };
             sampan_core::shape::checked_numel(&shape).map_err(raise)?;
-            let t = Tensor::zeros(&shape, dtype.unwrap_or_else(default));
+            let dtype = dtype.unwrap_or_else(default);
+            let t = errors::run_here(|| Ok(Tensor::zeros(&shape, dtype)))?;
             t.set_stop_gradient(stop_gradient);
             return Ok(PyTensor::own(t));
         }
@@ -261,16 +276,6 @@ impl PyTensor {
         let (t, g) = (self.tensor(), grad_tensor.map(|g| g.tensor()));
         errors::run(py, move || t.try_backward(g.as_ref(), retain_graph))
     }
-    /// Calls `hook(grad)` when the gradient reaches this tensor; what it returns replaces the gradient.
-    fn register_hook(&self, hook: &Bound<'_, PyAny>) -> PyResult<autograd::PyHook> {
-        if !hook.is_callable() {
-            return Err(PyTypeError::new_err(format!(
-                "(InvalidType) register_hook: a function is needed, got {}.",
-                hook.get_type().name()?
-            )));
-        }
-        autograd::register_hook(&self.tensor(), hook.clone().unbind())
-    }
     /// Keeps the gradient of this intermediate result in `.grad`.
     fn retain_grads(&self) {
         self.tensor().retain_grads();
@@ -302,7 +307,7 @@ impl PyParameter {
         if let Some(name) = name {
             p.tensor().set_name(name);
         }
-        Ok(PyClassInitializer::from(PyTensor::at(Place::Parameter(p))).add_subclass(PyParameter))
+        Ok(PyParameter::initializer(p))
     }
     /// Is it trained?
     #[getter]

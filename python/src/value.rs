@@ -6,7 +6,9 @@ use crate::tensor::PyTensor;
 use crate::{array, cache, python_layer};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyComplex, PyDict, PyEllipsis, PyFloat, PyInt, PyList, PyRange, PySlice, PyString, PyTuple};
+use pyo3::types::{
+    PyBool, PyComplex, PyDict, PyEllipsis, PyFloat, PyInt, PyList, PyRange, PySequence, PySlice, PyString, PyTuple,
+};
 use sampan_core::op::Kind;
 use sampan_core::value::Dict;
 use sampan_core::{Scalar, Tensor, Value};
@@ -28,6 +30,32 @@ pub fn int(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
 
 fn scalar(s: Scalar) -> Value {
     s.into()
+}
+
+/// More items than anybody means: an iterator may have no end, and a range may be longer than the memory.
+const MAX_ITEMS: usize = 1 << 26;
+
+/// The items of anything that can be iterated over.
+pub fn items<'py>(value: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let endless = || PyValueError::new_err(format!("(InvalidArgument) an argument has more than {MAX_ITEMS} items."));
+    match value.len() {
+        Ok(n) if n > MAX_ITEMS => return Err(endless()),
+        Err(e) if e.is_instance_of::<PyOverflowError>(value.py()) => return Err(endless()),
+        _ => {}
+    }
+    let mut found = Vec::new();
+    for item in value.try_iter()? {
+        if found.len() == MAX_ITEMS {
+            return Err(endless());
+        }
+        found.push(item?);
+    }
+    Ok(found)
+}
+
+/// The integers of a sequence.
+pub fn ints(value: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
+    items(value.cast::<PySequence>()?)?.iter().map(|item| item.extract()).collect()
 }
 
 /// The deepest nesting that is read; a list that contains itself has no end.
@@ -88,7 +116,7 @@ fn at_depth(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
         return Ok(Value::Dict(pairs.collect::<PyResult<Dict>>()?));
     }
     if let Ok(range) = value.cast::<PyRange>() {
-        return Ok(Value::Ints(range.extract::<Vec<i64>>()?.into()));
+        return Ok(Value::Ints(ints(range.as_any())?.into()));
     }
     if let Some(object) = python_layer::object(value)? {
         return Ok(Value::Object(object));
@@ -107,8 +135,8 @@ fn at_depth(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     if value.hasattr(pyo3::intern!(value.py(), "__float__"))? {
         return Ok(Value::Float(value.extract()?));
     }
-    if let Ok(items) = value.try_iter() {
-        let items: Vec<_> = items.collect::<PyResult<_>>()?;
+    if value.try_iter().is_ok() {
+        let items = items(value)?;
         let n = items.len();
         return sequence(items.into_iter(), n, depth);
     }

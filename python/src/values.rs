@@ -1,9 +1,9 @@
 //! The values of a tensor, in and out: arrays, lists, numbers, text.
 
-use crate::errors::{self, raise};
+use crate::errors::{self, raise, run_here};
 use crate::operators::{filled, op};
 use crate::tensor::PyTensor;
-use crate::{array, op as call};
+use crate::{array, op as call, value};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyComplex, PyDict, PyTuple};
@@ -28,14 +28,16 @@ impl PyTensor {
     fn set_<'py>(
         slf: Bound<'py, Self>,
         source: Option<PyRef<'py, PyTensor>>,
-        shape: Option<Vec<i64>>,
-        stride: Option<Vec<i64>>,
+        shape: Option<&Bound<'py, PyAny>>,
+        stride: Option<&Bound<'py, PyAny>>,
         offset: i64,
         name: Option<&str>,
     ) -> PyResult<Bound<'py, Self>> {
         let _ = name;
         let mut t = slf.borrow().tensor();
-        t.try_set_(source.map(|s| s.tensor()).as_ref(), shape.as_deref(), stride.as_deref(), offset).map_err(raise)?;
+        let ints = |v: Option<&Bound<'py, PyAny>>| v.filter(|v| !v.is_none()).map(value::ints).transpose();
+        let (source, shape, stride) = (source.map(|s| s.tensor()), ints(shape)?, ints(stride)?);
+        run_here(|| t.try_set_(source.as_ref(), shape.as_deref(), stride.as_deref(), offset))?;
         slf.get().replace(t);
         Ok(slf)
     }
@@ -43,13 +45,14 @@ impl PyTensor {
     #[pyo3(signature = (shape, fill_zero = false, name = None))]
     fn resize_<'py>(
         slf: Bound<'py, Self>,
-        shape: Vec<i64>,
+        shape: &Bound<'py, PyAny>,
         fill_zero: bool,
         name: Option<&str>,
     ) -> PyResult<Bound<'py, Self>> {
         let _ = name;
         let mut t = slf.borrow().tensor();
-        t.try_resize_(&shape, fill_zero).map_err(raise)?;
+        let shape = value::ints(shape)?;
+        run_here(|| t.try_resize_(&shape, fill_zero))?;
         slf.get().replace(t);
         Ok(slf)
     }
@@ -63,7 +66,7 @@ impl PyTensor {
         let t = self.tensor();
         let s = match args.len() {
             0 => t.try_item(),
-            1 => match args.get_item(0)?.extract::<Vec<i64>>() {
+            1 => match value::ints(&args.get_item(0)?) {
                 Ok(index) => t.item_at(index),
                 Err(_) => call::call_one(py, op!("flatten"), filled(op!("flatten"), smallvec![Value::Tensor(t)]))?
                     .item_at([args.get_item(0)?.extract::<i64>()?]),

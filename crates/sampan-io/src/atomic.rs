@@ -23,19 +23,33 @@ pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> sampan_core::Result<()> {
 /// Like [`write`], for contents that are made as they are written.
 pub(crate) fn replace(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> Parse<()>) -> Parse<()> {
     let target = target_of(path)?;
-    let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let temporary = write_beside(&target, fill)?;
+    if let Err(e) = std::fs::rename(&temporary, &target) {
+        let _ = std::fs::remove_file(&temporary);
+        return Err(e.into());
+    }
+    Ok(sync_folder(folder_of(&target))?)
+}
+
+/// The folder that a file lies in.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Writes a file to the disk under another name in the same folder, ready to be renamed to `target`.
+pub(crate) fn write_beside(target: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> Parse<()>) -> Parse<PathBuf> {
+    let folder = folder_of(target);
     std::fs::create_dir_all(folder)?;
-    let (temporary, file) = create_beside(&target, folder)?;
-    let written = fill_and_rename(file, &temporary, &target, fill);
+    let (temporary, file) = create_beside(target, folder)?;
+    let written = fill_and_sync(file, target, fill);
     if written.is_err() {
         let _ = std::fs::remove_file(&temporary);
     }
-    written?;
-    Ok(sync_folder(folder)?)
+    written.map(|()| temporary)
 }
 
 /// Where the bytes are to go: a link is followed, as opening it would.
-fn target_of(path: &Path) -> Parse<PathBuf> {
+pub(crate) fn target_of(path: &Path) -> Parse<PathBuf> {
     if path.file_name().is_none() {
         return Err(Fault::damaged("the path names no file"));
     }
@@ -67,6 +81,8 @@ fn create_beside(target: &Path, folder: &Path) -> io::Result<(PathBuf, File)> {
 
 /// Removes what writers that were killed left in a folder. Nobody else may be writing there.
 pub fn remove_leftovers(folder: impl AsRef<Path>) {
+    let folder = folder.as_ref();
+    crate::set::finish_all(folder);
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
@@ -76,24 +92,18 @@ pub fn remove_leftovers(folder: impl AsRef<Path>) {
     }
 }
 
-fn fill_and_rename(
-    file: File,
-    temporary: &Path,
-    target: &Path,
-    fill: impl FnOnce(&mut BufWriter<File>) -> Parse<()>,
-) -> Parse<()> {
+fn fill_and_sync(file: File, target: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> Parse<()>) -> Parse<()> {
     let mut out = BufWriter::with_capacity(1 << 16, file);
     fill(&mut out)?;
     let file = out.into_inner().map_err(|e| e.into_error())?;
     if let Ok(old) = std::fs::metadata(target) {
         file.set_permissions(old.permissions())?;
     }
-    file.sync_all()?;
-    Ok(std::fs::rename(temporary, target)?)
+    Ok(file.sync_all()?)
 }
 
 /// The new name reaches the disk with the folder that holds it.
-fn sync_folder(folder: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     if !cfg!(unix) {
         return Ok(());
     }

@@ -57,8 +57,11 @@ impl EventWriter {
         EventWriter::open(folder).map_err(|e| e.into_error("events", FORMAT, Some(folder)))
     }
 
-    /// A new file for a run that goes on: TensorBoard forgets what earlier files say about `step` and later ones.
+    /// A new file for a run that goes on: what earlier files say about `step` and later ones is cut off them, and a
+    /// TensorBoard that has read it already forgets it.
     pub fn resume(folder: impl AsRef<Path>, step: i64) -> Result<EventWriter> {
+        let folder = folder.as_ref();
+        cut_from(folder, step).map_err(|e| e.into_error("events", FORMAT, Some(folder)))?;
         let mut writer = EventWriter::create(folder)?;
         // A session log whose status is "start".
         let start = Message::new().int(1, 1);
@@ -146,6 +149,40 @@ impl EventWriter {
         let histogram = histogram(values.into_iter().filter(|v| v.is_finite()).collect());
         self.value(step, Message::new().text(1, tag).message(5, &histogram))
     }
+}
+
+/// Cuts the event files of a folder before the first event of `step` or later, and a record that was not finished.
+fn cut_from(folder: &Path, step: i64) -> Parse<()> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let path = entry?.path();
+        if !path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("events.out.tfevents.")) {
+            continue;
+        }
+        let bytes = read_file(&path)?;
+        let mut end = 0;
+        let mut records = record::Records::new(&bytes);
+        while let Some(record) = records.next() {
+            // A file that is no event file is left alone.
+            let Ok(record) = record else {
+                end = bytes.len();
+                break;
+            };
+            let of = proto::fields(record)
+                .find_map(|f| if let Ok((2, Field::Varint(n))) = f { Some(n as i64) } else { None });
+            if of.is_some_and(|of| of >= step) {
+                break;
+            }
+            end = records.position();
+        }
+        if end < bytes.len() {
+            OpenOptions::new().write(true).open(&path)?.set_len(end as u64)?;
+        }
+    }
+    Ok(())
 }
 
 fn histogram(values: Vec<f64>) -> Message {

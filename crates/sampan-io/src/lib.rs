@@ -28,6 +28,7 @@ pub mod pickle;
 mod proto;
 pub mod pth;
 pub mod safetensors;
+pub mod set;
 mod value;
 mod zip;
 
@@ -127,6 +128,7 @@ pub fn load_bytes(bytes: &[u8], names: bool) -> Result<(Object, usize)> {
 }
 
 fn open(path: &Path) -> Result<(Format, Object)> {
+    set::finish_around(path);
     let bytes = read_file(path).map_err(|e| e.into_error("load", "cannot read", Some(path)))?;
     if bytes.is_empty() {
         return Err(Fault::damaged("the file is empty").into_error("load", "cannot read", Some(path)));

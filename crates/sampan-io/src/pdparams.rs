@@ -12,7 +12,7 @@ use crate::pickle::{Builder, parse};
 use crate::{atomic, read_file};
 use sampan_core::{Result, Tensor};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The entry of a state dict that gives each tensor's own name.
 const NAMES: &str = "StructuredToParameterName@@";
@@ -51,6 +51,11 @@ pub fn save_with(path: impl AsRef<Path>, object: &Object, protocol: u8) -> Resul
     let path = path.as_ref();
     let written = atomic::replace(path, |out| encode(out, object, protocol, PART_BYTES));
     written.map_err(|e| e.into_error("save", FORMAT, Some(path)))
+}
+
+/// Like [`save`], under another name beside `path`.
+pub(crate) fn save_beside(path: &Path, object: &Object) -> Parse<PathBuf> {
+    atomic::write_beside(path, |out| encode(out, object, DEFAULT_PROTOCOL, PART_BYTES))
 }
 
 /// Like [`save_with`], to memory.

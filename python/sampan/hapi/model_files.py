@@ -5,16 +5,21 @@ from __future__ import annotations
 import os
 import warnings
 
-from .. import framework
+from .. import _core, framework
 
 
 def save_training(model, path: str) -> None:
-    """Parameters, optimizer and loss scaling, each in a file of its own if it has something to keep."""
-    framework.save(model.network.state_dict(), path + ".pdparams")
+    """Parameters, optimizer and loss scaling, each in a file of its own if it has something to keep.
+
+    All files are new or all are old afterwards, even if the process is killed between two of them: what is left to do then
+    is done by whoever reads one of them.
+    """
+    files = {"pdparams": model.network.state_dict()}
     if model._optimizer is not None and (state := model._optimizer.state_dict()):
-        framework.save(state, path + ".pdopt")
+        files["pdopt"] = state
     if model._scaler is not None and (state := model._scaler.state_dict()):
-        framework.save(state, path + ".pdscaler")
+        files["pdscaler"] = state
+    framework._written(_core._save_set, path, framework._plain(files))
 
 
 def save_inference(model, path: str) -> None:
@@ -41,6 +46,7 @@ def load(model, path: str, skip_mismatch: bool, reset_optimizer: bool) -> None:
     base, end = os.path.splitext(path)
     if end not in (".pdparams", ".pdopt", ".pdmodel"):
         base = path
+    _core._finish_set(base + ".pdparams")
     if not os.path.exists(base + ".pdparams"):
         raise FileNotFoundError(f"(NotFound) Model.load: there is no file {base}.pdparams.")
     state = framework.load(base + ".pdparams")

@@ -228,7 +228,7 @@ class DistributedBatchSampler(BatchSampler):
         # The launcher tells every process its place.
         ranks = int(os.environ.get("PADDLE_TRAINERS_NUM", 1)) if num_replicas is None else num_replicas
         rank = int(os.environ.get("PADDLE_TRAINER_ID", 0)) if rank is None else rank
-        if not _is_count(ranks) or not isinstance(rank, int) or not 0 <= rank < ranks:
+        if not _is_count(ranks) or ranks > 2**20 or not isinstance(rank, int) or not 0 <= rank < ranks:
             raise ValueError(
                 f"(InvalidArgument) {what}: rank must lie in [0, num_replicas). Received {rank!r} of {ranks!r}."
             )

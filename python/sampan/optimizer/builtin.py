@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _core
+from ._functions import all_known_weakly
 from .lr import LambdaDecay, LRScheduler
 from .optimizer import Optimizer, _as_list
 
@@ -41,7 +42,9 @@ class BuiltinOptimizer(Optimizer):
             given["learning_rate"] = rate.item()
         name = given.pop("name", None)
         groups = [_for_core(item) for item in parameters]
-        self._core, self._settings = self._definition.make(**{**given, "parameters": groups})
+        # What the core is given leads to these, see `known_weakly`.
+        self._functions = [value for value in given.values() if callable(value)]
+        self._core, self._settings = self._definition.make(**all_known_weakly({**given, "parameters": groups}))
         rate = given.get("learning_rate", self._settings.get("learning_rate"))
         self._note(rate, parameters, given.get("weight_decay"), given.get("grad_clip"), name)
         fixed = ("learning_rate", "parameters", "weight_decay", "grad_clip")

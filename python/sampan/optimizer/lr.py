@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+import weakref
 
 from .. import _core, _registry
+from ._functions import all_known_weakly, known_weakly
 
 
 class LRScheduler:
@@ -33,8 +35,8 @@ class LRScheduler:
 
     @property
     def _core(self):
-        """The schedule for an optimizer of the core. It holds this object, so this one does not keep it."""
-        return _core._python_schedule(self)
+        """The schedule for an optimizer of the core. It knows this object weakly: who uses it in Python keeps it."""
+        return _core._python_schedule(weakref.proxy(self))
 
     def __call__(self) -> float:
         """The learning rate now."""
@@ -117,7 +119,7 @@ class _BuiltinScheduler(LRScheduler):
     def __init__(self, *args, **kwargs):
         names = [p[0] for p in self._definition.params]
         self._given = {**dict(zip(names, args)), **kwargs}
-        self._rust, self._settings = self._definition.make(*args, **kwargs)
+        self._rust, self._settings = self._definition.make(*map(known_weakly, args), **all_known_weakly(kwargs))
         if self._is_changed() and not self._rust.needs_metric:
             # The first step is to be that of the subclass.
             self.last_epoch, self.last_lr = self._given.get("last_epoch", -1), self.base_lr
@@ -139,7 +141,7 @@ class _BuiltinScheduler(LRScheduler):
     def __setstate__(self, kept: dict) -> None:
         state, base_lr = kept.pop("_state"), kept.pop("_base_lr")
         self.__dict__.update(kept)
-        self._rust, self._settings = self._definition.make(**{**self._given, "verbose": False})
+        self._rust, self._settings = self._definition.make(**all_known_weakly({**self._given, "verbose": False}))
         self.base_lr, self.verbose = base_lr, self._given.get("verbose", False)
         self._rust.set_state_dict(state)
 
@@ -150,7 +152,7 @@ class _BuiltinScheduler(LRScheduler):
 
     @property
     def _core(self):
-        return _core._python_schedule(self) if self._is_changed() else self._rust
+        return _core._python_schedule(weakref.proxy(self)) if self._is_changed() else self._rust
 
     def step(self, epoch=None) -> None:
         """Goes to the next epoch, or to a given one."""

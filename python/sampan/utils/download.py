@@ -60,26 +60,25 @@ def _md5_of(path):
 def _unpacked(path):
     """What is in an archive, unpacked beside it; any other file itself."""
     if path.name.endswith((".tar", ".tar.gz", ".tgz")):
-        with tarfile.open(path) as archive:
-            names = archive.getnames()
-            target = _target(path, names)
-            archive.extractall(target, filter="data")
+        archive, options = tarfile.open(path), {"filter": "data"}
+        names = archive.getnames()
     elif path.suffix == ".zip":
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-            target = _target(path, names)
-            archive.extractall(target)
+        archive, options = zipfile.ZipFile(path), {}
+        names = archive.namelist()
     else:
         return path
-    return target / _top(names) if _top(names) else target
+    with archive:
+        places = [_place(name, path) for name in names]
+        tops = {place[0] for place in places if place}
+        # An archive of many files gets a folder of its own.
+        target = path.parent if len(tops) == 1 else path.parent / path.name.split(".")[0]
+        target.mkdir(parents=True, exist_ok=True)
+        archive.extractall(target, **options)
+    return target / tops.pop() if len(tops) == 1 else target
 
 
-def _top(names):
-    """The one folder or file that holds all of an archive, if there is one."""
-    tops = {Path(name).parts[0] for name in names if Path(name).parts}
-    return tops.pop() if len(tops) == 1 else None
-
-
-def _target(path, names):
-    """An archive of many files gets a folder of its own."""
-    return path.parent if _top(names) else path.parent / path.name.split(".")[0]
+def _place(name, path):
+    """Where a member of an archive goes, in parts. A name that begins at the root is taken to begin at the target."""
+    if ".." in name.replace("\\", "/").split("/"):
+        raise ValueError(f"(InvalidArgument) {path} is not unpacked: its member {name!r} lies outside of it.")
+    return [part for part in name.split("/") if part not in ("", ".")]

@@ -302,11 +302,11 @@ impl Walk {
             slots[index].clone().unwrap_or_else(|| Tensor::zeroed(shape, *dtype, *device))
         };
         let watch = node.watch.lock().clone();
-        for Watcher { output, what } in watch.into_iter().flat_map(|w| *w) {
+        for Watcher { output, what } in watch.into_iter().flat_map(|w| w.watchers) {
             let g = complete(slots, output);
             match what {
                 Watching::Hook(_, hook) => {
-                    if let Some(new) = hook(&g)? {
+                    if let Some(new) = hook.call(&g)? {
                         let (shape, dtype, _) = &node.outs[output];
                         slots[output] = Some(fit(new, shape, *dtype, "a hook").map_err(|e| e.in_op("register_hook"))?);
                     }
@@ -366,7 +366,7 @@ impl Walk {
     fn finish_leaves(&mut self) -> Result<()> {
         for (leaf, g) in &mut self.leaves {
             for hook in leaf.hooks() {
-                if let Some(new) = hook(g)? {
+                if let Some(new) = hook.call(g)? {
                     *g = fit(new, leaf.shape(), leaf.dtype(), "a hook").map_err(|e| e.in_op("register_hook"))?;
                 }
             }

@@ -34,6 +34,12 @@ pub trait Function: Send + Sync + 'static {
     /// asked for; these flow through the gradients and through saved inputs and outputs, not through other saved values.
     fn backward(&self, cx: &FunctionContext, grads: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>>;
 
+    /// Does it hold objects of another language, whose garbage collector looks for them with
+    /// [`visit_foreign`](super::visit_foreign)?
+    fn is_foreign(&self) -> bool {
+        false
+    }
+
     /// What errors and `grad_fn` call it: the name of the type, unless given.
     fn name(&self) -> &'static str {
         let path = std::any::type_name::<Self>();
@@ -140,6 +146,8 @@ fn record<F: Function>(function: F, mut cx: FunctionContext, inputs: &[Tensor], 
     cx.non_differentiable.clear();
     let save_outputs = kept.iter().any(|k| matches!(k, Kept::Output(_)));
     let (name, materialize, state, arity) = (function.name(), cx.materialize, cx.state, outputs.len());
+    let function = Arc::new(function);
+    let foreign = function.is_foreign().then(|| function.clone() as Arc<dyn Any + Send + Sync>);
     let formula = move |g: &Grad| -> Result<Grads> {
         let cx = FunctionContext {
             saved: kept
@@ -169,5 +177,8 @@ fn record<F: Function>(function: F, mut cx: FunctionContext, inputs: &[Tensor], 
     let inputs: Vec<&Tensor> = inputs.iter().collect();
     let saved: Vec<&Tensor> = values.iter().collect();
     let recorded = Node::attach(name, &inputs, Outputs::from(outputs), &saved, save_outputs, Arc::new(formula));
+    if let (Some(foreign), Some(history)) = (foreign, recorded.iter().find_map(Tensor::history)) {
+        history.node.get().set_foreign(Arc::downgrade(&foreign));
+    }
     recorded.into_iter().zip(constant).map(|(t, constant)| constant.unwrap_or(t)).collect()
 }

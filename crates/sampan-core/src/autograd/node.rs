@@ -8,6 +8,7 @@ use crate::storage::Storage;
 use crate::{DType, Device, Error, Result, Tensor, profiler};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
+use std::any::Any;
 use std::cell::{OnceCell, RefCell};
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,8 +16,13 @@ use std::sync::{Arc, Weak};
 
 /// A gradient formula: from the outputs' gradients to the inputs'.
 pub type GradFn = Arc<dyn Fn(&Grad) -> Result<Grads> + Send + Sync>;
-/// A function that sees a gradient and may replace it.
-pub type Hook = Arc<dyn Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync>;
+/// A function that sees a gradient and may replace it. One that belongs to another language is found again by its type,
+/// see [`visit_foreign`](super::visit_foreign).
+pub trait GradHook: Any + Send + Sync {
+    /// What replaces the gradient, if anything does.
+    fn call(&self, grad: &Tensor) -> Result<Option<Tensor>>;
+}
+pub(crate) type Hook = Arc<dyn GradHook>;
 
 static NEXT_SEQ: AtomicU64 = AtomicU64::new(1);
 
@@ -35,7 +41,12 @@ pub struct Node {
 }
 
 /// Who waits at a node's outputs.
-pub(super) type Watch = Vec<Watcher>;
+#[derive(Clone, Default)]
+pub(super) struct Watch {
+    pub watchers: Vec<Watcher>,
+    /// A function of another language that the formula calls; the formula keeps it.
+    pub foreign: Option<Weak<dyn Any + Send + Sync>>,
+}
 
 /// Somebody who waits for the gradient of an output; they see it in the order in which they came.
 #[derive(Clone)]
@@ -56,7 +67,7 @@ pub(super) enum Watching {
 #[derive(Clone)]
 pub(super) struct State {
     formula: GradFn,
-    saved: SmallVec<[Saved; 2]>,
+    pub(super) saved: SmallVec<[Saved; 2]>,
     outputs: SmallVec<[Saved; 1]>,
 }
 
@@ -137,7 +148,7 @@ pub(super) struct Kept {
     dtype: DType,
     version: u64,
     tracked: bool,
-    history: Option<History>,
+    pub history: Option<History>,
 }
 
 impl Kept {
@@ -432,20 +443,38 @@ impl From<Vec<Tensor>> for Grads {
 
 impl Node {
     pub(crate) fn add_hook(&self, output: usize, id: u64, hook: Hook) {
-        self.watch.lock().get_or_insert_default().push(Watcher { output, what: Watching::Hook(id, hook) });
+        self.watch.lock().get_or_insert_default().watchers.push(Watcher { output, what: Watching::Hook(id, hook) });
     }
 
     pub(crate) fn remove_hook(&self, id: u64) -> bool {
-        let mut watch = self.watch.lock();
-        let Some(watch) = watch.as_mut() else { return false };
-        let before = watch.len();
-        watch.retain(|w| !matches!(w.what, Watching::Hook(i, _) if i == id));
-        before != watch.len()
+        let mut guard = self.watch.lock();
+        let Some(watch) = guard.as_mut() else { return false };
+        let at = watch.watchers.iter().position(|w| matches!(w.what, Watching::Hook(i, _) if i == id));
+        let removed = at.map(|at| watch.watchers.remove(at));
+        drop(guard);
+        removed.is_some()
+    }
+
+    /// Takes all hooks off.
+    pub(super) fn take_hooks(&self) -> Vec<Hook> {
+        let mut guard = self.watch.lock();
+        let Some(watch) = guard.as_mut() else { return Vec::new() };
+        let (hooks, others) = std::mem::take(&mut watch.watchers)
+            .into_iter()
+            .partition(|w| matches!(w.what, Watching::Hook(..)));
+        watch.watchers = others;
+        drop(guard);
+        let hooks: Vec<Watcher> = hooks;
+        hooks.into_iter().filter_map(|w| if let Watching::Hook(_, hook) = w.what { Some(hook) } else { None }).collect()
+    }
+
+    pub(super) fn set_foreign(&self, function: Weak<dyn Any + Send + Sync>) {
+        self.watch.lock().get_or_insert_default().foreign = Some(function);
     }
 
     pub(crate) fn retain_grad(&self, output: usize, tensor: Weak<crate::tensor::Inner>) {
         let mut watch = self.watch.lock();
-        let watch = watch.get_or_insert_default();
+        let watch = &mut watch.get_or_insert_default().watchers;
         let known = |w: &Watcher| matches!(&w.what, Watching::Retain(t) if t.ptr_eq(&tensor));
         if !watch.iter().any(known) {
             watch.push(Watcher { output, what: Watching::Retain(tensor) });

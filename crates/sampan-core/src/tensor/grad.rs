@@ -1,14 +1,12 @@
 //! What a tensor carries besides its values: gradient, hooks, name.
 
 use super::{Inner, Tensor};
-use crate::autograd::{self, Grad, Grads, Node};
+use crate::autograd::{self, Grad, GradHook, Grads, Hook, Node};
 use crate::{DType, Device, Error, Result, profiler};
 use parking_lot::Mutex;
 use sampan_kernels::elementwise::add_assign;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-type Hook = Arc<dyn Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync>;
+use std::sync::{Arc, Weak};
 
 /// Made when first needed.
 #[derive(Default)]
@@ -32,23 +30,31 @@ enum Slot {
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
-/// A hook that can be taken off again.
+/// A hook that can be taken off again. It keeps neither the tensor nor the hook alive.
 pub struct HookHandle {
-    tensor: Tensor,
+    at: HookPlace,
     id: u64,
+}
+
+enum HookPlace {
+    Leaf(Weak<Inner>),
+    Node(Weak<Node>),
+}
+
+/// A closure as a hook.
+struct Closure<F>(F);
+impl<F: Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync + 'static> GradHook for Closure<F> {
+    fn call(&self, grad: &Tensor) -> Result<Option<Tensor>> {
+        (self.0)(grad)
+    }
 }
 
 impl HookHandle {
     /// Takes the hook off; false if it was off already.
     pub fn remove(&self) -> bool {
-        let drop_from = |hooks: &mut Vec<(u64, Hook)>| {
-            let before = hooks.len();
-            hooks.retain(|(id, _)| *id != self.id);
-            before != hooks.len()
-        };
-        match self.tensor.history() {
-            Some(h) => h.node.get().remove_hook(self.id),
-            None => drop_from(&mut self.tensor.extra().hooks.lock()),
+        match &self.at {
+            HookPlace::Node(node) => node.upgrade().is_some_and(|n| n.remove_hook(self.id)),
+            HookPlace::Leaf(leaf) => leaf.upgrade().is_some_and(|leaf| Tensor::from_inner(leaf).remove_hook(self.id)),
         }
     }
 }
@@ -92,13 +98,16 @@ impl Tensor {
 
     /// Replaces the gradient.
     pub fn set_grad(&self, grad: Option<Tensor>) {
-        *self.extra().grad.lock() = grad.map_or(Slot::None, Slot::Held);
+        let old = std::mem::replace(&mut *self.extra().grad.lock(), grad.map_or(Slot::None, Slot::Held));
+        // Without the lock, for hooks of the old one may do anything when they are dropped.
+        drop(old);
     }
 
     /// Forgets the gradient.
     pub fn clear_grad(&self) {
         if let Some(e) = self.0.extra.get() {
-            *e.grad.lock() = Slot::None;
+            let old = std::mem::take(&mut *e.grad.lock());
+            drop(old);
         }
     }
 
@@ -181,6 +190,11 @@ impl Tensor {
         &self,
         hook: impl Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync + 'static,
     ) -> Result<HookHandle> {
+        self.register_grad_hook(Arc::new(Closure(hook)))
+    }
+
+    /// [`register_hook`](Self::register_hook) with an object.
+    pub fn register_grad_hook(&self, hook: Arc<dyn GradHook>) -> Result<HookHandle> {
         if self.stop_gradient() {
             return Err(Error::new(
                 crate::error::Kind::PreconditionNotMet,
@@ -190,11 +204,37 @@ impl Tensor {
         }
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let tensor = self.current()?;
-        match tensor.history() {
-            Some(h) => h.node.get().add_hook(h.index, id, Arc::new(hook)),
-            None => tensor.extra().hooks.lock().push((id, Arc::new(hook))),
-        }
-        Ok(HookHandle { tensor, id })
+        let at = match tensor.history() {
+            Some(h) => {
+                h.node.get().add_hook(h.index, id, hook);
+                HookPlace::Node(Arc::downgrade(h.node.get()))
+            }
+            None => {
+                tensor.extra().hooks.lock().push((id, hook));
+                HookPlace::Leaf(Arc::downgrade(&tensor.0))
+            }
+        };
+        Ok(HookHandle { at, id })
+    }
+
+    fn remove_hook(&self, id: u64) -> bool {
+        let Some(extra) = self.0.extra.get() else { return false };
+        let mut hooks = extra.hooks.lock();
+        let removed = hooks.iter().position(|(i, _)| *i == id).map(|at| hooks.remove(at));
+        // What a hook holds may do anything when it is dropped.
+        drop(hooks);
+        removed.is_some()
+    }
+
+    /// Takes all hooks off that hang on this leaf.
+    pub(crate) fn take_hooks(&self) -> Vec<Hook> {
+        let taken = self.0.extra.get().map(|e| std::mem::take(&mut *e.hooks.lock()));
+        taken.unwrap_or_default().into_iter().map(|(_, hook)| hook).collect()
+    }
+
+    /// How many handles there are on this very tensor.
+    pub(crate) fn handles(&self) -> usize {
+        Arc::strong_count(&self.0)
     }
 
     pub(crate) fn hooks(&self) -> Vec<Hook> {

@@ -57,14 +57,12 @@ mod http {
         Arc::new(found.iter().map(|c| Certificate::from_der(c).to_owned()).collect())
     });
 
-    fn agent(url: &str, timeout: Duration) -> Agent {
+    /// Also for plain http, which may lead on to https.
+    fn agent(timeout: Duration) -> Agent {
         let config = Agent::config_builder()
             .timeout_connect(Some(timeout))
             .timeout_recv_response(Some(timeout))
             .http_status_as_error(false);
-        if !url.starts_with("https:") {
-            return config.build().into();
-        }
         let crypto = Arc::new(rustls::crypto::ring::default_provider());
         let tls = TlsConfig::builder().unversioned_rustls_crypto_provider(crypto);
         config.tls_config(tls.root_certs(RootCerts::Specific(ROOTS.clone())).build()).build().into()
@@ -73,7 +71,7 @@ mod http {
     /// Fetches what is missing of `part`.
     pub fn to_part(url: &str, part: &Path, timeout: Duration, quiet: bool) -> Result<(), Failure> {
         let have = part.metadata().map_or(0, |m| m.len());
-        let mut request = agent(url, timeout).get(url).header("Accept-Encoding", "identity");
+        let mut request = agent(timeout).get(url).header("Accept-Encoding", "identity");
         if have > 0 {
             request = request.header("Range", format!("bytes={have}-"));
         }

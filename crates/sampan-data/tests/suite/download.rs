@@ -57,6 +57,22 @@ fn a_wrong_part_is_thrown_away() {
 }
 
 #[test]
+fn an_address_may_lead_to_another() {
+    let folder = Folder::new();
+    let good = Server::new(vec![Answer::File(data())]);
+    let first = Server::new(vec![Answer::Elsewhere(good.url.clone())]);
+    assert_eq!(std::fs::read(from(&[&first.url], &folder).fetch().unwrap()).unwrap(), data());
+    // Nobody speaks TLS there: an error, as for any other server that cannot be reached.
+    let secure = Server::new(vec![Answer::Elsewhere(good.url.replace("http:", "https:"))]);
+    let nowhere = Server::new(vec![Answer::Elsewhere("gopher://".into())]);
+    let circle = Server::new(vec![Answer::Elsewhere("/data.bin".into())]);
+    for (i, url) in [&secure.url, &nowhere.url, &circle.url].into_iter().enumerate() {
+        let failed = from(&[url], &folder).file_name(format!("other{i}")).attempts(1).fetch().unwrap_err();
+        assert!(failed.to_string().contains("no address gives it"), "{failed}");
+    }
+}
+
+#[test]
 fn mirrors_are_tried_in_turn() {
     let folder = Folder::new();
     let (gone, good) = (Server::new(vec![Answer::Status(404)]), Server::new(vec![Answer::File(data())]));

@@ -18,6 +18,8 @@ pub enum Answer {
     Silence(Vec<u8>, usize),
     /// A status without a body.
     Status(u16),
+    /// The way to another address.
+    Elsewhere(String),
 }
 
 /// Serves until the process ends; requests are noted as `path range`.
@@ -72,6 +74,10 @@ fn serve(mut stream: TcpStream, answer: Answer, log: &Mutex<Vec<String>>) -> std
         }
         Answer::Status(code) => {
             stream.write_all(format!("HTTP/1.1 {code} Text\r\nContent-Length: 0\r\n{close}").as_bytes())
+        }
+        Answer::Elsewhere(url) => {
+            let head = format!("HTTP/1.1 302 Found\r\nLocation: {url}\r\nContent-Length: 0\r\n{close}");
+            stream.write_all(head.as_bytes())
         }
         Answer::File(data) | Answer::Whole(data) => send(&mut stream, &data, data.len()),
         Answer::Cut(data, n) => send(&mut stream, &data, n),

@@ -46,6 +46,11 @@ impl<'a> Records<'a> {
         Records(Cursor::new(bytes))
     }
 
+    /// Where the next record begins.
+    pub fn position(&self) -> usize {
+        self.0.at
+    }
+
     fn read(&mut self) -> Parse<Option<&'a [u8]>> {
         let (at, cursor) = (self.0.at, &mut self.0);
         if cursor.remaining() < 12 {

@@ -3,7 +3,8 @@
 use crate::Folder;
 use crate::ramp::ramp;
 use sampan_core::{DType, Tensor};
-use sampan_io::{Dict, Object, atomic, load, npy, save};
+use sampan_io::events::{EventWriter, scalars};
+use sampan_io::{Dict, Object, atomic, load, npy, save, set};
 use std::path::Path;
 
 fn names(folder: &Path) -> Vec<String> {
@@ -114,4 +115,72 @@ fn errors_name_the_file_and_the_cause() {
         message.contains("short.npy: npy, byte 128: an array of shape [4] takes 16 bytes, and 12 are there"),
         "{message}"
     );
+}
+
+#[test]
+fn files_of_a_set_are_all_new_or_all_old() {
+    let both = |n: i64| [("pdparams", Object::Int(n)), ("pdopt", Object::Int(n))];
+    let files = ["pdparams", "pdopt"].map(|suffix| (suffix, format!(".net.{suffix}.1.0.partial")));
+    // What a killed writer of the second set leaves: so many files of the new ones, the note or not, so many renamed.
+    for (written, noted, renamed, expected) in
+        [(1, false, 0, 1), (2, false, 0, 1), (2, true, 0, 2), (2, true, 1, 2), (2, true, 2, 2)]
+    {
+        let folder = Folder::new();
+        let base = folder.0.join("net");
+        set::save(&base, &both(1)).unwrap();
+        set::save(folder.0.join("other"), &both(2)).unwrap();
+        for (suffix, partial) in &files[..written] {
+            std::fs::rename(folder.0.join(format!("other.{suffix}")), folder.0.join(partial)).unwrap();
+        }
+        if noted {
+            let lines = files.iter().map(|(suffix, partial)| format!("{partial}\tnet.{suffix}\n"));
+            std::fs::write(folder.0.join(".net.saving"), lines.collect::<String>()).unwrap();
+        }
+        for (suffix, partial) in &files[..renamed] {
+            std::fs::rename(folder.0.join(partial), base.with_extension(suffix)).unwrap();
+        }
+        for suffix in ["pdopt", "pdparams"] {
+            assert_eq!(
+                load(base.with_extension(suffix)).unwrap(),
+                Object::Int(expected),
+                "{written} {noted} {renamed}"
+            );
+        }
+        assert!(!folder.0.join(".net.saving").exists());
+        // The next writer, and whoever cleans up, begin with what was left.
+        set::save(&base, &both(3)).unwrap();
+        atomic::remove_leftovers(&folder.0);
+        assert_eq!(load(base.with_extension("pdopt")).unwrap(), Object::Int(3));
+        assert!(names(&folder.0).iter().all(|n| !n.starts_with('.')), "{:?}", names(&folder.0));
+    }
+    // A note that names files elsewhere moves nothing.
+    let folder = Folder::new();
+    set::save(folder.0.join("net"), &both(1)).unwrap();
+    std::fs::write(folder.0.join(".net.saving"), "net.pdopt\t../stolen\n").unwrap();
+    load(folder.0.join("net.pdopt")).unwrap();
+    assert!(set::save(folder.0.join("net"), &both(2)).unwrap_err().to_string().contains("which file goes where"));
+}
+
+#[test]
+fn a_resumed_log_says_nothing_twice() {
+    let folder = Folder::new();
+    let steps = || {
+        let mut found: Vec<(i64, f32)> = names(&folder.0)
+            .iter()
+            .flat_map(|n| scalars(folder.0.join(n)).unwrap())
+            .map(|s| (s.step, s.value))
+            .collect();
+        found.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        found
+    };
+    for (start, value) in [(1, 0.0), (3, 1.0), (2, 2.0)] {
+        let mut log = EventWriter::resume(&folder.0, start).unwrap();
+        (start..5).for_each(|step| log.scalar("loss", value, step).unwrap());
+        log.flush().unwrap();
+        // A record that a kill cut short.
+        let mut bytes = std::fs::read(log.path()).unwrap();
+        bytes.extend([9; 5]);
+        std::fs::write(log.path(), bytes).unwrap();
+    }
+    assert_eq!(steps(), [(1, 0.0), (2, 2.0), (3, 2.0), (4, 2.0)]);
 }

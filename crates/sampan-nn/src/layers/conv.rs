@@ -108,7 +108,8 @@ impl Plan<'_> {
         self.settings.extend(rest);
         let ends = if transposed { [input, output / groups] } else { [output, input / groups] };
         let shape = [&ends[..], &kernel].concat();
-        let fan = (input * kernel.iter().product::<usize>()) as f64;
+        // Sizes beyond memory are refused where the weight is made.
+        let fan = kernel.iter().fold(input as f64, |fan, &k| fan * k as f64);
         let default: &dyn Initializer =
             if transposed { &XavierUniform::new() } else { &KaimingNormal::with(|o| o.fan_in(fan)) };
         let base = Base::of(self.class).placed(self.device, self.dtype)?;

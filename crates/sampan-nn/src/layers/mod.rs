@@ -28,6 +28,9 @@ mod transformer;
 mod transformer_layer;
 mod vision;
 
+/// More layers in a row than this are a mistake, which would be noticed only when the memory is full.
+const MAX_LAYERS: usize = 10_000;
+
 pub use activation::*;
 pub use adaptive_softmax::*;
 pub use attention::*;

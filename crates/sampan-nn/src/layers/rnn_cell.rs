@@ -304,7 +304,7 @@ impl LSTMCell {
         ensure!(proj_size < hidden_size, "proj_size {proj_size} must be smaller than hidden_size {hidden_size}");
         let attrs = [&weight_ih_attr, &weight_hh_attr, &bias_ih_attr, &bias_hh_attr];
         let fed_back = if proj_size > 0 { proj_size } else { hidden_size };
-        let sizes = [input_size, 4 * hidden_size, fed_back, hidden_size];
+        let sizes = [input_size, hidden_size.saturating_mul(4), fed_back, hidden_size];
         let Weights { base, weight_ih, weight_hh, bias_ih, bias_hh } = Weights::new("lstm_cell", sizes, attrs)?;
         let std = 1.0 / (hidden_size as f64).sqrt();
         let project = || parameter(&base, &[hidden_size, proj_size], &weight_hh_attr, false, std);
@@ -375,7 +375,7 @@ impl GRUCell {
         #[opt(None)] bias_hh_attr: ParamAttr,
     ) -> Result<GRUCell> {
         let attrs = [&weight_ih_attr, &weight_hh_attr, &bias_ih_attr, &bias_hh_attr];
-        let sizes = [input_size, 3 * hidden_size, hidden_size, hidden_size];
+        let sizes = [input_size, hidden_size.saturating_mul(3), hidden_size, hidden_size];
         let Weights { base, weight_ih, weight_hh, bias_ih, bias_hh } = Weights::new("gru_cell", sizes, attrs)?;
         Ok(GRUCell { base, weight_ih, weight_hh, bias_ih, bias_hh, hidden_size })
     }

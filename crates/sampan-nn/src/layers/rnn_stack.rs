@@ -1,5 +1,6 @@
 //! Recurrent layers on top of each other: SimpleRNN, LSTM, GRU.
 
+use super::MAX_LAYERS;
 use super::rnn::{BiRNN, RNN};
 use super::rnn_cell::{CellRef, GRUCell, LSTMCell, RnnCell, SimpleRNNCell};
 use super::rnn_inputs::{Inputs, listed, states, taken};
@@ -53,7 +54,10 @@ impl Stack {
     /// `output` is the number of features a cell puts out, `cell` makes one that takes that many inputs.
     fn new(plan: Plan, output: usize, cell: impl Fn(usize) -> Result<CellRef>) -> Result<Stack> {
         let Plan { input_size, num_layers, direction, time_major, dropout, attrs } = plan;
-        ensure!(num_layers > 0, "num_layers must be positive");
+        ensure!(
+            (1..=MAX_LAYERS).contains(&num_layers),
+            "num_layers must lie between 1 and {MAX_LAYERS}, got {num_layers}"
+        );
         ensure!((0.0..=1.0).contains(&dropout), "dropout must lie in [0, 1], got {dropout}");
         let both = match direction {
             "forward" => false,

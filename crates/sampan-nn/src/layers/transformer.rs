@@ -1,5 +1,6 @@
 //! Encoders, decoders and the whole transformer.
 
+use super::MAX_LAYERS;
 use super::attention::{AttentionCache, additive_mask};
 use super::sequential::{AnyLayer, as_type};
 use super::transformer_layer::{
@@ -121,6 +122,7 @@ impl Repeated {
     /// `n` layers: those given, or the one given and others like it.
     fn times<L: Layer>(self, n: usize, another: impl Fn(&L) -> Result<L>) -> Result<Vec<AnyLayer>> {
         let mut layers = self.0;
+        ensure!(n <= MAX_LAYERS, "num_layers must be at most {MAX_LAYERS}, got {n}");
         if layers.len() == 1 {
             layers.truncate(n);
             let missing = n.saturating_sub(layers.len());

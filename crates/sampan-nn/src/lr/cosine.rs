@@ -83,7 +83,7 @@ impl CosineAnnealingWarmRestarts {
             }
             while at >= period {
                 at -= period;
-                period *= T_mult;
+                period = period.saturating_mul(T_mult);
             }
             let height = 1.0 + (PI * (at as f64 + c.fraction) / period as f64).cos();
             Ok(eta_min + (c.base_lr - eta_min) * height / 2.0)

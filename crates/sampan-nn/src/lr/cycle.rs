@@ -101,7 +101,8 @@ impl CyclicLR {
             (None, "exp_range") => (Scale::from(move |step: f64| exp_gamma.powf(step)), false),
             (None, mode) => sampan_core::bail!("mode {mode:?} is none of triangular, triangular2, exp_range"),
         };
-        let (cycle_size, up_share) = ((step_size_up + down) as f64, step_size_up as f64 / (step_size_up + down) as f64);
+        let cycle_size = step_size_up as f64 + down as f64;
+        let up_share = step_size_up as f64 / cycle_size;
         Schedule::of("CyclicLR", base_learning_rate, last_epoch, verbose, move |c| {
             let step = c.last_epoch as f64;
             let cycle = 1.0 + (step / cycle_size).floor();

@@ -151,7 +151,12 @@ impl Auc {
     /// ```
     fn build(#[opt("ROC")] curve: &str, #[opt(4095)] num_thresholds: usize, #[opt("auc")] name: &str) -> Result<Auc> {
         ensure!(["ROC", "PR"].contains(&curve), "curve must be \"ROC\" or \"PR\", got {curve:?}");
-        ensure!(num_thresholds > 0, "num_thresholds must be positive");
+        ensure!(
+            (1..=1 << 24).contains(&num_thresholds),
+            "num_thresholds must lie between 1 and {}, beyond which single precision tells no more scores apart; got \
+             {num_thresholds}",
+            1 << 24
+        );
         let zeros = vec![0.0; num_thresholds + 1];
         Ok(Auc { name: name.into(), precision_recall: curve == "PR", positive: zeros.clone(), negative: zeros })
     }

@@ -252,7 +252,8 @@ impl Model {
         no_grad(|| self.forward(inputs))
     }
 
-    /// Writes `PATH.pdparams` and, with `training`, `PATH.pdopt`: files that Paddle loads as well.
+    /// Writes `PATH.pdparams` and, with `training`, `PATH.pdopt`: files that Paddle loads as well. Both are new or both are
+    /// old afterwards, see [`sampan_io::set`].
     pub fn save(&self, path: impl AsRef<Path>, training: bool) -> Result<()> {
         let path = path.as_ref();
         let text = path.as_os_str().to_string_lossy();
@@ -260,13 +261,11 @@ impl Model {
             let message = format!("{text:?} is a folder; a name for the files is needed");
             return Err(Error::invalid(message).hint("such as folder/name, without an ending").in_op("save"));
         }
-        sampan_io::save(with_suffix(path, "pdparams"), &Object::Dict(self.net.state_dict().into_iter().collect()))?;
-        match &self.optimizer {
-            Some(optimizer) if training => {
-                sampan_io::save(with_suffix(path, "pdopt"), &optimizer.state_dict()?.try_into()?)
-            }
-            _ => Ok(()),
+        let mut files = vec![("pdparams", Object::Dict(self.net.state_dict().into_iter().collect()))];
+        if let Some(optimizer) = self.optimizer.as_ref().filter(|_| training) {
+            files.push(("pdopt", optimizer.state_dict()?.try_into()?));
         }
+        sampan_io::set::save(path, &files)
     }
 
     /// Reads `PATH.pdparams` and, unless `reset_optimizer` or absent, `PATH.pdopt`. With `skip_mismatch` what does not fit is

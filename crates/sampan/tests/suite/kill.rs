@@ -17,11 +17,24 @@ fn start(folder: &Path, resume: bool) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the command starts")
 }
 
-/// What the run left: the trained model.
-fn finish(child: Child, folder: &Path) -> Vec<u8> {
+/// What the run left: the trained model and its optimizer, and what its logs speak of, each as often as they do.
+type Left = (Vec<u8>, Vec<u8>, Vec<String>);
+
+fn finish(child: Child, folder: &Path) -> Left {
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    std::fs::read(folder.join("model.pdparams")).unwrap()
+    let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
+    let text = |name: &str| String::from_utf8(read(name)).unwrap();
+    // Costs differ from run to run; the beginning of a line says which step it is about.
+    let mut said: Vec<String> =
+        text("train.log").lines().map(|l| l.split("avg_").next().unwrap_or_default().to_string()).collect();
+    said.extend(text("steps.jsonl").lines().map(|l| l.split(",\"values").next().unwrap_or_default().to_string()));
+    let entries = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
+    for path in entries.filter(|p| p.to_string_lossy().contains("tfevents")) {
+        said.extend(sampan_io::events::scalars(path).unwrap().iter().map(|s| format!("{} {}", s.tag, s.step)));
+    }
+    said.sort();
+    (read("model.pdparams"), read("model.pdopt"), said)
 }
 
 #[test]
@@ -43,7 +56,7 @@ fn killed_anywhere_a_run_ends_in_the_same_bits() {
         let mut child = start(&killed, resume);
         std::thread::sleep(Duration::from_secs_f64(whole_time.as_secs_f64() * 0.8 * random()));
         if child.try_wait().unwrap().is_some() {
-            assert!(finish(child, &killed) == expected, "after {kills} kills the weights differ");
+            assert!(finish(child, &killed) == expected, "after {kills} kills the weights or the logs differ");
             finished += 1;
             resume = false;
             std::fs::remove_dir_all(&killed).unwrap();
@@ -55,6 +68,6 @@ fn killed_anywhere_a_run_ends_in_the_same_bits() {
         // Before the settings are written there is no run yet.
         resume = killed.join("settings.json").exists();
     }
-    assert!(finish(start(&killed, resume), &killed) == expected, "after {kills} kills the weights differ");
+    assert!(finish(start(&killed, resume), &killed) == expected, "after {kills} kills the weights or the logs differ");
     println!("{kills} kills, {} finished runs, all with the same bits", finished + 1);
 }

@@ -1,7 +1,9 @@
 //! Parts of feature maps at one size, with gradients to the maps.
 
 use super::rows;
+use sampan_core::shape::checked_numel;
 use sampan_core::{DType, Error, Ints, Result, Tensor, bail, ensure};
+use sampan_kernels::Buffer;
 use sampan_macros::function;
 
 /// Maps, boxes and the map that each box lies on.
@@ -26,6 +28,9 @@ impl Regions {
         let boxes = rows(boxes, "boxes")?;
         let total = counts.iter().fold(0i64, |a, &b| a.saturating_add(b));
         ensure!(total == boxes.len() as i64, "boxes_num adds up to {total}, but there are {} boxes", boxes.len());
+        // Before anything is computed: the result must fit into memory.
+        let numel = checked_numel(&[boxes.len(), c, out.0, out.1])?;
+        drop(Buffer::try_uninit(numel.saturating_mul(x.dtype().size()))?);
         let boxes = boxes.into_iter().map(|b| b.map(|v| v * scale)).zip(maps).collect();
         Ok(Regions { shape: [n, c, h, w], boxes, out })
     }
@@ -185,7 +190,10 @@ pub fn psroi_pool(
     (|| {
         let regions = Regions::new(x, boxes, boxes_num, &output_size.into().0, 1.0)?;
         let ([_, c, h, w], (rows, columns)) = (regions.shape, regions.out);
-        ensure!(c % (rows * columns) == 0, "{c} channels do not divide into {rows} by {columns} parts");
+        ensure!(
+            c.checked_rem(rows.saturating_mul(columns)) == Some(0),
+            "{c} channels do not divide into {rows} by {columns} parts"
+        );
         let channels = c / (rows * columns);
         let (mut pixels, mut shares, mut places) = (Vec::<i64>::new(), Vec::<f64>::new(), Vec::<i64>::new());
         let mut bins = 0;

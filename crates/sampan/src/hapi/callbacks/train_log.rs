@@ -77,6 +77,24 @@ impl Callback for TrainLog {
         self.line(&text)
     }
 
+    fn state(&self) -> Vec<f64> {
+        let length = std::fs::metadata(&self.path).map_or(0, |m| m.len());
+        vec![length as f64, self.epoch as f64, self.steps as f64, self.samples as f64, self.reader, self.batch]
+    }
+
+    /// What was written after the state was taken will be written again: the file is cut.
+    fn set_state(&mut self, _: &mut Model, state: &[f64]) {
+        let &[length, epoch, steps, samples, reader, batch] = state else { return };
+        self.file = None;
+        if let Ok(file) = std::fs::OpenOptions::new().write(true).open(&self.path)
+            && file.metadata().is_ok_and(|m| m.len() > length as u64)
+        {
+            let _ = file.set_len(length as u64);
+        }
+        (self.epoch, self.steps, self.samples) = (epoch as usize, steps as usize, samples as usize);
+        (self.reader, self.batch) = (reader, batch);
+    }
+
     fn on_eval_end(&mut self, _: &mut Model, logs: &Logs) -> Result<()> {
         self.line(&format!("[epoch {}][EVAL]samples: {} {}", self.epoch, logs.samples, figures(logs)))
     }
