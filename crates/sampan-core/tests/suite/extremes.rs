@@ -176,7 +176,6 @@ const OUT_OF_RANGE: &[(&str, &str)] = &[
     ("batch_norm_activation", "keeps the variance"),
     ("channel_norm", "keeps the variance"),
     ("instance_norm", "keeps the variance"),
-    ("group_norm", "keeps the variance"),
     ("local_response_norm", "divides by a sum of squares"),
     ("lp_pool1d", "the powers of a window"),
     ("lp_pool2d", "the powers of a window"),
@@ -209,7 +208,6 @@ const OUT_OF_RANGE: &[(&str, &str)] = &[
     ("svd", "differences of squared singular values"),
     ("householder_product", "squares of the vectors"),
     ("ormqr", "squares of the vectors"),
-    ("istft", "the squares of the window"),
 ];
 
 /// Results and gradients of an op on its arguments in one precision.
