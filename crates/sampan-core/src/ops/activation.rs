@@ -194,6 +194,9 @@ impl Kind {
         let within = |t: &Tensor, lo: f64, hi: f64| x.piecewise_grad(t, [lo, hi], [0.0, 1.0, 0.0], false);
         // The exponential is only read where x is negative; elsewhere it must not overflow.
         let decay = |z: &Tensor| (-(-z).relu()).exp();
+        // Far out they all vanish, and so that they do, powers must not overflow.
+        let held = matches!(self, Kind::Gelu | Kind::GeluTanh | Kind::Silu | Kind::Mish).then(|| x.clip(-FAR, FAR));
+        let x = held.as_ref().unwrap_or(x);
         match self {
             Kind::Gelu => (x * x * -0.5).exp() * DENSITY * (2.0 - x * x),
             Kind::GeluTanh => {

@@ -38,8 +38,13 @@ fn softmax(cx: &Cx, x: &Tensor, #[default(-1)] axis: i64, #[opt(None)] dtype: Op
 }
 
 fn softmax_composite(x: &Tensor, axis: i64, dtype: Option<DType>) -> Result<Tensor> {
-    let e = x.cast(float_or(x, dtype)?).exp();
+    let e = below_peak(&x.cast(float_or(x, dtype)?), axis).exp();
     Ok(&e / kept_sum(&e, axis))
+}
+
+/// `x` less its largest element along an axis, which is a constant: the results do not depend on it.
+fn below_peak(x: &Tensor, axis: i64) -> Tensor {
+    x - x.detach().max_with(axis, super::reduction::MaxOpts::new().keepdim(true))
 }
 
 /// The logarithm of softmax along `axis`, after a cast to `dtype` if one is given.
@@ -64,7 +69,7 @@ fn log_softmax(cx: &Cx, x: &Tensor, #[default(-1)] axis: i64, #[opt(None)] dtype
 }
 
 fn log_softmax_composite(x: &Tensor, axis: i64, dtype: Option<DType>) -> Result<Tensor> {
-    let x = x.cast(float_or(x, dtype)?);
+    let x = below_peak(&x.cast(float_or(x, dtype)?), axis);
     Ok(&x - kept_sum(&x.exp(), axis).log())
 }
 

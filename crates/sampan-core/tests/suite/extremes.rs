@@ -18,7 +18,7 @@ const SLACK: &[(&str, f64, &str)] = &[
     ("one/silu out", 100.0 * TINY, "fades to zero where the exponential overflows"),
     ("one/mish out", 100.0 * TINY, "the denormals of tanh"),
     ("one/gelu out", 1e-6, "one plus the error function cancels far left"),
-    ("one/gelu/True out", 100.0 * TINY, "fades to zero where the exponential overflows"),
+    ("one/gelu/True out", 1e-14, "one plus tanh, as PyTorch has it, cancels far left"),
     ("one/tanhshrink out", 1e-7, "x - tanh(x) cancels near zero"),
     ("one/lgamma out", 1e-6, "near its zeros"),
     ("rows/log_softmax/-1 out", 1e-6, "near zero"),
@@ -37,8 +37,17 @@ fn apart(case: &str, x: &[f64]) -> bool {
         "fmax" | "fmin" => grad && x[0] == x[1],
         // A sign can be copied onto infinity as onto anything else.
         "copysign" => grad && x[0].is_infinite(),
-        // The quotient is 0 beside an infinite divisor, not -1.
-        "remainder" => grad && x[1].is_infinite(),
+        // The quotient is 0 beside an infinite divisor, not -1, and infinite of infinity, not NaN.
+        "remainder" => grad && (x[0].is_infinite() || x[1].is_infinite()),
+        // Where there is no value there is no slope.
+        "acosh" => grad && x[0] < 1.0,
+        // The length itself is beyond the largest number.
+        "normalize" => x.iter().map(|x| x * x).sum::<f64>().sqrt() > f32::MAX as f64,
+        // Quotients of numbers that far apart are denormal, and have few digits.
+        "vector_norm" => {
+            let sizes = || x.iter().map(|x| x.abs()).filter(|x| *x > 0.0);
+            grad && sizes().fold(INF, f64::min) / sizes().fold(0.0, f64::max) < 1e-36
+        }
         // x^(y - 1) overflows for a denormal x though y times it does not, and from 2²⁴ on y - 1 is y.
         "pow" => grad && x.len() == 2 && (x[0].abs() < TINY || x[1].abs() > 1e7),
         // The denormals next to zero have few digits.
@@ -162,7 +171,44 @@ fn recorded() {
 }
 
 /// Ops that leave the range of float32 on the way at some scale, and why that is so.
-const OUT_OF_RANGE: &[(&str, &str)] = &[];
+const OUT_OF_RANGE: &[(&str, &str)] = &[
+    ("batch_norm", "keeps the variance, which is out of range itself"),
+    ("batch_norm_activation", "keeps the variance"),
+    ("channel_norm", "keeps the variance"),
+    ("instance_norm", "keeps the variance"),
+    ("local_response_norm", "divides by a sum of squares"),
+    ("lp_pool1d", "the powers of a window"),
+    ("lp_pool2d", "the powers of a window"),
+    ("row_norm", "its statistics have slopes of their own"),
+    ("cdist", "by a matrix product the squares are added up"),
+    ("euclidean_distances", "by a matrix product the squares are added up"),
+    ("corrcoef", "covariances"),
+    ("cov", "the slope of a product of weights"),
+    ("cosine_embedding_loss", "squares of the lengths"),
+    ("triplet_margin_loss", "the difference of two large distances"),
+    ("dist", "elements that are equal when rounded share the gradient of the largest"),
+    ("digamma", "the slope times its weight is in range, the slope is not"),
+    ("multigammaln", "a pole beside the argument"),
+    ("grid_corners", "the whole part of a coordinate"),
+    ("divide", "complex numbers are divided by squares"),
+    ("rdivide", "the slope times its weight is in range, the slope is not"),
+    ("pow", "the power of a complex number"),
+    ("cumprod", "the products before and behind an element"),
+    ("linear_recurrence", "the products before and behind an element"),
+    ("matrix_power", "products of matrices"),
+    ("det", "products of matrices"),
+    ("inverse", "the square of the inverse"),
+    ("solve", "the square of the inverse"),
+    ("solve_matrices", "the square of the inverse"),
+    ("triangular_solve", "the square of the inverse"),
+    ("cholesky_inverse", "the square of the inverse"),
+    ("lstsq", "the square of the inverse"),
+    ("pinv", "the square of the inverse"),
+    ("cond", "the inverse"),
+    ("svd", "differences of squared singular values"),
+    ("householder_product", "squares of the vectors"),
+    ("ormqr", "squares of the vectors"),
+];
 
 /// Results and gradients of an op on its arguments in one precision.
 fn answers(op: &'static op::OpDef, args: &sampan_core::value::Args, slopes: bool) -> Result<Vec<Tensor>> {
@@ -212,7 +258,7 @@ fn scaled() {
                     }
                     let (got, want) = (got.to_f64_vec(), want.to_f64_vec());
                     let size = want.iter().filter(|v| v.abs() < f32::MAX as f64).fold(0.0f64, |m, v| m.max(v.abs()));
-                    let bad = got.iter().zip(&want).position(|(&g, &w)| !near(g, w, 1e-3, 1e-3 * size + TINY));
+                    let bad = got.iter().zip(&want).position(|(&g, &w)| !near(g, w, 1e-3, 1e-3 * size + 1e-6));
                     if let Some(k) = bad {
                         failed = true;
                         if !allowed {
@@ -233,9 +279,9 @@ fn scaled() {
 #[test]
 fn cross_entropy_of_large_logits() {
     let labels = Tensor::new([0i64, 2]);
-    // 2²⁰ and 2¹⁵ are in all of these types, and swallow the logarithm of a sum.
+    // 2²⁰ and 2¹⁴ are in all of these types, and swallow the logarithm of a sum.
     for (dtype, size) in
-        [(DType::Float32, 1e8), (DType::Float64, 1e17), (DType::BFloat16, 1048576.0), (DType::Float16, 32768.0)]
+        [(DType::Float32, 1e8), (DType::Float64, 1e17), (DType::BFloat16, 1048576.0), (DType::Float16, 16384.0)]
     {
         let x = (Tensor::new([[1.0f32, 1.0, -1.0], [0.5, 0.5, 0.5]]).cast(DType::Float64) * size).cast(dtype);
         let tol = if dtype.is_half() { 4e-3 } else { 1e-6 };
