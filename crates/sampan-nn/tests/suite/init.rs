@@ -120,7 +120,11 @@ fn wrong_settings_and_shapes_are_refused() {
     assert!(message(kaiming("fan_out", true)).contains("fan_in"));
     assert!(message(Uniform::try_new(1.0, 0.0).map(|_| ())).contains("low 1"));
     let make = |i: &dyn Initializer, shape: &[usize]| message(i.init(shape, DType::Float32).map(|_| ()));
-    assert!(make(&Assign::new([1.0, 2.0]), &[3]).contains("[3]"));
+    // Values keep their shape; a layer needs them in its own.
+    assert_eq!(Assign::new([1.0, 2.0]).init(&[3], DType::Float32).unwrap().shape(), [2]);
+    let wrong = ParamAttr::new().initializer(Assign::new([1.0, 2.0]));
+    let error = Linear::try_with(2, 2, |o| o.weight_attr(wrong)).err().unwrap().to_string();
+    assert!(error.contains("gave shape [2], the parameter has [2, 2]"), "{error}");
     assert!(make(&Dirac::new(), &[2, 2]).contains("[2, 2]"));
     assert!(make(&Dirac::with(|o| o.groups(2)), &[3, 2, 1]).contains("3 output channels"));
     assert!(make(&Orthogonal::new(), &[4]).contains("2 axes"));
