@@ -2612,6 +2612,8 @@ class Parameter(Tensor):
         """Settings of the parameter: `learning_rate` multiplies that of the optimizer."""
     @optimize_attr.setter
     def optimize_attr(self, value: Any) -> None: ...
+    def register_hook(self, /, hook) -> Any:
+        """Calls `hook(grad)` when the gradient reaches this parameter; what it returns replaces the gradient."""
     @property
     def regularizer(self) -> Any:
         """A penalty of its own, instead of the optimizer's; or None."""

@@ -119,6 +119,11 @@ pub fn to_list(py: Python<'_>, t: &Tensor) -> PyResult<Py<PyAny>> {
     if t.ndim() == 0 {
         return number(py, t.try_item().map_err(raise)?);
     }
+    // A tensor without elements may still be a list of very many empty lists.
+    let lists = t.shape().iter().take_while(|&&n| n > 0).fold(1, |lists: usize, &n| lists.saturating_mul(n));
+    if t.numel() == 0 && lists > value::MAX_ITEMS {
+        return Err(PyValueError::new_err(format!("(InvalidArgument) tolist: {lists} empty lists are too many.")));
+    }
     let flat: Vec<Scalar> = match t.dtype() {
         DType::Bool => t.to_f64_vec().into_iter().map(|v| Scalar::Bool(v != 0.0)).collect(),
         d if d.is_complex() => {

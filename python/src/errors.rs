@@ -81,10 +81,14 @@ fn guarded<T>(f: impl FnOnce() -> T) -> PyResult<T> {
             .map(String::as_str)
             .or_else(|| payload.downcast_ref::<&str>().copied())
             .unwrap_or("no message");
-        // What the panicking form of a call says where it is not inside another call.
-        match text.strip_prefix("(Unavailable) ") {
-            Some(memory) if memory.starts_with("out of memory") => PyMemoryError::new_err(text.to_string()),
-            _ => PyRuntimeError::new_err(format!("(Internal) sampan made a mistake, please report it: {text}")),
+        // The panicking form of a call, where it is not inside another call, says the error it stands for.
+        let own = text.to_string();
+        match text.split_once(") ") {
+            Some(("(Unavailable", rest)) if rest.starts_with("out of memory") => PyMemoryError::new_err(own),
+            Some(("(InvalidArgument", _)) => PyValueError::new_err(own),
+            Some(("(InvalidType", _)) => PyTypeError::new_err(own),
+            Some(("(OutOfRange", _)) => PyIndexError::new_err(own),
+            _ => PyRuntimeError::new_err(format!("(Internal) sampan made a mistake, please report it: {own}")),
         }
     })
 }

@@ -110,10 +110,12 @@ impl PyTensor {
         if let Some(place) = place.filter(|p| !p.is_none()) {
             crate::runtime::check_place(place)?;
         }
-        if let Ok(shape) = args.extract::<Vec<usize>>()
-            && data.is_none()
-            && sizes
-        {
+        if sizes && data.is_none() && args.iter().all(|n| n.is_exact_instance_of::<PyInt>()) {
+            let shape = args.extract::<Vec<usize>>().map_err(|_| {
+                PyValueError::new_err(format!(
+                    "(InvalidArgument) Tensor: a size must not be negative or too large, got {args}."
+                ))
+            })?;
             let shape = if shape.is_empty() { vec![0] } else { shape };
             sampan_core::shape::checked_numel(&shape).map_err(raise)?;
             let dtype = dtype.unwrap_or_else(default);

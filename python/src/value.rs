@@ -33,7 +33,7 @@ fn scalar(s: Scalar) -> Value {
 }
 
 /// More items than anybody means: an iterator may have no end, and a range may be longer than the memory.
-const MAX_ITEMS: usize = 1 << 26;
+pub const MAX_ITEMS: usize = 1 << 26;
 
 /// The items of anything that can be iterated over.
 pub fn items<'py>(value: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {

@@ -90,7 +90,7 @@ impl PyTensor {
     }
     /// The values as nested lists of numbers.
     fn tolist(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        array::to_list(py, &self.tensor())
+        errors::guard(|| array::to_list(py, &self.tensor()))
     }
     /// A copy of the values as a NumPy array. `numpy.asarray(x)` is a view on the same memory instead: whoever writes
     /// through it changes the tensor, and autograd does not know of it.

@@ -149,6 +149,8 @@ impl Base {
             Some(_) => attr.clone(),
             None => attr.clone().name(self.member_name(is_bias)),
         };
+        // Before an initializer computes with the extents.
+        sampan_core::shape::checked_numel(shape)?;
         let values = match (&attr.initializer, init::global(is_bias)) {
             (Some(own), _) => own.init(shape, dtype)?,
             (None, Some(global)) => global.init(shape, dtype)?,

@@ -14,7 +14,11 @@ DTypeLike = _dtype | _str | _type | numpy.dtype
 
 import warnings
 
+import weakref
+
 from .. import _core as _core, _registry as _registry
+
+from ._functions import all_known_weakly as all_known_weakly, known_weakly as known_weakly
 
 class LRScheduler:
     """A learning rate that follows the epochs. Subclass it: `get_lr` says the rate of `self.last_epoch`.
@@ -34,7 +38,7 @@ class LRScheduler:
 
     @property
     def _core(self):
-        """The schedule for an optimizer of the core. It holds this object, so this one does not keep it."""
+        """The schedule for an optimizer of the core. It knows this object weakly: who uses it in Python keeps it."""
         ...
 
     def __call__(self) -> float:
@@ -235,4 +239,4 @@ class StepDecay(_BuiltinScheduler):
     def __init__(self, learning_rate: _float, step_size: _int, gamma: _float = 0.1, last_epoch: _int = -1, verbose: _bool = False, name: _str | None = None, **kwargs: Any) -> None: ...
 
 
-__all__ = ['CosineAnnealingDecay', 'CosineAnnealingWarmRestarts', 'CyclicLR', 'ExponentialDecay', 'InverseTimeDecay', 'LRScheduler', 'LambdaDecay', 'LinearLR', 'LinearWarmup', 'MultiStepDecay', 'MultiplicativeDecay', 'NaturalExpDecay', 'NoamDecay', 'OneCycleLR', 'PiecewiseDecay', 'PolynomialDecay', 'ReduceOnPlateau', 'StepDecay', 'warnings']
+__all__ = ['CosineAnnealingDecay', 'CosineAnnealingWarmRestarts', 'CyclicLR', 'ExponentialDecay', 'InverseTimeDecay', 'LRScheduler', 'LambdaDecay', 'LinearLR', 'LinearWarmup', 'MultiStepDecay', 'MultiplicativeDecay', 'NaturalExpDecay', 'NoamDecay', 'OneCycleLR', 'PiecewiseDecay', 'PolynomialDecay', 'ReduceOnPlateau', 'StepDecay', 'all_known_weakly', 'known_weakly', 'warnings', 'weakref']

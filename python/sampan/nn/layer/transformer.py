@@ -78,6 +78,9 @@ class _Stack(BuiltinLayer):
     def _build(self, args, kwargs):
         bound = _bound(self._definition, args, kwargs)
         first, n, norm = (bound.get(name) for name, *_ in self._definition.params)
+        if isinstance(n, int) and not isinstance(first, (list, tuple)) and n > 10_000:
+            # As many as the core allows: they would be made one by one until the memory is full.
+            raise ValueError(f"(InvalidArgument) {type(self).__name__}: num_layers must be at most 10000, got {n}.")
         if not isinstance(first, (list, tuple)):
             config = getattr(first, "_config", None)
             if config is None and n > 1:
