@@ -459,12 +459,8 @@ impl Node {
     pub(super) fn take_hooks(&self) -> Vec<Hook> {
         let mut guard = self.watch.lock();
         let Some(watch) = guard.as_mut() else { return Vec::new() };
-        let (hooks, others) = std::mem::take(&mut watch.watchers)
-            .into_iter()
-            .partition(|w| matches!(w.what, Watching::Hook(..)));
-        watch.watchers = others;
+        let hooks: Vec<Watcher> = watch.watchers.extract_if(.., |w| matches!(w.what, Watching::Hook(..))).collect();
         drop(guard);
-        let hooks: Vec<Watcher> = hooks;
         hooks.into_iter().filter_map(|w| if let Watching::Hook(_, hook) = w.what { Some(hook) } else { None }).collect()
     }
 
