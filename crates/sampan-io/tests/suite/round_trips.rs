@@ -133,3 +133,30 @@ fn dicts_keep_order_and_the_last_value() {
     assert_eq!(entries, [("b".to_string(), 3), ("c".to_string(), 4)]);
     assert_eq!(dict.get("c"), Some(&Object::Int(4)));
 }
+
+#[test]
+fn values_follow_each_other() {
+    let array = || Tensor::new([1i64, 2]);
+    let first = Object::List(vec![Tensor::new([1.0f32]).into(), Object::Array(array())]);
+    let mut bytes = pdparams::to_bytes(&first, 4).unwrap();
+    let end = bytes.len();
+    bytes.extend(pdparams::to_bytes(&Object::Int(3), 2).unwrap());
+    assert_eq!(sampan_io::load_bytes(&bytes, false).unwrap(), (first, end));
+    assert_eq!(sampan_io::load_bytes(&bytes[end..], false).unwrap(), (Object::Int(3), bytes.len() - end));
+    // Where there is no tensor beside it, an array is one, as in Paddle.
+    let alone = pdparams::to_bytes(&Object::Array(array()), 4).unwrap();
+    assert_eq!(pdparams::from_bytes(&alone).unwrap(), Object::Tensor(array()));
+    assert!(sampan_io::load_bytes(&[], false).unwrap_err().to_string().contains("nothing left"));
+}
+
+#[test]
+fn a_table_of_names_stays_where_it_is_wanted() {
+    let weight = Tensor::new([1.0f32]);
+    weight.set_name("fc.w_0");
+    let state: Dict = [("w", Object::from(weight))].into_iter().collect();
+    let bytes = pdparams::to_bytes(&state.into(), 4).unwrap();
+    let (found, _) = sampan_io::load_bytes(&bytes, true).unwrap();
+    let names = found.as_dict().and_then(|d| d.get("StructuredToParameterName@@")).and_then(Object::as_dict);
+    assert_eq!(names.and_then(|n| n.get("w")).and_then(Object::as_str), Some("fc.w_0"));
+    assert_eq!(pdparams::from_bytes(&bytes).unwrap().as_dict().map(Dict::len), Some(1));
+}

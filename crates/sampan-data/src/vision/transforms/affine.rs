@@ -27,25 +27,9 @@ pub(super) fn through(
     let fill = &fill.per_channel("fill", image.extents()?[2])?;
     ensure!(map.is_finite(), "angles, shifts, scales and points must be finite numbers");
     let size = reasonable(size.0 as f64, size.1 as f64)?;
-    if image.is_opencv() {
-        return image.map(|t| {
-            let shape = [size.0, size.1, t.shape()[2]];
-            if how == Interpolation::Nearest {
-                return match_dtype!(t.dtype(), T => {
-                    let (data, fill) = (t.data::<T>(), fill.iter().map(|&v| T::from_f64(v)).collect::<Vec<T>>());
-                    let source = Pixels::new(data.slice(), t.shape());
-                    Tensor::try_from_slice(&opencv::warp::nearest(source, size, map, &fill), shape)
-                });
-            }
-            on_samples!(t, T => {
-                let (data, fill) = (t.data::<T>(), fill.iter().map(|&v| T::from_f64(v)).collect::<Vec<T>>());
-                let source = Pixels::new(data.slice(), t.shape());
-                Tensor::try_from_slice(&opencv::warp::mixed(source, size, map, how, &fill), shape)
-            })
-        });
-    }
+    let opencv = image.is_opencv();
     ensure!(
-        !matches!(how, Interpolation::Lanczos | Interpolation::Area),
+        opencv || !matches!(how, Interpolation::Lanczos | Interpolation::Area),
         "interpolation must be 'nearest', 'bilinear' or 'bicubic'; '{how:?}' is for arrays"
     );
     image.map(|t| {
@@ -53,7 +37,15 @@ pub(super) fn through(
         if how == Interpolation::Nearest {
             return match_dtype!(t.dtype(), T => {
                 let (data, fill) = (t.data::<T>(), fill.iter().map(|&v| T::from_f64(v)).collect::<Vec<T>>());
-                Tensor::try_from_slice(&warp::nearest(Pixels::new(data.slice(), t.shape()), size, map, &fill), shape)
+                let warp = if opencv { opencv::warp::nearest } else { warp::nearest };
+                Tensor::try_from_slice(&warp(Pixels::new(data.slice(), t.shape()), size, map, &fill), shape)
+            });
+        }
+        if opencv {
+            return on_samples!(t, T => {
+                let (data, fill) = (t.data::<T>(), fill.iter().map(|&v| T::from_f64(v)).collect::<Vec<T>>());
+                let source = Pixels::new(data.slice(), t.shape());
+                Tensor::try_from_slice(&opencv::warp::mixed(source, size, map, how, &fill), shape)
             });
         }
         on_pixels!(t, P => {

@@ -104,7 +104,7 @@ impl Image {
     /// use sampan_core::Tensor;
     /// use sampan_data::vision::transforms::{resize, Image};
     /// let x = Tensor::new([[0u8, 100, 200, 40, 0, 0, 0, 0]]);
-    /// assert_eq!(resize(Image::hwc(&x), [1, 2], "bilinear")?.to_vec::<u8>(), [83, 9]);
+    /// assert_eq!(resize(Image::hwc(&x), [1, 2], "bilinear")?.to_vec::<u8>(), [82, 11]);
     /// assert_eq!(resize(Image::hwc(&x).opencv(), [1, 2], "bilinear")?.to_vec::<u8>(), [150, 0]);
     /// # Ok::<(), sampan_core::Error>(())
     /// ```

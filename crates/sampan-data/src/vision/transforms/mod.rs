@@ -2,7 +2,7 @@
 //!
 //! A picture is a [`Tensor`], see [`Image`] for the order of its axes. Every transform is a class, as in Paddle, and most
 //! have a function beside them. Bytes in `[H, W, C]` follow Paddle's default backend, Pillow: the same filters, the same
-//! rounding.
+//! rounding; or its other one, OpenCV, which Paddle takes for NumPy arrays, where [`Image::opencv`] says so.
 //!
 //! ```
 //! use sampan_core::{DType, Tensor};

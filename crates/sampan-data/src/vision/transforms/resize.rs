@@ -69,33 +69,25 @@ fn to_size(image: &Image, size: &[i64], how: Interpolation) -> Result<Tensor> {
         let out = batch.try_interpolate_with([height, width], InterpolateOpts::new().mode(mode))?;
         return if t.ndim() == 3 { out.try_squeeze(0) } else { Ok(out) };
     }
-    if image.is_opencv() {
-        ensure!(
-            !matches!(how, Interpolation::Box | Interpolation::Hamming),
-            "an array is resized by 'nearest', 'bilinear', 'bicubic', 'lanczos' or 'area'; '{how:?}' is Pillow's"
-        );
-        return image.map(|t| {
-            let shape = [height, width, t.shape()[2]];
-            if how == Interpolation::Nearest {
-                return match_dtype!(t.dtype(), T => {
-                    let data = t.data::<T>();
-                    let source = Pixels::new(data.slice(), t.shape());
-                    Tensor::try_from_slice(&opencv::resize::nearest(source, height, width), shape)
-                });
-            }
-            on_samples!(t, T => {
-                let data = t.data::<T>();
-                let source = Pixels::new(data.slice(), t.shape());
-                Tensor::try_from_slice(&opencv::resize::mixed(source, height, width, how), shape)
-            })
-        });
-    }
+    let opencv = image.is_opencv();
+    ensure!(
+        !opencv || !matches!(how, Interpolation::Box | Interpolation::Hamming),
+        "an array is resized by 'nearest', 'bilinear', 'bicubic', 'lanczos' or 'area'; '{how:?}' is Pillow's"
+    );
     image.map(|t| {
         let shape = [height, width, t.shape()[2]];
         if how == Interpolation::Nearest {
             return match_dtype!(t.dtype(), T => {
                 let data = t.data::<T>();
-                Tensor::try_from_slice(&resample::nearest(Pixels::new(data.slice(), t.shape()), height, width), shape)
+                let resize = if opencv { opencv::resize::nearest } else { resample::nearest };
+                Tensor::try_from_slice(&resize(Pixels::new(data.slice(), t.shape()), height, width), shape)
+            });
+        }
+        if opencv {
+            return on_samples!(t, T => {
+                let data = t.data::<T>();
+                let source = Pixels::new(data.slice(), t.shape());
+                Tensor::try_from_slice(&opencv::resize::mixed(source, height, width, how), shape)
             });
         }
         on_pixels!(t, P => {
