@@ -478,7 +478,7 @@ def count_nonzero(x: Tensor, axis: _int | Sequence[_int] | Tensor | None = None,
 
 
 def crop(x: Tensor, shape: _int | Sequence[_int] | Tensor | None = None, offsets: _int | Sequence[_int] | Tensor | None = None, *args: Any, **kwargs: Any) -> Tensor:
-    """A view on the block of the given shape that begins at `offsets`. An extent of -1 reaches to the end."""
+    """The block of the given shape that begins at `offsets`. An extent of -1 reaches to the end."""
 
 
 def cross(x: Tensor, y: Tensor, axis: _int = 9, *args: Any, **kwargs: Any) -> Tensor:
@@ -934,7 +934,7 @@ def i1e_(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def imag(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The imaginary part of each element."""
+    """The imaginary part of each element, as a view."""
 
 
 def increment(x: Tensor, value: _float = 1.0, *args: Any, **kwargs: Any) -> Tensor:
@@ -1561,7 +1561,7 @@ def ravel_(x: Tensor, start_axis: _int = 0, stop_axis: _int = -1, *args: Any, **
 
 
 def real(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The real part of each element; a real tensor as it is."""
+    """The real part of each element, as a view; a real tensor as it is."""
 
 
 def reciprocal(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -2031,7 +2031,7 @@ def unsqueeze_(x: Tensor, axis: _int | Sequence[_int] | Tensor, *args: Any, **kw
 
 
 def unstack(x: Tensor, axis: _int = 0, num: _int | None = None, *args: Any, **kwargs: Any) -> _list[Tensor]:
-    """Views at every position of an axis, which goes away; `num`, if given, must be its extent."""
+    """What is at every position of an axis, which goes away; `num`, if given, must be its extent."""
 
 
 def vander(x: Tensor, n: _int | None = None, increasing: _bool = False, *args: Any, **kwargs: Any) -> Tensor:

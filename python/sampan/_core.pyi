@@ -648,7 +648,7 @@ class Tensor:
     def cpu(self) -> Tensor:
         """The tensor on the processor."""
     def crop(self, shape: _int | Sequence[_int] | Tensor | None = None, offsets: _int | Sequence[_int] | Tensor | None = None, *args: Any, **kwargs: Any) -> Tensor:
-        """A view on the block of the given shape that begins at `offsets`. An extent of -1 reaches to the end."""
+        """The block of the given shape that begins at `offsets`. An extent of -1 reaches to the end."""
 
     def cross(self, y: Tensor, axis: _int = 9, *args: Any, **kwargs: Any) -> Tensor:
         """The cross product of vectors of three elements along `axis`; by default along the first axis of that extent."""
@@ -1205,7 +1205,7 @@ class Tensor:
         """The inverse of `hfftn`, along several axes (all by default)."""
 
     def imag(self, *args: Any, **kwargs: Any) -> Tensor:
-        """The imaginary part of each element."""
+        """The imaginary part of each element, as a view."""
 
     def increment(self, value: _float = 1.0, *args: Any, **kwargs: Any) -> Tensor:
         """Adds `value` to the one element of `x`, in place, and gives `x` back. Use it to count steps."""
@@ -1994,7 +1994,7 @@ class Tensor:
         """The axes from `start_axis` to `stop_axis` merged into one; a 0-d tensor becomes a vector of one element."""
 
     def real(self, *args: Any, **kwargs: Any) -> Tensor:
-        """The real part of each element; a real tensor as it is."""
+        """The real part of each element, as a view; a real tensor as it is."""
 
     def reciprocal(self, *args: Any, **kwargs: Any) -> Tensor:
         """`1 / x`."""
@@ -2280,7 +2280,7 @@ class Tensor:
         """Splits an axis into that many equal pieces, or into pieces of the given sizes, one of which may be -1 (what is left)."""
 
     def split_with_sizes(self, sizes: _int | Sequence[_int] | Tensor, axis: _int = 0, *args: Any, **kwargs: Any) -> _list[Tensor]:
-        """Views of consecutive pieces of an axis. Their gradient is one concatenation."""
+        """Consecutive pieces of an axis. Their gradient is one concatenation."""
 
     def sqrt(self, *args: Any, **kwargs: Any) -> Tensor:
         """The square root of each element; NaN for negative real ones."""
@@ -2532,7 +2532,7 @@ class Tensor:
         """Inserts axes of extent 1 at the named places of the result."""
 
     def unstack(self, axis: _int = 0, num: _int | None = None, *args: Any, **kwargs: Any) -> _list[Tensor]:
-        """Views at every position of an axis, which goes away; `num`, if given, must be its extent."""
+        """What is at every position of an axis, which goes away; `num`, if given, must be its extent."""
 
     def upsample(self, size: Any = None, scale_factor: Any = None, mode: _str = 'nearest', align_corners: _bool = False, align_mode: _int = 0, data_format: _str | None = None, *args: Any, **kwargs: Any) -> Tensor:
         """The image at another size; the same as `interpolate`."""

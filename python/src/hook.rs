@@ -191,7 +191,7 @@ impl PyTensor {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
-        if !Counted::any() {
+        if !self.made.is_complete() || !Counted::any() {
             return Ok(());
         }
         let mut result = Ok(());
@@ -220,7 +220,7 @@ impl PyParameter {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
-        self.hooks.visit(&visit)
+        if self.made.is_complete() { self.hooks.visit(&visit) } else { Ok(()) }
     }
 
     fn __clear__(&self) {

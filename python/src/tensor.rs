@@ -26,6 +26,23 @@ pub enum Place {
 #[pyclass(name = "Tensor", module = "sampan", subclass, dict, weakref, frozen)]
 pub struct PyTensor {
     place: Mutex<Place>,
+    pub(crate) made: Made,
+}
+
+/// Whether an object is complete. The collector may look at one whose memory is there, all zeros, but not yet filled:
+/// making its dictionary can start a collection.
+pub struct Made(bool);
+
+impl Made {
+    /// Of an object that is filled now.
+    pub fn now() -> Made {
+        Made(true)
+    }
+
+    /// May its other fields be looked at?
+    pub fn is_complete(&self) -> bool {
+        self.0
+    }
 }
 
 impl PyTensor {
@@ -35,7 +52,7 @@ impl PyTensor {
     }
 
     fn at(place: Place) -> PyTensor {
-        PyTensor { place: Mutex::new(place) }
+        PyTensor { place: Mutex::new(place), made: Made::now() }
     }
 
     /// A new Python object for a tensor.
@@ -77,6 +94,7 @@ impl PyTensor {
 #[pyclass(name = "Parameter", module = "sampan", extends = PyTensor, subclass, dict, weakref, frozen)]
 pub struct PyParameter {
     pub(crate) hooks: Owned,
+    pub(crate) made: Made,
 }
 
 impl PyParameter {
@@ -87,7 +105,7 @@ impl PyParameter {
 
     fn initializer(p: Parameter) -> PyClassInitializer<PyParameter> {
         PyClassInitializer::from(PyTensor::at(Place::Parameter(p)))
-            .add_subclass(PyParameter { hooks: Owned::default() })
+            .add_subclass(PyParameter { hooks: Owned::default(), made: Made::now() })
     }
 }
 

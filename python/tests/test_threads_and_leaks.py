@@ -457,3 +457,16 @@ def test_the_package_is_light():
     code = f"import sampan, sys; print('numpy' in sys.modules, {held})"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert said[0] == "False" and int(said[1]) < 60 * 1024
+
+
+def test_a_collection_may_come_while_an_object_is_made():
+    held = sampan.ones([2], requires_grad=True)
+    held.register_hook(lambda g: g)
+    before = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        for _ in range(50):
+            sampan.nn.Linear(2, 2)
+            sampan.ones([2]) + 1
+    finally:
+        gc.set_threshold(*before)
