@@ -87,9 +87,8 @@ fn random_views_written_and_used() {
 
 fn view_of(seen: &Seen, dice: &mut Dice) -> Seen {
     let t = &seen.tensor;
-    let index = |at: &[usize], shape: &[usize]| -> Tensor {
-        Tensor::from_vec(at.iter().map(|&p| p as i64).collect(), shape.to_vec())
-    };
+    let index =
+        |at: &[usize], shape: &[usize]| -> Tensor { Tensor::from_vec(at.iter().map(|&p| p as i64).collect(), shape) };
     // The same view of the tensor and of its positions.
     let positions = index(&seen.at, &seen.shape);
     let both = |f: &dyn Fn(&Tensor) -> Tensor| (f(t), f(&positions));
