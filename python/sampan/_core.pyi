@@ -317,12 +317,8 @@ class Tensor:
     def assign(self, *args: Any, **kwargs: Any) -> Tensor:
         """A copy in memory of its own, through which gradients flow. (A Rust `clone()` is another handle on the same tensor.)"""
 
-    def astype(self, dtype: DTypeLike, *args: Any, **kwargs: Any) -> Tensor:
-        """The values in another dtype. Floats become integers by dropping the fraction; those beyond the bounds of the dtype
-        become its bounds, and NaN zero, on every machine alike (PaddlePaddle leaves these cases to the processor). Integers
-        wrap around. A nonzero number is true. Of a complex number real types take the real part.
-        """
-
+    def astype(self, dtype) -> Any:
+        """The values in another dtype; the tensor itself where it has that dtype, of which `cast` would make a copy."""
     def astype_(self, dtype: DTypeLike, *args: Any, **kwargs: Any) -> Tensor:
         """The values in another dtype. Floats become integers by dropping the fraction; those beyond the bounds of the dtype
         become its bounds, and NaN zero, on every machine alike (PaddlePaddle leaves these cases to the processor). Integers

@@ -141,6 +141,13 @@ def _is_dtype(value) -> bool:
 
 
 @method
+def astype(self, dtype):
+    """The values in another dtype; the tensor itself where it has that dtype, of which `cast` would make a copy."""
+    dtype = _core._dtype(dtype)
+    return self if self.dtype == dtype else self.cast(dtype)
+
+
+@method
 def type_as(self, other):
     """The values in the dtype of another tensor."""
     return self.astype(other.dtype)
