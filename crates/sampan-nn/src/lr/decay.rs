@@ -15,7 +15,7 @@ impl NoamDecay {
     ///
     /// ```
     /// use sampan_nn::lr::NoamDecay;
-    /// let lr = NoamDecay::new(64, 100);
+    /// let lr = NoamDecay::new(64.0, 100);
     /// lr.step();
     /// assert!((lr.last_lr() - 0.000125).abs() < 1e-12);
     /// ```
