@@ -45,17 +45,16 @@ impl Tensor {
         self
     }
 
-    /// Did an alias write into its memory, by a recorded op, after it was made?
+    /// Did an alias write into its memory, by a recorded op, after it was made? A leaf that is trained, even one that was
+    /// data when its views were made, goes by its values as they are.
     pub(crate) fn is_stale(&self) -> bool {
-        self.0.aliases.get().is_some_and(|a| a.latest.load(Ordering::Acquire) > self.0.made_at)
+        let Some(aliases) = self.0.aliases.get() else { return false };
+        aliases.latest.load(Ordering::Acquire) > self.0.made_at && !(self.is_leaf() && self.is_tracked())
     }
 
     /// This tensor with the history of all that was written to its memory since it was made.
     pub(crate) fn current(&self) -> Result<Tensor> {
         let Some(aliases) = self.0.aliases.get().filter(|_| self.is_stale()) else { return Ok(self.clone()) };
-        if self.is_leaf() && self.is_tracked() {
-            return Ok(self.clone());
-        }
         if let Some(known) = self.newest()
             && !known.is_stale()
         {

@@ -244,4 +244,11 @@ fn leaves() {
     assert!(y.try_sin_().unwrap_err().to_string().contains("a leaf that requires a gradient"));
     no_grad(|| y.sin_());
     assert!(y.is_same(&x));
+    // Data that becomes a leaf after a parameter was written into a view of it.
+    let (data, w) = (Tensor::zeros([2], DType::Float64), leaf(&[3.0]));
+    data.get(..1).set(0, w.get(0));
+    assert!(!data.stop_gradient());
+    data.set_stop_gradient(false);
+    data.square().sum(()).backward();
+    assert_eq!((grad_of(&data), w.grad().is_none()), (vec![6.0, 0.0], true));
 }
