@@ -6,6 +6,7 @@ use crate::op::{OpDef, OutputSet, Outputs};
 use crate::shape::{Shape, checked_numel};
 use crate::value::Args;
 use crate::{DType, Device, Error, Result, Tensor, Value, flags, profiler};
+use sampan_kernels::any::Refused;
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
 use std::rc::Rc;
@@ -123,12 +124,23 @@ pub(crate) fn outermost<R>(f: impl FnOnce() -> Result<R>) -> Result<R> {
         Ok(error) => Err(*error),
         Err(other) => match other.downcast::<sampan_kernels::buffer::OutOfMemory>() {
             Ok(full) => Err((*full).into()),
-            Err(other) => match other.downcast::<sampan_kernels::element::Unsupported>() {
-                Ok(found) => Err(no_complex(found.0)),
+            Err(other) => match other.downcast::<Refused>() {
+                Ok(refused) => Err(not_taken(*refused)),
                 Err(other) => std::panic::resume_unwind(other),
             },
         },
     })
+}
+
+/// What is said of a dtype that a kernel was not made for.
+#[cold]
+fn not_taken(refused: Refused) -> Error {
+    match refused {
+        Refused::DType(dtype) if dtype.is_complex() => no_complex(dtype),
+        Refused::DType(dtype) => Error::dtype(format!("does not work on {dtype}")).hint("cast it first"),
+        Refused::Complex(z, dtype) => Error::dtype(format!("the complex number {z} does not fit into a {dtype} tensor"))
+            .hint("take its real part, or cast the tensor to complex64"),
+    }
 }
 
 /// What ops that know real numbers only say of others.

@@ -5,63 +5,7 @@ use smallvec::SmallVec;
 use std::any::Any;
 use std::sync::Arc;
 
-/// A number without a tensor around it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Scalar {
-    /// A truth value.
-    Bool(bool),
-    /// An integer.
-    Int(i64),
-    /// A floating-point number.
-    Float(f64),
-    /// A complex number.
-    Complex(Complex128),
-}
-
-impl Scalar {
-    /// As the widest float; of a complex number the real part.
-    pub fn to_f64(self) -> f64 {
-        match self {
-            Scalar::Bool(b) => b as u8 as f64,
-            Scalar::Int(i) => i as f64,
-            Scalar::Float(f) => f,
-            Scalar::Complex(z) => z.re,
-        }
-    }
-
-    /// The complex conjugate; a real number itself.
-    pub fn conj(self) -> Scalar {
-        match self {
-            Scalar::Complex(z) => Scalar::Complex(z.conj()),
-            real => real,
-        }
-    }
-
-    /// As the widest integer, truncating; of a complex number the real part.
-    pub fn to_i64(self) -> i64 {
-        match self {
-            Scalar::Bool(b) => b as i64,
-            Scalar::Int(i) => i,
-            Scalar::Float(f) => f as i64,
-            Scalar::Complex(z) => z.re as i64,
-        }
-    }
-
-    /// As an element of type `T`. A complex number is no element of a real type, which is an error.
-    #[track_caller]
-    pub fn to<T: sampan_kernels::Element>(self) -> T {
-        match self {
-            Scalar::Complex(z) if !T::DTYPE.is_complex() => crate::error::unwrap(Err(Error::dtype(format!(
-                "the complex number {z} does not fit into a {} tensor",
-                T::DTYPE
-            ))
-            .hint("take its real part, or cast the tensor to complex64"))),
-            Scalar::Float(f) => T::from_f64(f),
-            Scalar::Complex(z) => T::from_complex(z),
-            other => T::from_i64(other.to_i64()),
-        }
-    }
-}
+pub use sampan_kernels::Scalar;
 
 /// A tensor or a plain number: the second operand of arithmetic.
 #[derive(Clone, Debug)]
@@ -316,14 +260,6 @@ macro_rules! from {
     )*};
 }
 from! {
-    bool => Scalar, |v| Scalar::Bool(v);
-    i32 => Scalar, |v| Scalar::Int(v as i64);
-    i64 => Scalar, |v| Scalar::Int(v);
-    usize => Scalar, |v| Scalar::Int(v as i64);
-    f32 => Scalar, |v| Scalar::Float(v as f64);
-    f64 => Scalar, |v| Scalar::Float(v);
-    Complex64 => Scalar, |v| Scalar::Complex(Complex128::new(v.re as f64, v.im as f64));
-    Complex128 => Scalar, |v| Scalar::Complex(v);
     bool => Operand, |v| Operand::Scalar(v.into());
     i32 => Operand, |v| Operand::Scalar(v.into());
     i64 => Operand, |v| Operand::Scalar(v.into());

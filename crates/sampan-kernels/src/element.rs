@@ -125,6 +125,11 @@ impl DType {
         }
     }
 
+    /// The dtype that arithmetic on this one is done in: float32 for the halves, else itself.
+    pub const fn wide(self) -> DType {
+        if self.is_half() { DType::Float32 } else { self }
+    }
+
     /// float16 or bfloat16, whose arithmetic is done in float32.
     pub const fn is_half(self) -> bool {
         matches!(self, DType::Float16 | DType::BFloat16)
@@ -211,15 +216,6 @@ pub trait Ordered: Element + PartialOrd {
     fn is_nan(self) -> bool {
         false
     }
-}
-
-/// A kernel for real types met another dtype. It unwinds with this, so that whoever called can say so.
-pub struct Unsupported(pub DType);
-
-/// Unwinds with [`Unsupported`].
-#[cold]
-pub fn unsupported(dtype: DType) -> ! {
-    std::panic::resume_unwind(Box::new(Unsupported(dtype)))
 }
 
 macro_rules! int_element {
@@ -337,22 +333,41 @@ macro_rules! complex_element {
 complex_element!(f32 => Complex64, f64 => Complex128);
 
 /// Runs a block with `T` bound to the Rust type of a run-time dtype:
-/// `match_dtype!(dtype, T => body)` for every real dtype; complex ones are refused by unwinding (see [`unsupported`]),
+/// `match_dtype!(dtype, T => body)` for every real dtype; complex ones are refused by unwinding (see [`crate::any::unsupported`]),
 /// `match_dtype!(dtype, T in any => body)` for every dtype, where elements only move,
-/// `match_dtype!(dtype, T in [f32, f64] => body, else => other)` for a chosen few. The groups `float`, `int`, `complex` and
-/// `number` (all real ones but bool) may stand for a list.
+/// `match_dtype!(dtype, T in [f32, f64] => body, else => other)` for a chosen few. The groups `float`, `int`, `complex`,
+/// `real` and `number` (all real ones but bool) may stand for a list; `bytes` gives one type for each size of an element,
+/// where elements only move and whose type does not matter.
 #[macro_export]
 macro_rules! match_dtype {
     ($d:expr, $t:ident => $body:expr) => {
         $crate::match_dtype!($d, $t in [
             $crate::Bool, u8, i8, i16, i32, i64, $crate::f16, $crate::bf16, f32, f64
-        ] => $body, else => $crate::element::unsupported($d))
+        ] => $body, else => $crate::any::unsupported($d))
     };
     ($d:expr, $t:ident in any => $body:expr) => {
         $crate::match_dtype!($d, $t in [
             $crate::Bool, u8, i8, i16, i32, i64, $crate::f16, $crate::bf16, f32, f64, $crate::Complex64, $crate::Complex128
         ] => $body, else => unreachable!())
     };
+    ($d:expr, $t:ident in any => $body:expr, else => $other:expr) => {
+        $crate::match_dtype!($d, $t in any => $body)
+    };
+    ($d:expr, $t:ident in real => $body:expr, else => $other:expr) => {
+        $crate::match_dtype!($d, $t in [
+            $crate::Bool, u8, i8, i16, i32, i64, $crate::f16, $crate::bf16, f32, f64
+        ] => $body, else => $other)
+    };
+    ($d:expr, $t:ident in bytes => $body:expr, else => $other:expr) => {{
+        let dtype: $crate::DType = $d;
+        match dtype.size() {
+            1 => { type $t = u8; $body }
+            2 => { type $t = i16; $body }
+            4 => { type $t = i32; $body }
+            8 => { type $t = i64; $body }
+            _ => { type $t = $crate::Complex128; $body }
+        }
+    }};
     ($d:expr, $t:ident in complex => $body:expr, else => $other:expr) => {
         $crate::match_dtype!($d, $t in [$crate::Complex64, $crate::Complex128] => $body, else => $other)
     };

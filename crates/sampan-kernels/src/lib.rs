@@ -3,6 +3,7 @@
 //! of threads.
 
 pub mod activation;
+pub mod any;
 pub mod arg;
 pub mod arrange;
 pub mod attention;
@@ -36,6 +37,7 @@ pub mod reduce;
 pub mod resample;
 pub mod rng;
 pub mod rnnt;
+pub mod scalar;
 pub mod scan;
 mod simd;
 pub mod softmax;
@@ -48,8 +50,10 @@ pub mod vmath;
 pub mod vmath_f32;
 pub mod widen;
 
+pub use any::{AnySlice, AnySliceMut, AnyView};
 pub use buffer::Buffer;
 pub use element::{Bool, Complex64, Complex128, DType, Element, Ordered, bf16, f16};
+pub use scalar::Scalar;
 pub use view::View;
 pub use vmath::Real;
 pub use widen::RealElement;

@@ -1,10 +1,11 @@
 //! Softmax, its logarithm and cross entropy, along one axis of row-major data seen as `(outer, n, inner)`.
 
 use crate::elementwise::CHUNK;
-use crate::parallel;
+use crate::{Element, View, parallel};
 use crate::simd::simd_fn;
 use crate::vmath::Real;
 use crate::widen::{RealElement, lane_max, lane_sum, lane_sum2, narrowed, widened};
+use sampan_macros::by_dtype;
 
 /// Columns that are worked on side by side where `inner > 1`.
 const WIDTH: usize = 128;
@@ -142,21 +143,25 @@ fn backward<T: RealElement>(y: &[T], g: &[T], dx: &mut [T], n: usize, inner: usi
 }
 
 /// eˣ / Σ eˣ along the middle axis.
+#[by_dtype(T in float)]
 pub fn softmax<T: RealElement>(x: &[T], y: &mut [T], n: usize, inner: usize) {
     forward(x, y, n, inner, false);
 }
 
 /// x − ln Σ eˣ along the middle axis.
+#[by_dtype(T in float)]
 pub fn log_softmax<T: RealElement>(x: &[T], y: &mut [T], n: usize, inner: usize) {
     forward(x, y, n, inner, true);
 }
 
 /// Gradient of [`softmax`] from its output and the gradient there.
+#[by_dtype(T in float)]
 pub fn softmax_backward<T: RealElement>(y: &[T], g: &[T], dx: &mut [T], n: usize, inner: usize) {
     backward(y, g, dx, n, inner, false);
 }
 
 /// Gradient of [`log_softmax`] from its output and the gradient there.
+#[by_dtype(T in float)]
 pub fn log_softmax_backward<T: RealElement>(y: &[T], g: &[T], dx: &mut [T], n: usize, inner: usize) {
     backward(y, g, dx, n, inner, true);
 }
@@ -164,6 +169,26 @@ pub fn log_softmax_backward<T: RealElement>(y: &[T], g: &[T], dx: &mut [T], n: u
 /// The first label that is neither in `0..n` nor `ignore_index`, with its position.
 pub fn bad_label(labels: &[i64], n: usize, ignore_index: i64) -> Option<(usize, i64)> {
     labels.iter().copied().enumerate().find(|&(_, l)| l != ignore_index && !(0..n as i64).contains(&l))
+}
+
+/// The element of each row at its label, zero where it is `ignore_index`. The labels have been checked.
+#[by_dtype(T in bytes)]
+pub fn pick<T: Element>(x: View<'_, T>, labels: &[i64], ignore_index: i64, dst: &mut [T]) {
+    for (i, (d, &label)) in dst.iter_mut().zip(labels).enumerate() {
+        // An ignored label may be any number.
+        let place = || x.offset as isize + i as isize * x.strides[0] + label as isize * x.strides[1];
+        *d = if label == ignore_index { T::default() } else { x.data[place() as usize] };
+    }
+}
+
+/// Each element at its label in a row of `classes` zeros, which `dst` holds already: the transpose of [`pick`].
+#[by_dtype(T in bytes)]
+pub fn unpick<T: Element>(x: &[T], labels: &[i64], ignore_index: i64, classes: usize, dst: &mut [T]) {
+    for (i, (&v, &label)) in x.iter().zip(labels).enumerate() {
+        if label != ignore_index {
+            dst[i * classes + label as usize] = v;
+        }
+    }
 }
 
 simd_fn! {
@@ -187,6 +212,7 @@ simd_fn! {
 /// Cross entropy of rows of `n` logits with integer labels (checked by [`bad_label`]): the loss of each row, zero where
 /// the label is `ignore_index`, and ln Σ eˣ of each row for [`cross_entropy_backward`], in two parts that are not added
 /// up, since a large peak would swallow the rest: the largest logit, and the logarithm of the sum relative to it.
+#[by_dtype(T in float)]
 pub fn cross_entropy<T: RealElement>(
     x: &[T],
     labels: &[i64],
@@ -220,6 +246,7 @@ pub fn cross_entropy<T: RealElement>(
 
 /// Gradient of [`cross_entropy`] with respect to the logits, `g` being the gradient of each row's loss. Without `hot` the
 /// share of the labels is left out: the softmax times `g` remains.
+#[by_dtype(T in float)]
 pub fn cross_entropy_backward<T: RealElement>(
     x: &[T],
     labels: &[i64],
@@ -289,19 +316,19 @@ mod tests {
                 }
             }
             let (mut y, mut l, mut dx, mut dl) = (x.clone(), x.clone(), x.clone(), x.clone());
-            softmax(&x, &mut y, n, inner);
+            softmax_of(&x, &mut y, n, inner);
             close(&y, &want, 1e-12);
-            log_softmax(&x, &mut l, n, inner);
+            log_softmax_of(&x, &mut l, n, inner);
             close(&l, &want.iter().map(|w| w.ln()).collect::<Vec<_>>(), 1e-12);
-            softmax_backward(&y, &g, &mut dx, n, inner);
+            softmax_backward_of(&y, &g, &mut dx, n, inner);
             close(&dx, &dwant, 1e-12);
             // d log_softmax: feeding g·y gives the softmax gradient.
             let gy: Vec<f64> = g.iter().zip(&y).map(|(g, y)| g * y).collect();
-            log_softmax_backward(&l, &gy, &mut dl, n, inner);
+            log_softmax_backward_of(&l, &gy, &mut dl, n, inner);
             close(&dl, &dwant, 1e-12);
             let h: Vec<f16> = x.iter().map(|&x| f16::from_f64(x)).collect();
             let mut hy = h.clone();
-            softmax(&h, &mut hy, n, inner);
+            softmax_of(&h, &mut hy, n, inner);
             close(&hy.iter().map(|y| y.to_f64()).collect::<Vec<_>>(), &want, 5e-3);
         }
     }
@@ -314,12 +341,12 @@ mod tests {
         assert_eq!(bad_label(&labels, n, -100), None);
         assert_eq!(bad_label(&labels, n, -1), Some((4, -100)));
         let (mut loss, mut peak, mut rest) = (vec![0f32; rows], vec![0f32; rows], vec![0f32; rows]);
-        cross_entropy(&x, &labels, n, -100, &mut loss, &mut peak, &mut rest);
+        cross_entropy_of(&x, &labels, n, -100, &mut loss, &mut peak, &mut rest);
         let mut y = x.clone();
-        softmax(&x, &mut y, n, 1);
+        softmax_of(&x, &mut y, n, 1);
         let mut dx = x.clone();
         let g: Vec<f32> = (0..rows).map(|i| i as f32 * 0.1).collect();
-        cross_entropy_backward(&x, &labels, n, -100, &peak, &rest, &g, true, &mut dx);
+        cross_entropy_backward_of(&x, &labels, n, -100, &peak, &rest, &g, true, &mut dx);
         for r in 0..rows {
             for k in 0..n {
                 let hot = (labels[r] == k as i64) as u8 as f32;

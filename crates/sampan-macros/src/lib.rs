@@ -18,6 +18,7 @@
 //! composite that a fused kernel replaces), `tol = 1e-3` (relative error against the peer in float32).
 
 mod arguments;
+mod by_dtype;
 mod class;
 mod emit;
 mod function;
@@ -83,4 +84,21 @@ pub fn function(attr: TokenStream, item: TokenStream) -> TokenStream {
     let attr = syn::parse_macro_input!(attr as function::Attr);
     let item = syn::parse_macro_input!(item as syn::ItemFn);
     function::expand(attr, item).unwrap_or_else(|e| e.to_compile_error()).into()
+}
+
+/// Writes a plain function beside a generic kernel, which is renamed to `name_of`.
+///
+/// ```ignore
+/// #[by_dtype(T in float)]
+/// pub fn softmax<T: RealElement>(x: &[T], y: &mut [T], n: usize) { … }
+/// ```
+///
+/// becomes `softmax(x: AnySlice, y: AnySliceMut, n: usize)`, which calls `softmax_of::<f32>` for float32 and so on, so that
+/// the loops are compiled in the crate of the kernels and nowhere else. `&[T]`, `&mut [T]`, `View<T>`, `T` and options of
+/// them lose their type. The groups are those of `match_dtype!`; `bytes` stands for elements that only move.
+#[proc_macro_attribute]
+pub fn by_dtype(attr: TokenStream, item: TokenStream) -> TokenStream {
+    let attr = syn::parse_macro_input!(attr as by_dtype::Attr);
+    let item = syn::parse_macro_input!(item as syn::ItemFn);
+    by_dtype::expand(attr, item).unwrap_or_else(|e| e.to_compile_error()).into()
 }

@@ -43,16 +43,7 @@ fn pick(cx: &Cx, x: &Tensor, labels: &Tensor, ignore_index: i64) -> Result<Tenso
     let out = cx.out([rows], x.dtype())?;
     cx.cpu(|| {
         let labels = checked_labels(labels, classes, ignore_index)?;
-        let l = x.layout();
-        match_dtype!(x.dtype(), T => {
-            let (data, mut out) = (x.data::<T>(), out.data_mut::<T>());
-            let data = data.view().data;
-            for (i, (o, &label)) in out.slice().iter_mut().zip(&labels).enumerate() {
-                // An ignored label may be any number.
-                let place = || l.offset as isize + i as isize * l.strides[0] + label as isize * l.strides[1];
-                *o = if label == ignore_index { T::default() } else { data[place() as usize] };
-            }
-        });
+        kernel::pick(x.values().view(), &labels, ignore_index, out.values_mut().slice());
         Ok(())
     })?;
     cx.grad(out, &[labels], move |g| {
@@ -80,15 +71,7 @@ fn unpick(cx: &Cx, x: &Tensor, labels: &Tensor, classes: i64, ignore_index: i64)
     cx.cpu(|| {
         let labels = checked_labels(labels, classes, ignore_index)?;
         let x = x.contiguous();
-        match_dtype!(x.dtype(), T => {
-            let (x, mut out) = (x.data::<T>(), out.data_mut::<T>());
-            let out = out.slice();
-            for (i, (&v, &label)) in x.slice().iter().zip(&labels).enumerate() {
-                if label != ignore_index {
-                    out[i * classes + label as usize] = v;
-                }
-            }
-        });
+        kernel::unpick(x.values().slice(), &labels, ignore_index, classes, out.values_mut().slice());
         Ok(())
     })?;
     cx.grad(out, &[labels], move |g| Ok([g.if_needed(0, || g.grad().pick(g.saved(0), ignore_index)), None]))
@@ -122,13 +105,9 @@ fn cross_entropy_rows(cx: &Cx, x: &Tensor, labels: &Tensor, ignore_index: i64) -
     cx.cpu(|| {
         let labels = checked_labels(labels, classes, ignore_index)?;
         let x = x.contiguous();
-        match_dtype!(dtype, T in float => {
-            type Wide = <T as sampan_kernels::elementwise::RealElement>::Wide;
-            let (x, mut loss) = (x.data::<T>(), loss.data_mut::<T>());
-            let (mut peak, mut rest) = (peak.data_mut::<Wide>(), rest.data_mut::<Wide>());
-            let (loss, peak, rest) = (loss.slice(), peak.slice(), rest.slice());
-            kernel::cross_entropy::<T>(x.slice(), &labels, classes, ignore_index, loss, peak, rest);
-        }, else => {});
+        let (mut loss, mut peak, mut rest) = (loss.values_mut(), peak.values_mut(), rest.values_mut());
+        let (loss, peak, rest) = (loss.slice(), peak.slice(), rest.slice());
+        kernel::cross_entropy(x.values().slice(), &labels, classes, ignore_index, loss, peak, rest);
         Ok(())
     })?;
     cx.grad_from_output((loss, peak, rest), &[x, labels], move |g| {
@@ -187,17 +166,12 @@ fn cross_entropy_rows_grad(
     cx.cpu(|| {
         let labels = checked_labels(labels, classes, ignore_index)?;
         let (x, grad) = (x.contiguous(), grad.try_cast(dtype)?.contiguous());
-        match_dtype!(dtype, T in float => {
-            type Wide = <T as sampan_kernels::elementwise::RealElement>::Wide;
-            let wide = <Wide as Element>::DTYPE;
-            let (peak, rest) = (peak.try_cast(wide)?.contiguous(), rest.try_cast(wide)?.contiguous());
-            let (peak, rest) = (peak.data::<Wide>(), rest.data::<Wide>());
-            let (x, grad, mut out) = (x.data::<T>(), grad.data::<T>(), out.data_mut::<T>());
-            let (peak, rest, grad) = (peak.slice(), rest.slice(), grad.slice());
-            kernel::cross_entropy_backward::<T>(
-                x.slice(), &labels, classes, ignore_index, peak, rest, grad, hot, out.slice(),
-            );
-        }, else => {});
+        let wide = dtype.wide();
+        let (peak, rest) = (peak.try_cast(wide)?.contiguous(), rest.try_cast(wide)?.contiguous());
+        let (x, peak, rest, grad) = (x.values(), peak.values(), rest.values(), grad.values());
+        let (peak, rest, grad) = (peak.slice(), rest.slice(), grad.slice());
+        let mut out = out.values_mut();
+        kernel::cross_entropy_backward(x.slice(), &labels, classes, ignore_index, peak, rest, grad, hot, out.slice());
         Ok(())
     })?;
     cx.grad(out, &[x, labels, peak, rest, grad], move |g| {

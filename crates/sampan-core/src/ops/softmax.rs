@@ -29,9 +29,7 @@ fn softmax(cx: &Cx, x: &Tensor, #[default(-1)] axis: i64, #[opt(None)] dtype: Op
     let out = cx.out(x.shape(), dtype)?;
     cx.cpu(|| {
         let x = x.try_cast(dtype)?.contiguous();
-        match_dtype!(dtype, T in float => {
-            kernel::softmax::<T>(x.data::<T>().slice(), out.data_mut::<T>().slice(), n, inner)
-        }, else => {});
+        kernel::softmax(x.values().slice(), out.values_mut().slice(), n, inner);
         Ok(())
     })?;
     cx.grad_from_output(out, &[], move |g| Ok(g.output(0).softmax_grad(&g.grad(), axis)))
@@ -60,9 +58,7 @@ fn log_softmax(cx: &Cx, x: &Tensor, #[default(-1)] axis: i64, #[opt(None)] dtype
     let out = cx.out(x.shape(), dtype)?;
     cx.cpu(|| {
         let x = x.try_cast(dtype)?.contiguous();
-        match_dtype!(dtype, T in float => {
-            kernel::log_softmax::<T>(x.data::<T>().slice(), out.data_mut::<T>().slice(), n, inner)
-        }, else => {});
+        kernel::log_softmax(x.values().slice(), out.values_mut().slice(), n, inner);
         Ok(())
     })?;
     cx.grad_from_output(out, &[], move |g| Ok(g.output(0).log_softmax_grad(&g.grad(), axis)))
@@ -106,10 +102,7 @@ fn softmax_grad(cx: &Cx, y: &Tensor, grad: &Tensor, axis: i64) -> Result<Tensor>
     let out = cx.out(y.shape(), y.dtype())?;
     cx.cpu(|| {
         let (y, grad) = (y.contiguous(), grad.try_cast(y.dtype())?.contiguous());
-        match_dtype!(y.dtype(), T in float => {
-            let (y, grad) = (y.data::<T>(), grad.data::<T>());
-            kernel::softmax_backward::<T>(y.slice(), grad.slice(), out.data_mut::<T>().slice(), n, inner)
-        }, else => {});
+        kernel::softmax_backward(y.values().slice(), grad.values().slice(), out.values_mut().slice(), n, inner);
         Ok(())
     })?;
     cx.grad(out, &[y, grad], move |g| {
@@ -144,10 +137,7 @@ fn log_softmax_grad(cx: &Cx, y: &Tensor, grad: &Tensor, axis: i64) -> Result<Ten
     let out = cx.out(y.shape(), y.dtype())?;
     cx.cpu(|| {
         let (y, grad) = (y.contiguous(), grad.try_cast(y.dtype())?.contiguous());
-        match_dtype!(y.dtype(), T in float => {
-            let (y, grad) = (y.data::<T>(), grad.data::<T>());
-            kernel::log_softmax_backward::<T>(y.slice(), grad.slice(), out.data_mut::<T>().slice(), n, inner)
-        }, else => {});
+        kernel::log_softmax_backward(y.values().slice(), grad.values().slice(), out.values_mut().slice(), n, inner);
         Ok(())
     })?;
     cx.grad(out, &[y, grad], move |g| {

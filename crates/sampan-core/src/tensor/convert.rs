@@ -4,7 +4,7 @@
 //! mean one for each element, and on floats they mean "close". `equal`, `equal_all` and `allclose` say which.
 
 use super::{FromNested, Tensor};
-use crate::{Complex128, DType, Element, Error, Result, Scalar};
+use crate::{Complex128, Element, Error, Result, Scalar};
 
 /// The same as [`Tensor::new`]: numbers, arrays, vectors, slices, and these nested.
 ///
@@ -180,18 +180,6 @@ mod with_ndarray {
         fn try_from(t: &Tensor) -> Result<ArrayD<T>> {
             let values: Vec<T> = t.try_to_vec()?;
             Ok(ArrayD::from_shape_vec(t.shape().to_vec(), values).expect("a tensor fills its shape"))
-        }
-    }
-}
-
-impl Scalar {
-    /// The dtype a tensor of this number alone has: bool, int64, the default float or the complex type of its width.
-    pub fn dtype(self) -> DType {
-        match self {
-            Scalar::Bool(_) => DType::Bool,
-            Scalar::Int(_) => DType::Int64,
-            Scalar::Float(_) => crate::promote::default_dtype(),
-            Scalar::Complex(_) => crate::promote::default_dtype().complex(),
         }
     }
 }

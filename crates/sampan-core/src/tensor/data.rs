@@ -5,7 +5,8 @@ use crate::shape::{Layout, Shape};
 use crate::storage::Storage;
 use crate::{DType, Device, Error, Result, Scalar};
 use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard};
-use sampan_kernels::{Bool, Buffer, Complex64, Complex128, Element, Ordered, View, bf16, f16, match_dtype};
+use sampan_kernels::{AnySlice, AnySliceMut, AnyView, Bool, Buffer, Complex64, Complex128, Element, Ordered};
+use sampan_kernels::{View, bf16, f16, match_dtype};
 
 /// Read access to a tensor's values as `T`; others may read meanwhile, nobody writes.
 pub struct Data<'a, T> {
@@ -33,6 +34,54 @@ impl<T: Element> Data<'_, T> {
     /// The values under a broadcast layout.
     pub fn view_as<'b>(&'b self, layout: &'b Layout) -> View<'b, T> {
         View { data: self.guard.as_slice(), shape: &layout.shape, strides: &layout.strides, offset: layout.offset }
+    }
+}
+
+/// Read access to a tensor's values of whatever dtype, for kernels.
+pub struct Values<'a> {
+    guard: MappedRwLockReadGuard<'a, Buffer>,
+    layout: &'a Layout,
+    dtype: DType,
+}
+
+impl Values<'_> {
+    /// The values with their strides.
+    pub fn view(&self) -> AnyView<'_> {
+        self.view_as(self.layout)
+    }
+
+    /// The values of a contiguous tensor, row-major. Panics on others: call `contiguous()` first.
+    pub fn slice(&self) -> AnySlice<'_> {
+        self.view().as_slice().expect("the kernel needs a contiguous tensor")
+    }
+
+    /// The values under a broadcast layout.
+    pub fn view_as<'b>(&'b self, layout: &'b Layout) -> AnyView<'b> {
+        let data = AnySlice::new(self.dtype, self.guard.bytes());
+        AnyView { data, shape: &layout.shape, strides: &layout.strides, offset: layout.offset }
+    }
+}
+
+/// Write access to a tensor's values of whatever dtype, for kernels.
+pub struct ValuesMut<'a> {
+    guard: MappedRwLockWriteGuard<'a, Buffer>,
+    layout: &'a Layout,
+    dtype: DType,
+}
+
+impl ValuesMut<'_> {
+    /// The values of a contiguous tensor, row-major.
+    pub fn slice(&mut self) -> AnySliceMut<'_> {
+        assert!(self.layout.is_contiguous(), "the kernel needs a contiguous tensor");
+        let size = self.dtype.size();
+        let (start, len) = (self.layout.offset * size, self.layout.numel() * size);
+        let bytes = if len == 0 { &mut [][..] } else { &mut self.guard.bytes_mut()[start..start + len] };
+        AnySliceMut::new(self.dtype, bytes)
+    }
+
+    /// The whole storage, for writes through strides.
+    pub fn storage(&mut self) -> AnySliceMut<'_> {
+        AnySliceMut::new(self.dtype, self.guard.bytes_mut())
     }
 }
 
@@ -69,6 +118,27 @@ impl Tensor {
     pub(crate) fn data_mut<T: Element>(&self) -> DataMut<'_, T> {
         assert_eq!(T::DTYPE, self.dtype(), "typed access to a {} tensor as {}", self.dtype(), T::DTYPE);
         DataMut { guard: self.storage().write(), layout: self.layout(), marker: std::marker::PhantomData }
+    }
+
+    /// Read access for a kernel. Released when dropped.
+    pub fn values(&self) -> Values<'_> {
+        Values { guard: self.storage().read(), layout: self.layout(), dtype: self.dtype() }
+    }
+
+    /// Write access for a kernel that fills a new tensor; a write to a tensor that others know of must go through an
+    /// in-place op, which counts it.
+    pub(crate) fn values_mut(&self) -> ValuesMut<'_> {
+        ValuesMut { guard: self.storage().write(), layout: self.layout(), dtype: self.dtype() }
+    }
+
+    /// Write access to one tensor and read access to another that lies elsewhere, taken together as
+    /// [`Storage::lock_pair`] does.
+    pub(crate) fn values_pair<'a>(to: &'a Tensor, from: &'a Tensor) -> (ValuesMut<'a>, Values<'a>) {
+        let (write, read) = Storage::lock_pair(to.storage(), from.storage());
+        (
+            ValuesMut { guard: write, layout: to.layout(), dtype: to.dtype() },
+            Values { guard: read, layout: from.layout(), dtype: from.dtype() },
+        )
     }
 
     /// Write access to one tensor and read access to another that lies elsewhere, taken together as
