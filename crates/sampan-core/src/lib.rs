@@ -35,6 +35,7 @@ pub mod value;
 pub use autograd::{GradOptions, backward, enable_grad, grad, grad_enabled, no_grad, set_grad_enabled};
 pub use device::Device;
 pub use error::{Error, Result};
+pub use sampan_formula::formula;
 pub use sampan_kernels::conv::{Winograd, set_winograd, winograd};
 pub use sampan_kernels::parallel::{num_threads, set_num_threads};
 pub use sampan_kernels::{Bool, Complex64, Complex128, DType, Element, Ordered, bf16, f16};

@@ -1,6 +1,7 @@
 //! Arguments of ops as run-time values: what Python passes, what a graph records.
 
 use crate::{Complex64, Complex128, DType, Error, Result, Tensor};
+use sampan_formula::Bound;
 use smallvec::SmallVec;
 use std::any::Any;
 use std::sync::Arc;
@@ -439,6 +440,19 @@ impl<'a, const N: usize, const M: usize> Arg<'a> for [[f64; M]; N] {
     fn read(v: &'a Value) -> Option<Self> {
         let Value::List(rows) = v else { return None };
         rows.iter().map(<[f64; M]>::read).collect::<Option<Vec<_>>>()?.try_into().ok()
+    }
+}
+
+impl<'a> Arg<'a> for Bound {
+    const EXPECTED: &'static str = "a formula";
+    fn read(v: &'a Value) -> Option<Self> {
+        if let Value::Object(o) = v { o.downcast::<Bound>().cloned() } else { None }
+    }
+}
+
+impl From<Bound> for Value {
+    fn from(formula: Bound) -> Value {
+        Value::Object(Object::new(formula))
     }
 }
 

@@ -134,6 +134,11 @@ impl<'a> AnySliceMut<'a> {
         bytemuck::cast_slice_mut(self.bytes)
     }
 
+    /// Its elements as bytes.
+    pub fn bytes(self) -> &'a mut [u8] {
+        self.bytes
+    }
+
     /// The same elements for a shorter while.
     pub fn again(&mut self) -> AnySliceMut<'_> {
         AnySliceMut { dtype: self.dtype, bytes: self.bytes }

@@ -1,6 +1,8 @@
 //! Complex numbers: what floating-point arithmetic asks for beyond the textbook formulas, and elementwise loops.
 
-use crate::elementwise::{map1, map2};
+pub(crate) mod loops;
+
+use crate::elementwise::map1;
 use crate::{Element, Ordered, View};
 use num_traits::{Float, FloatConst};
 
@@ -45,52 +47,6 @@ macro_rules! complex_element {
     )*};
 }
 complex_element!(f32, f64);
-
-/// A function of one complex number, for both widths.
-pub trait ComplexFn1: Copy + Send + Sync {
-    /// Its value at `z`.
-    fn call<R: Part>(self, z: Complex<R>) -> Complex<R>;
-}
-
-/// A function of two complex numbers, for both widths.
-pub trait ComplexFn2: Copy + Send + Sync {
-    /// Its value at (`a`, `b`).
-    fn call<R: Part>(self, a: Complex<R>, b: Complex<R>) -> Complex<R>;
-}
-
-/// A functor for [`unary`] or [`binary`], as `real_fn!` is for real numbers: `complex_fn!(|z| z * z)`. The body knows the
-/// type of the parts as `R`.
-#[macro_export]
-macro_rules! complex_fn {
-    ($([$($cap:ident: $ct:ty),* $(,)?])? |$x:ident| $body:expr) => {{
-        $crate::complex_fn!(@make [$($($cap: $ct),*)?] ComplexFn1 ($x) $body)
-    }};
-    ($([$($cap:ident: $ct:ty),* $(,)?])? |$x:ident, $y:ident| $body:expr) => {{
-        $crate::complex_fn!(@make [$($($cap: $ct),*)?] ComplexFn2 ($x, $y) $body)
-    }};
-    (@make [$($cap:ident: $ct:ty),*] $tr:ident ($($x:ident),*) $body:expr) => {{
-        #[derive(Clone, Copy)]
-        struct Functor { $($cap: $ct),* }
-        impl $crate::complex::$tr for Functor {
-            #[inline(always)]
-            fn call<R: $crate::complex::Part>(self, $($x: $crate::complex::Complex<R>),*) -> $crate::complex::Complex<R> {
-                let Functor { $($cap),* } = self;
-                $body
-            }
-        }
-        Functor { $($cap),* }
-    }};
-}
-
-/// `dst = f(src)`.
-pub fn unary<T: ComplexElement>(f: impl ComplexFn1, src: View<'_, T>, dst: &mut [T]) {
-    map1(move |z: T| T::element(f.call(z.number())), src, dst);
-}
-
-/// `dst = f(a, b)`.
-pub fn binary<T: ComplexElement>(f: impl ComplexFn2, a: View<'_, T>, b: View<'_, T>, dst: &mut [T]) {
-    map2(move |a: T, b: T| T::element(f.call(a.number(), b.number())), a, b, dst);
-}
 
 /// Converts from or to a complex type. Real types take the real part; what is not zero is true.
 pub fn cast<A: Element, B: Element>(src: View<'_, A>, dst: &mut [B]) {

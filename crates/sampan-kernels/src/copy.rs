@@ -166,6 +166,11 @@ pub fn fill_strided<T: Element>(value: T, dst: &mut [T], shape: &[usize], stride
     for_each_strided(dst, shape, strides, offset, |_, d| *d = value);
 }
 
+/// [`copy_strided`] for a dtype that is known at run time.
+pub(crate) fn copy_any(src: crate::AnyView<'_>, dst: crate::AnySliceMut<'_>) {
+    crate::match_dtype!(src.dtype(), T in bytes => copy_strided::<T>(src.of(), dst.of()), else => ())
+}
+
 /// Converts to another type. Floats to integers truncate towards zero, saturate at the bounds of the type and make NaN
 /// zero, on every machine alike; integers wrap, and what is not zero is true.
 pub fn cast<A: Ordered, B: Ordered>(src: View<'_, A>, dst: &mut [B]) {

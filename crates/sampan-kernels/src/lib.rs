@@ -27,6 +27,7 @@ pub mod gemm;
 pub mod grid_sample;
 pub mod index;
 pub mod linalg;
+pub mod map;
 pub mod nest;
 pub mod norm;
 pub mod optim;

@@ -1,7 +1,7 @@
 //! One number of any dtype.
 
 use crate::any::{Refused, refuse};
-use crate::{Complex64, Complex128, Element};
+use crate::{Complex64, Complex128, DType, Element, Ordered, bf16, f16};
 
 /// A number without a tensor around it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,6 +42,18 @@ impl Scalar {
             Scalar::Int(i) => i,
             Scalar::Float(f) => f as i64,
             Scalar::Complex(z) => z.re as i64,
+        }
+    }
+
+    /// As an element of that dtype holds it: halves round, integers wrap.
+    pub fn rounded(self, dtype: DType) -> Scalar {
+        match dtype {
+            d if d.is_complex() => self,
+            DType::Float16 => Scalar::Float(self.to::<f16>().to_f64()),
+            DType::BFloat16 => Scalar::Float(self.to::<bf16>().to_f64()),
+            DType::Float32 => Scalar::Float(self.to::<f32>() as f64),
+            DType::Float64 => Scalar::Float(self.to::<f64>()),
+            d => crate::match_dtype!(d, T in real => Scalar::Int(self.to::<T>().to_i64()), else => self),
         }
     }
 

@@ -246,6 +246,20 @@ pub fn gammaincc(a: f64, x: f64) -> f64 {
     gamma_pq(a, x).1
 }
 
+/// Mantissa, between one half and one, and exponent.
+pub fn split(x: f64) -> (f64, f64) {
+    if x == 0.0 || !x.is_finite() {
+        return (x, 0.0);
+    }
+    const BITS: u32 = 52;
+    const EXPONENT: u64 = 0x7ff << BITS;
+    // Subnormal numbers have no exponent of their own.
+    let (x, shift) = if x.is_subnormal() { (x * 2f64.powi(54), 54.0) } else { (x, 0.0) };
+    let exponent = (x.to_bits() & EXPONENT) >> BITS;
+    let mantissa = f64::from_bits((x.to_bits() & !EXPONENT) | (1022 << BITS));
+    (mantissa, exponent as f64 - 1022.0 - shift)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

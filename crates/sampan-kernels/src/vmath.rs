@@ -118,6 +118,18 @@ real! {
         fn is_finite() -> bool = |x: Self| Self::abs(x) < Self::INFINITY;
         /// Infinite of either sign?
         fn is_inf() -> bool = |x: Self| Self::abs(x) == Self::INFINITY;
+        /// The next number towards `y`.
+        fn next_after(y: Self) -> Self = |x: Self, y: Self| {
+            if x < y {
+                Self::next_up(x)
+            } else if x > y {
+                Self::next_down(x)
+            } else if x == y {
+                y
+            } else {
+                Self::NAN
+            }
+        };
         /// 1 where it is not negative and not NaN, else 0.
         fn step() -> Self = |x: Self| if x >= 0.0 { 1.0 } else { 0.0 };
         /// ln(1 + eˣ), without overflow.

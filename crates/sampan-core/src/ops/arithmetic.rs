@@ -2,11 +2,6 @@
 
 use super::elementwise::pair_grads;
 use super::prelude::*;
-use sampan_kernels::{Real, complex};
-
-pub(crate) fn y_shape(y: &Operand) -> Option<Shape> {
-    y.tensor().map(Tensor::shape_vec)
-}
 
 /// `x + y`, element by element, with broadcasting.
 ///
@@ -18,9 +13,7 @@ pub(crate) fn y_shape(y: &Operand) -> Option<Shape> {
 /// ```
 #[op(inplace, complex, samples = number_pairs, onnx = "Add")]
 fn add(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    let out = cx.arithmetic(x, &y, real_fn!(|x, y| x + y), |x, y| x.wrapping_add(y), complex_fn!(|x, y| x + y))?;
-    let (xs, ys) = (x.shape_vec(), y_shape(&y));
-    cx.grad(out, &[], move |g| Ok(pair_grads(g, &xs, ys.as_deref(), || g.grad(), || g.grad())))
+    cx.number(formula!(|x, y| x + y), (x, &y))
 }
 
 /// `x - y`, element by element, with broadcasting.
@@ -33,9 +26,7 @@ fn add(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 #[op(inplace, complex, samples = number_pairs, onnx = "Sub", also("sub"))]
 fn subtract(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     refuse_bool(x, &y)?;
-    let out = cx.arithmetic(x, &y, real_fn!(|x, y| x - y), |x, y| x.wrapping_sub(y), complex_fn!(|x, y| x - y))?;
-    let (xs, ys) = (x.shape_vec(), y_shape(&y));
-    cx.grad(out, &[], move |g| Ok(pair_grads(g, &xs, ys.as_deref(), || g.grad(), || -g.grad())))
+    cx.number(formula!(|x, y| x - y), (x, &y))
 }
 
 /// `y - x`: subtraction with the operands swapped, so that a number may stand on the left.
@@ -47,9 +38,7 @@ fn subtract(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 #[op(complex, samples = number_pairs, peer = "lambda x, y: y - x")]
 fn rsubtract(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     refuse_bool(x, &y)?;
-    let out = cx.arithmetic(x, &y, real_fn!(|x, y| y - x), |x, y| y.wrapping_sub(x), complex_fn!(|x, y| y - x))?;
-    let (xs, ys) = (x.shape_vec(), y_shape(&y));
-    cx.grad(out, &[], move |g| Ok(pair_grads(g, &xs, ys.as_deref(), || -g.grad(), || g.grad())))
+    cx.number(formula!(|x, y| y - x), (x, &y))
 }
 
 fn refuse_bool(x: &Tensor, y: &Operand) -> Result<()> {
@@ -68,23 +57,7 @@ fn refuse_bool(x: &Tensor, y: &Operand) -> Result<()> {
 /// ```
 #[op(inplace, complex, samples = number_pairs, onnx = "Mul", also("mul"))]
 fn multiply(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    let out = cx.arithmetic(x, &y, real_fn!(|x, y| x * y), |x, y| x.wrapping_mul(y), complex_fn!(|x, y| x * y))?;
-    match y {
-        Operand::Tensor(y) => {
-            let (xs, ys) = (x.shape_vec(), y.shape_vec());
-            // Each factor is read only for the other's gradient: `x *= mask` may change the x that was saved.
-            cx.grad(out, &[x, &y], move |g| {
-                Ok(pair_grads(
-                    g,
-                    &xs,
-                    Some(&ys),
-                    || g.grad() * g.saved(1).conjugate(),
-                    || g.grad() * g.saved(0).conjugate(),
-                ))
-            })
-        }
-        Operand::Scalar(s) => cx.grad(out, &[], move |g| Ok(g.grad() * s.conj())),
-    }
+    cx.number(formula!(|x, y| x * y), (x, &y))
 }
 
 /// `x / y`, element by element, with broadcasting. Integers give the default float.
@@ -95,22 +68,7 @@ fn multiply(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// ```
 #[op(inplace, complex, samples = complex_quotients, onnx = "Div", also("div", "true_divide"))]
 fn divide(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    let out = match promote_operand(x, &y) {
-        d if d.is_complex() => cx.binary_complex(d, x, &y, complex_fn!(|x, y| complex::div(x, y)))?,
-        _ => cx.binary(x, &y, real_fn!(|x, y| x / y))?,
-    };
-    match y {
-        Operand::Tensor(y) => {
-            let (xs, ys) = (x.shape_vec(), y.shape_vec());
-            cx.grad(out, &[x, &y], move |g| {
-                let y = &g.saved(1).conjugate();
-                // Divided twice: the square may overflow or vanish.
-                let dy = || -(g.grad() * (g.saved(0).conjugate() / y)) / y;
-                Ok(pair_grads(g, &xs, Some(&ys), || g.grad() / y, dy))
-            })
-        }
-        Operand::Scalar(s) => cx.grad(out, &[], move |g| Ok(g.grad() / s.conj())),
-    }
+    cx.float(formula!(|x, y| x / y), (x, &y))
 }
 
 /// `y / x`: division with the operands swapped, so that a number may stand on the left.
@@ -135,11 +93,7 @@ fn rdivide(x: &Tensor, y: Operand) -> Result<Tensor> {
 /// ```
 #[op(inplace, complex, samples = any_line, onnx = "Neg", also("negative"))]
 fn neg(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = match x.dtype().is_complex() {
-        true => cx.analytic(x, real_fn!(|x| -x), complex_fn!(|z| -z))?,
-        false => cx.unary_number(x, real_fn!(|x| -x), |x| x.wrapping_neg())?,
-    };
-    cx.grad(out, &[], |g| Ok(-g.grad()))
+    cx.number(formula!(|x| -x), x)
 }
 
 /// `1 / x`.
@@ -150,11 +104,7 @@ fn neg(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, complex, samples = any_right_half, onnx = "Reciprocal")]
 fn reciprocal(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.analytic(x, real_fn!(|x| x.recip()), complex_fn!(|z| complex::recip(z)))?;
-    cx.grad_from_output(out, &[], |g| {
-        let y = g.output(0).conjugate();
-        Ok(-(g.grad() * &y * &y))
-    })
+    cx.float(formula!(|x| x.recip()), x)
 }
 
 /// The quotient rounded down, `floor(x / y)`; keeps integers. It has no gradient.
@@ -166,10 +116,7 @@ fn reciprocal(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 #[op(inplace, non_diff, samples = quotients)]
 fn floor_divide(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     check_divisor(x, &y)?;
-    cx.binary_number(x, &y, real_fn!(|x, y| floor_div(x, y)), |x, y| {
-        let q = x.wrapping_div(y);
-        q - (x.wrapping_rem(y) != 0 && (x < 0) != (y < 0)) as i64
-    })
+    cx.number_values(formula!(|x, y| x.floor_div(y)), (x, &y))
 }
 
 /// What is left of `x` after taking out whole `y`; it has the sign of `y`, as in Python.
@@ -182,17 +129,7 @@ fn floor_divide(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 #[op(inplace, samples = quotients, also("mod", "floor_mod"))]
 fn remainder(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     check_divisor(x, &y)?;
-    let out = cx.binary_number(x, &y, real_fn!(|x, y| x.rem_floor(y)), |x, y| {
-        let r = x.wrapping_rem(y);
-        if r != 0 && (r < 0) != (y < 0) { r + y } else { r }
-    })?;
-    match y {
-        Operand::Tensor(y) => cx.grad(out, &[x, &y], move |g| {
-            let (x, y) = (g.saved(0), g.saved(1));
-            Ok(pair_grads(g, x.shape(), Some(y.shape()), || g.grad(), || -(g.grad() * x.floor_divide(y))))
-        }),
-        Operand::Scalar(_) => cx.grad(out, &[], move |g| Ok(g.grad())),
-    }
+    cx.number(formula!(|x, y| x.remainder(y)), (x, &y))
 }
 
 /// Integers cannot be divided by zero.
@@ -216,12 +153,6 @@ fn check_divisor(x: &Tensor, y: &Operand) -> Result<()> {
 
 /// `floor(x / y)` from the exact remainder, so that rounding in `x / y` cannot lift it to the next integer.
 #[inline(always)]
-fn floor_div<T: Real>(x: T, y: T) -> T {
-    let q = (x - x.rem_floor(y)) / y;
-    // Infinities and NaN follow the plain quotient.
-    if q.is_finite() { q.round() } else { (x / y).floor() }
-}
-
 /// `x` to the power `y`, element by element, with broadcasting. Integers stay integers under an integer exponent: a
 /// negative number as the exponent is refused, negative ones in a tensor give the fraction cut to an integer (zero, or a
 /// power of ±1), as in PaddlePaddle.
@@ -250,8 +181,7 @@ fn pow(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
             })
         }
         Operand::Tensor(y) => {
-            let power = complex_fn!(|x, y| complex::pow(x, y));
-            let out = cx.arithmetic(x, &(&y).into(), real_fn!(|x, y| x.powf(y)), int_pow, power)?;
+            let out = cx.number_values(formula!(|x, y| x.pow(y)), (x, &y))?;
             let dtype = out.dtype();
             cx.grad_from_output(out, &[x, &y], move |g| {
                 let (x, y) = (g.saved(0), g.saved(1));
@@ -278,44 +208,23 @@ fn complex_pow_grads(g: &Grad, x: &Tensor, y: &Tensor) -> Vec<Option<Tensor>> {
 
 fn pow_number(cx: &Cx, x: &Tensor, y: Scalar) -> Result<Tensor> {
     let dtype = crate::promote::promote_scalar(x.dtype(), y);
-    if dtype.is_complex() {
-        return cx.binary_complex(dtype, x, &y.into(), complex_fn!(|x, y| complex::pow(x, y)));
-    }
     if !dtype.is_float() {
-        ensure!(y.to_i64() >= 0, "integers cannot be raised to the negative power {}", y.to_i64());
-        return cx.binary_number(x, &y.into(), real_fn!(|x, _y| x), int_pow);
+        let whole = !dtype.is_complex();
+        ensure!(!whole || y.to_i64() >= 0, "integers cannot be raised to the negative power {}", y.to_i64());
+        return cx.number_values(formula!(|x, y| x.pow(y)), (x, &Operand::from(y)));
     }
     let n = y.to_f64();
-    match n {
-        0.0 => cx.unary(x, real_fn!(|_x| T::ONE)),
-        0.5 => cx.unary(x, real_fn!(|x| x.sqrt())),
-        1.0 => cx.unary(x, real_fn!(|x| x)),
-        2.0 => cx.unary(x, real_fn!(|x| x * x)),
-        3.0 => cx.unary(x, real_fn!(|x| x * x * x)),
-        -1.0 => cx.unary(x, real_fn!(|x| x.recip())),
-        -0.5 => cx.unary(x, real_fn!(|x| x.rsqrt())),
-        n => cx.unary(x, real_fn!([n: f64] |x| x.powf(T::of(n)))),
-    }
-}
-
-/// Wraps around like multiplication; a negative exponent gives the fraction cut to an integer.
-fn int_pow(base: i64, exponent: i64) -> i64 {
-    match (base, exponent) {
-        (1, ..0) => 1,
-        (-1, ..0) => 1 - 2 * (exponent & 1),
-        (_, ..0) => 0,
-        _ => {
-            let (mut base, mut n, mut out) = (base, exponent, 1i64);
-            while n > 0 {
-                if n & 1 == 1 {
-                    out = out.wrapping_mul(base);
-                }
-                base = base.wrapping_mul(base);
-                n >>= 1;
-            }
-            out
-        }
-    }
+    let power = match n {
+        0.0 => formula!(|_x| 1.0),
+        0.5 => formula!(|x| x.sqrt()),
+        1.0 => formula!(|x| x),
+        2.0 => formula!(|x| x * x),
+        3.0 => formula!(|x| x * x * x),
+        -1.0 => formula!(|x| x.recip()),
+        -0.5 => formula!(|x| x.rsqrt()),
+        n => formula!([n] |x| x.pow(n)),
+    };
+    cx.float_values(power, x)
 }
 
 /// `y ** x`: a power with the operands swapped, so that a number may stand on the left.

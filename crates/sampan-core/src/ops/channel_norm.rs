@@ -1,6 +1,7 @@
 //! The normalisation of channels, fused forward and backward, with an activation after it where one is wanted. Batch and
 //! instance normalisation come down to it.
 
+use super::elementwise::apply;
 use super::prelude::*;
 use super::standardize::{CHANNELS, DEPENDENT, Plan, affine, check_affine, check_float, ready, rstd_of, wide};
 use crate::autograd::vjp;
@@ -26,13 +27,15 @@ fn activate(y: Tensor, activation: Activation) -> Tensor {
 
 /// The gradient before an activation of `y`, in differentiable ops.
 fn before(y: impl Fn() -> Tensor, grad: &Tensor, activation: Activation) -> Tensor {
-    let held = |top: f64, above: f64| y().piecewise_grad(grad, [0.0, top], [0.0, 1.0, above], false);
-    match activation {
-        Activation::Identity => grad.clone(),
-        Activation::Relu => held(f64::INFINITY, 1.0),
-        Activation::Relu6 => held(6.0, 0.0),
-        Activation::Hardswish => y().activation_grad(grad, "hardswish", [0.0; 2]),
-    }
+    let back = match activation {
+        Activation::Identity => return grad.clone(),
+        Activation::Relu => formula!(|y, g| select(y.le(0.0), 0.0, g)),
+        Activation::Relu6 => formula!(|y, g| select(y.le(0.0), 0.0, select(y.ge(6.0), 0.0, g))),
+        Activation::Hardswish => {
+            formula!(|y, g| g * select(y.le(-3.0), 0.0, select(y.ge(3.0), 1.0, (2.0 * y + 3.0) * (1.0 / 6.0))))
+        }
+    };
+    crate::error::unwrap(apply(&back, vec![y(), grad.clone()]))
 }
 
 fn plan(epsilon: f64) -> Plan {

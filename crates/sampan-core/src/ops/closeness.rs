@@ -43,18 +43,12 @@ fn allclose(
 
 fn close(cx: &Cx, x: &Tensor, y: &Tensor, rtol: f64, atol: f64, equal_nan: bool) -> Result<Tensor> {
     ensure!(rtol >= 0.0 && atol >= 0.0, "rtol and atol must not be negative, got {rtol} and {atol}");
-    let near = move |x: f64, y: f64| {
-        x == y || (y.is_finite() && (x - y).abs() <= atol + rtol * y.abs()) || (equal_nan && x.is_nan() && y.is_nan())
-    };
-    if promote_tensors(x, y).is_complex() {
-        let near = move |x: Complex128, y: Complex128| {
-            x == y
-                || (y.is_finite() && (x - y).norm() <= atol + rtol * y.norm())
-                || (equal_nan && x.is_nan() && y.is_nan())
-        };
-        return cx.complex_compare(x, &y.into(), near);
-    }
-    cx.compare(x, &y.into(), near, move |x, y| near(x as f64, y as f64))
+    let near = formula!([rtol, atol, equal_nan] |x, y| {
+        let close = y.is_finite().and((x - y).abs().le(atol + rtol * y.abs()));
+        x.equals(y).or(close).or(equal_nan.and(x.is_nan()).and(y.is_nan()))
+    });
+    let wide = if promote_tensors(x, y).is_complex() { DType::Complex128 } else { DType::Float64 };
+    cx.truth_in(wide, near, (x, y))
 }
 
 /// Have `x` and `y` the same shape and the same elements? A 0-d bool.
@@ -127,8 +121,8 @@ fn isin(
 #[op(non_diff, complex, samples = odd_complex_numbers)]
 fn isreal(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     match x.dtype().is_complex() {
-        true => cx.complex_predicate(x, |z| z.im == 0.0),
-        false => cx.predicate(x, |_| true, |_| true),
+        true => cx.truth(formula!(|z| z.im().equals(0.0)), x),
+        false => cx.truth(formula!(|_x| 1.0), x),
     }
 }
 

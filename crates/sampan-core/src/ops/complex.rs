@@ -3,8 +3,6 @@
 
 use super::elementwise::sum_to;
 use super::prelude::*;
-use sampan_kernels::complex::ComplexElement;
-use sampan_kernels::elementwise::map2;
 
 impl Tensor {
     /// The conjugate, for a gradient formula; a real tensor itself, without a call.
@@ -70,7 +68,7 @@ fn imag(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 #[op(complex, samples = any_line)]
 fn conj(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = match x.dtype().is_complex() {
-        true => cx.analytic(x, real_fn!(|x| x), complex_fn!(|z| z.conj()))?,
+        true => cx.number_values(formula!(|z| z.conj()), x)?,
         false => x.clone(),
     };
     cx.grad(out, &[], |g| Ok(g.grad().conjugate()))
@@ -86,11 +84,11 @@ fn conj(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 #[op(complex, samples = any_line)]
 fn angle(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     if !x.dtype().is_complex() {
-        let turn = real_fn!(|x| select(x.is_nan(), x, select(x < T::ZERO, T::of(std::f64::consts::PI), T::ZERO)));
-        let out = cx.unary(x, turn)?;
+        let turn = formula!(|x| select(x.is_nan(), x, select(x.lt(0.0), std::f64::consts::PI, 0.0)));
+        let out = cx.float_values(turn, x)?;
         return cx.grad(out, &[], |g| Ok(super::math::zeros_like_grad(g)));
     }
-    let out = cx.part(x, |z| z.im.atan2(z.re))?;
+    let out = cx.part(formula!(|z| z.angle()), x)?;
     cx.grad(out, &[x], |g| {
         // Across the number, i · x / |x|²; no angle changes at zero.
         let x = g.saved(0);
@@ -155,25 +153,6 @@ fn common_float(a: &Tensor, b: &Tensor) -> Result<DType> {
     }
 }
 
-/// Complex numbers from two real ones under broadcasting.
-fn combine(cx: &Cx, a: &Tensor, b: &Tensor, f: impl Fn(f64, f64) -> Complex128 + Copy + Send + Sync) -> Result<Tensor> {
-    let dtype = common_float(a, b)?;
-    let shape = broadcast(a.shape(), b.shape())?;
-    let out = cx.out(&shape, dtype.complex())?;
-    cx.cpu(|| {
-        let (a, b) = (a.in_dtype(dtype)?, b.in_dtype(dtype)?);
-        let (la, lb) = (a.layout().broadcast_to(&shape), b.layout().broadcast_to(&shape));
-        match_dtype!(dtype.complex(), T in complex => {
-            type Part = <T as ComplexElement>::Part;
-            let apply = move |a: Part, b: Part| T::from_complex(f(Ordered::to_f64(a), Ordered::to_f64(b)));
-            let (a, b) = (a.data::<Part>(), b.data::<Part>());
-            map2(apply, a.view_as(&la), b.view_as(&lb), out.data_mut::<T>().slice())
-        }, else => {});
-        Ok(())
-    })?;
-    Ok(out)
-}
-
 /// Complex numbers from their real and imaginary parts, with broadcasting.
 ///
 /// ```
@@ -183,7 +162,8 @@ fn combine(cx: &Cx, a: &Tensor, b: &Tensor, f: impl Fn(f64, f64) -> Complex128 +
 /// ```
 #[op(samples = parts_samples)]
 fn complex(cx: &Cx, real: &Tensor, imag: &Tensor) -> Result<Tensor> {
-    let out = combine(cx, real, imag, Complex128::new)?;
+    let dtype = common_float(real, imag)?.complex();
+    let out = cx.values_in(dtype, formula!(|x, y| x.complex(y)), (real, imag))?;
     let (r, i) = (real.shape_vec(), imag.shape_vec());
     cx.grad(out, &[], move |g| {
         let d = g.grad();

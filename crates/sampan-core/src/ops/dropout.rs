@@ -31,21 +31,7 @@ fn masked_scale(cx: &Cx, x: &Tensor, mask: &Tensor, scale: f64, other: f64) -> R
         return Err(Error::dtype("needs a float x and a bool mask"));
     }
     ensure!(broadcast(x.shape(), mask.shape())?.as_slice() == x.shape(), "the mask must broadcast to x");
-    let out = cx.out(x.shape(), x.dtype())?;
-    cx.cpu(|| {
-        let layout = mask.layout().broadcast_to(x.shape());
-        match_dtype!(x.dtype(), T in float => {
-            type Wide = <T as sampan_kernels::elementwise::RealElement>::Wide;
-            use sampan_kernels::elementwise::RealElement;
-            let (scale, other) = (scale as Wide, T::from_f64(other));
-            let (x, mask, mut out) = (x.data::<T>(), mask.data::<Bool>(), out.data_mut::<T>());
-            sampan_kernels::elementwise::map2(
-                move |x: T, m: Bool| if m.get() { T::narrow(x.wide() * scale) } else { other },
-                x.view(), mask.view_as(&layout), out.slice(),
-            );
-        }, else => {});
-        Ok(())
-    })?;
+    let out = cx.values_in(x.dtype(), formula!([scale, other] |x, m| select(m, x * scale, other)), (x, mask))?;
     cx.grad(out, &[mask], move |g| Ok([g.if_needed(0, || g.grad().masked_scale(g.saved(0), scale, 0.0)), None]))
 }
 

@@ -1,9 +1,9 @@
-//! Shared machinery of elementwise ops: dtype, broadcasting, kernels, gradients that undo broadcasting.
+//! Elementwise ops: a formula on tensors, with dtype promotion, broadcasting and the gradient that follows from it.
 
 use super::prelude::*;
-use sampan_kernels::View;
-use sampan_kernels::complex::{self, ComplexElement, ComplexFn1, ComplexFn2};
-use sampan_kernels::elementwise::{RealFn1, RealFn2, binary_real, map1, map2, unary_real};
+use sampan_formula::{Bound, Constant};
+use sampan_kernels::map::{self, Input};
+use smallvec::SmallVec;
 
 /// The sum over the axes that broadcasting added or stretched, back to `shape`.
 pub(crate) fn sum_to(g: &Tensor, shape: &[usize]) -> Tensor {
@@ -32,313 +32,276 @@ pub(crate) fn pair_grads(
     out
 }
 
-/// An operand ready for a kernel: cast, with its layout under the common shape.
-pub(crate) enum Ready<'a> {
-    /// As it is.
-    Same(&'a Tensor),
-    /// Cast or broadcast.
-    Tensor(Tensor, Layout),
-    /// A number for every element.
-    Number(Scalar, Layout),
+/// What a formula is applied to: tensors, and numbers that stand for tensors.
+pub(crate) trait Operands<'a> {
+    /// The tensors among them, after the numbers became constants of the formula. They are fitted to the dtype that is
+    /// computed in, unless a truth value is asked for: a comparison is right with numbers that do not fit.
+    fn bind(self, f: Bound, dtype: Option<DType>) -> (Bound, Tensors<'a>);
+    /// The dtype they promote to.
+    fn promoted(&self) -> DType;
 }
 
-/// A number beside so few elements is written out: a plain loop is quicker than a walk over strides.
-const FEW: usize = 64;
+type Tensors<'a> = SmallVec<[&'a Tensor; 3]>;
 
-impl<'a> Ready<'a> {
-    pub fn new(y: &'a Operand, dtype: DType, shape: &[usize]) -> Result<Ready<'a>> {
-        match y {
-            Operand::Tensor(t) => Ready::tensor(t, dtype, shape),
-            Operand::Scalar(s) => {
-                let mut layout = Layout::contiguous(shape);
-                if layout.numel() > FEW {
-                    layout.strides.fill(0);
-                }
-                Ok(Ready::Number(*s, layout))
+impl<'a> Operands<'a> for &'a Tensor {
+    fn bind(self, f: Bound, _: Option<DType>) -> (Bound, Tensors<'a>) {
+        (f, smallvec::smallvec![self])
+    }
+    fn promoted(&self) -> DType {
+        self.dtype()
+    }
+}
+
+impl<'a> Operands<'a> for (&'a Tensor, &'a Operand) {
+    fn bind(self, f: Bound, dtype: Option<DType>) -> (Bound, Tensors<'a>) {
+        match self.1 {
+            Operand::Tensor(y) => (f, smallvec::smallvec![self.0, y]),
+            Operand::Scalar(s) => (f.with_number(1, constant(*s, dtype)), smallvec::smallvec![self.0]),
+        }
+    }
+    fn promoted(&self) -> DType {
+        promote_operand(self.0, self.1)
+    }
+}
+
+impl<'a> Operands<'a> for (&'a Tensor, &'a Tensor) {
+    fn bind(self, f: Bound, _: Option<DType>) -> (Bound, Tensors<'a>) {
+        (f, smallvec::smallvec![self.0, self.1])
+    }
+    fn promoted(&self) -> DType {
+        promote_tensors(self.0, self.1)
+    }
+}
+
+/// A condition and what it chooses between.
+impl<'a> Operands<'a> for (&'a Tensor, &'a Operand, &'a Operand) {
+    fn bind(self, mut f: Bound, dtype: Option<DType>) -> (Bound, Tensors<'a>) {
+        let mut tensors: Tensors = smallvec::smallvec![self.0];
+        // The last one first, so that the places of the others stay.
+        for (place, operand) in [(2, self.2), (1, self.1)] {
+            match operand {
+                Operand::Tensor(t) => tensors.insert(1, t),
+                Operand::Scalar(s) => f = f.with_number(place, constant(*s, dtype)),
             }
         }
+        (f, tensors)
     }
-
-    pub fn tensor(t: &'a Tensor, dtype: DType, shape: &[usize]) -> Result<Ready<'a>> {
-        if t.dtype() == dtype && t.shape() == shape {
-            return Ok(Ready::Same(t));
-        }
-        let t = if t.dtype() == dtype { t.clone() } else { t.try_cast(dtype)? };
-        let layout = t.layout().broadcast_to(shape);
-        Ok(Ready::Tensor(t, layout))
-    }
-
-    /// Calls `f` with the values.
-    pub fn with<T: Element, R>(&self, f: impl FnOnce(View<T>) -> R) -> R {
-        match self {
-            Ready::Same(t) => f(t.data::<T>().view()),
-            Ready::Tensor(t, layout) => f(t.data::<T>().view_as(layout)),
-            Ready::Number(s, layout) => {
-                let values = [s.to::<T>(); FEW];
-                f(View { data: &values, shape: &layout.shape, strides: &layout.strides, offset: 0 })
-            }
-        }
+    fn promoted(&self) -> DType {
+        promote_operand(self.0, self.1)
     }
 }
 
-/// The shape a tensor and an operand broadcast to.
-pub(crate) fn common_shape(x: &Tensor, y: &Operand) -> Result<Shape> {
-    match y {
-        Operand::Tensor(y) => broadcast(x.shape(), y.shape()),
-        Operand::Scalar(_) => Ok(x.shape_vec()),
+impl<'a> Operands<'a> for &'a [Tensor] {
+    fn bind(self, f: Bound, _: Option<DType>) -> (Bound, Tensors<'a>) {
+        (f, self.iter().collect())
+    }
+    fn promoted(&self) -> DType {
+        self.iter().map(Tensor::dtype).reduce(crate::promote::promote).unwrap_or_else(default_dtype)
     }
 }
 
-/// Kernels of real functions know no complex numbers.
-fn real_only(dtype: DType) -> Result<()> {
-    if dtype.is_complex() { Err(Error::dtype(format!("works on real numbers only, got {dtype}"))) } else { Ok(()) }
+/// A number as a constant of a formula, as the dtype holds it.
+fn constant(s: Scalar, dtype: Option<DType>) -> Constant {
+    let s = match dtype {
+        Some(dtype) => s.rounded(dtype),
+        None => s,
+    };
+    match s {
+        Scalar::Bool(b) => Constant::Int(b as i64),
+        Scalar::Int(i) => Constant::Int(i),
+        Scalar::Float(v) => Constant::Float(v),
+        Scalar::Complex(z) => Constant::Complex(z.re, z.im),
+    }
 }
 
 impl Cx<'_> {
-    /// A function of one float; integers become the default float first.
-    pub(crate) fn unary(&self, x: &Tensor, f: impl RealFn1) -> Result<Tensor> {
-        let dtype = to_float(x.dtype());
-        real_only(dtype)?;
-        let out = self.out(x.shape(), dtype)?;
-        self.cpu(|| {
-            let x = if x.dtype() == dtype { x.clone() } else { x.try_cast(dtype)? };
-            match_dtype!(dtype, T in float => {
-                unary_real(f, x.data::<T>().view(), out.data_mut::<T>().slice())
-            }, else => {});
-            Ok(())
-        })?;
-        Ok(out)
+    /// A formula over floats, with its gradient; integers become the default float first.
+    pub(crate) fn float<'a>(&self, f: Bound, operands: impl Operands<'a>) -> Result<Tensor> {
+        let dtype = to_float(operands.promoted());
+        self.derived(f, dtype, operands)
     }
 
-    /// A function of one number: `f` on floats, `z` on complex numbers; integers become the default float first.
-    pub(crate) fn analytic(&self, x: &Tensor, f: impl RealFn1, z: impl ComplexFn1) -> Result<Tensor> {
-        if !x.dtype().is_complex() {
-            return self.unary(x, f);
-        }
-        let out = self.out(x.shape(), x.dtype())?;
-        self.cpu(|| {
-            match_dtype!(x.dtype(), T in complex => {
-                complex::unary(z, x.data::<T>().view(), out.data_mut::<T>().slice())
-            }, else => {});
-            Ok(())
-        })?;
-        Ok(out)
+    /// A formula over numbers, with its gradient; integers stay integers.
+    pub(crate) fn number<'a>(&self, f: Bound, operands: impl Operands<'a>) -> Result<Tensor> {
+        let dtype = operands.promoted();
+        self.derived(f, dtype, operands)
     }
 
-    /// A real number from each complex one, computed in float64.
-    pub(crate) fn part(&self, x: &Tensor, f: impl Fn(Complex128) -> f64 + Copy + Send + Sync) -> Result<Tensor> {
-        let out = self.out(x.shape(), x.dtype().real_part())?;
-        self.cpu(|| {
-            match_dtype!(x.dtype(), T in complex => {
-                type Part = <T as ComplexElement>::Part;
-                let apply = move |z: T| <Part as Element>::from_f64(f(z.to_complex()));
-                map1(apply, x.data::<T>().view(), out.data_mut::<Part>().slice())
-            }, else => {});
-            Ok(())
-        })?;
-        Ok(out)
+    /// The values of [`float`](Self::float), for an op that states its gradient itself.
+    pub(crate) fn float_values<'a>(&self, f: Bound, operands: impl Operands<'a>) -> Result<Tensor> {
+        let dtype = to_float(operands.promoted());
+        let (f, tensors) = operands.bind(f, Some(dtype));
+        self.values(&f, dtype, dtype, &tensors)
     }
 
-    /// A function of one number that keeps its dtype: `f` on floats, `g` on integers.
-    pub(crate) fn unary_number(
-        &self,
-        x: &Tensor,
-        f: impl RealFn1,
-        g: impl Fn(i64) -> i64 + Copy + Send + Sync,
-    ) -> Result<Tensor> {
-        if x.dtype().is_inexact() {
-            return self.unary(x, f);
-        }
-        let out = self.out(x.shape(), x.dtype())?;
-        self.cpu(|| {
-            match_dtype!(x.dtype(), T in [Bool, u8, i8, i16, i32, i64] => {
-                map1(move |v: T| T::from_i64(g(v.to_i64())), x.data::<T>().view(), out.data_mut::<T>().slice())
-            }, else => {});
-            Ok(())
-        })?;
-        Ok(out)
+    /// The values of [`number`](Self::number), for an op that states its gradient itself.
+    pub(crate) fn number_values<'a>(&self, f: Bound, operands: impl Operands<'a>) -> Result<Tensor> {
+        let dtype = operands.promoted();
+        let (f, tensors) = operands.bind(f, Some(dtype));
+        self.values(&f, dtype, dtype, &tensors)
     }
 
-    /// A truth value from each element: `f` on floats (as f64), `g` on integers.
-    pub(crate) fn predicate(
-        &self,
-        x: &Tensor,
-        f: impl Fn(f64) -> bool + Copy + Send + Sync,
-        g: impl Fn(i64) -> bool + Copy + Send + Sync,
-    ) -> Result<Tensor> {
-        let out = self.out(x.shape(), DType::Bool)?;
-        self.cpu(|| {
-            match_dtype!(x.dtype(), T => {
-                let apply = move |v: T| Bool::from(if T::DTYPE.is_float() { f(v.to_f64()) } else { g(v.to_i64()) });
-                map1(apply, x.data::<T>().view(), out.data_mut::<Bool>().slice())
-            });
-            Ok(())
-        })?;
-        Ok(out)
+    /// The values of a formula computed in a dtype, for an op that states its gradient itself.
+    pub(crate) fn values_in<'a>(&self, dtype: DType, f: Bound, operands: impl Operands<'a>) -> Result<Tensor> {
+        let (f, tensors) = operands.bind(f, Some(dtype));
+        self.values(&f, dtype, dtype, &tensors)
     }
 
-    /// A truth value from each complex number.
-    pub(crate) fn complex_predicate(
-        &self,
-        x: &Tensor,
-        f: impl Fn(Complex128) -> bool + Copy + Send + Sync,
-    ) -> Result<Tensor> {
-        let out = self.out(x.shape(), DType::Bool)?;
-        self.cpu(|| {
-            match_dtype!(x.dtype(), T in complex => {
-                map1(move |v: T| Bool::from(f(v.to_complex())), x.data::<T>().view(), out.data_mut::<Bool>().slice())
-            }, else => {});
-            Ok(())
-        })?;
-        Ok(out)
-    }
-
-    /// A function of two floats under broadcasting; integers become the default float first.
-    pub(crate) fn binary(&self, x: &Tensor, y: &Operand, f: impl RealFn2) -> Result<Tensor> {
-        self.binary_as(to_float(promote_operand(x, y)), x, y, f)
-    }
-
-    fn binary_as(&self, dtype: DType, x: &Tensor, y: &Operand, f: impl RealFn2) -> Result<Tensor> {
-        real_only(dtype)?;
-        let shape = common_shape(x, y)?;
-        let out = self.out(&shape, dtype)?;
-        self.cpu(|| {
-            let (a, b) = (Ready::tensor(x, dtype, &shape)?, Ready::new(y, dtype, &shape)?);
-            match_dtype!(dtype, T in float => {
-                a.with::<T, _>(|a| b.with::<T, _>(|b| binary_real(f, a, b, out.data_mut::<T>().slice())))
-            }, else => {});
-            Ok(())
-        })?;
-        Ok(out)
-    }
-
-    /// A function of two complex numbers under broadcasting, in a complex dtype.
-    pub(crate) fn binary_complex(&self, dtype: DType, x: &Tensor, y: &Operand, z: impl ComplexFn2) -> Result<Tensor> {
-        let shape = common_shape(x, y)?;
-        let out = self.out(&shape, dtype)?;
-        self.cpu(|| {
-            let (a, b) = (Ready::tensor(x, dtype, &shape)?, Ready::new(y, dtype, &shape)?);
-            match_dtype!(dtype, T in complex => {
-                a.with::<T, _>(|a| b.with::<T, _>(|b| complex::binary(z, a, b, out.data_mut::<T>().slice())))
-            }, else => {});
-            Ok(())
-        })?;
-        Ok(out)
-    }
-
-    /// A function of two numbers in their common dtype: `f` on floats, `g` on integers, `z` on complex numbers.
-    pub(crate) fn arithmetic(
-        &self,
-        x: &Tensor,
-        y: &Operand,
-        f: impl RealFn2,
-        g: impl Fn(i64, i64) -> i64 + Copy + Send + Sync,
-        z: impl ComplexFn2,
-    ) -> Result<Tensor> {
-        match promote_operand(x, y) {
-            d if d.is_complex() => self.binary_complex(d, x, y, z),
-            _ => self.binary_number(x, y, f, g),
-        }
-    }
-
-    /// A function of two numbers in their common dtype: `f` on floats, `g` on integers.
-    pub(crate) fn binary_number(
-        &self,
-        x: &Tensor,
-        y: &Operand,
-        f: impl RealFn2,
-        g: impl Fn(i64, i64) -> i64 + Copy + Send + Sync,
-    ) -> Result<Tensor> {
-        let dtype = promote_operand(x, y);
-        if dtype.is_inexact() { self.binary_as(dtype, x, y, f) } else { self.binary_int_as(dtype, x, y, g) }
-    }
-
-    /// A function of two integers (or truth values) in their common dtype; floats are refused.
-    pub(crate) fn binary_int(
-        &self,
-        x: &Tensor,
-        y: &Operand,
-        g: impl Fn(i64, i64) -> i64 + Copy + Send + Sync,
-    ) -> Result<Tensor> {
-        let dtype = promote_operand(x, y);
+    /// A formula over integers or truth values; floats are refused.
+    pub(crate) fn integer<'a>(&self, f: Bound, operands: impl Operands<'a>) -> Result<Tensor> {
+        let dtype = operands.promoted();
         if dtype.is_inexact() {
             return Err(Error::dtype(format!("needs integers or bool, got {dtype}")));
         }
-        self.binary_int_as(dtype, x, y, g)
+        self.number_values(f, operands)
     }
 
-    fn binary_int_as(
-        &self,
-        dtype: DType,
-        x: &Tensor,
-        y: &Operand,
-        g: impl Fn(i64, i64) -> i64 + Copy + Send + Sync,
-    ) -> Result<Tensor> {
-        let shape = common_shape(x, y)?;
-        let out = self.out(&shape, dtype)?;
+    /// A truth value from each element.
+    pub(crate) fn truth<'a>(&self, f: Bound, operands: impl Operands<'a>) -> Result<Tensor> {
+        let dtype = operands.promoted();
+        self.truth_in(dtype, f, operands)
+    }
+
+    /// A truth value from each element, computed in a dtype.
+    pub(crate) fn truth_in<'a>(&self, dtype: DType, f: Bound, operands: impl Operands<'a>) -> Result<Tensor> {
+        let (f, tensors) = operands.bind(f, None);
+        self.values(&f, dtype, DType::Bool, &tensors)
+    }
+
+    /// A real number from each complex one.
+    pub(crate) fn part(&self, f: Bound, x: &Tensor) -> Result<Tensor> {
+        self.values(&f, x.dtype(), x.dtype().real_part(), &[x])
+    }
+
+    /// A formula of one number whose gradient follows from the result: `back` is over the result and its gradient. The
+    /// input need not be kept then.
+    pub(crate) fn by_result(&self, f: Bound, back: Bound, x: &Tensor, keeps_integers: bool) -> Result<Tensor> {
+        let dtype = if keeps_integers { x.dtype() } else { to_float(x.dtype()) };
+        let out = self.values(&f, dtype, dtype, &[x])?;
+        self.grad_from_output(out, &[], move |g| apply(&back, vec![g.output(0).clone(), g.grad()]))
+    }
+
+    /// A formula of one number with a gradient written by hand: `back` is over the input and the gradient of the result.
+    pub(crate) fn by_input(&self, f: Bound, back: Bound, x: &Tensor) -> Result<Tensor> {
+        let dtype = to_float(x.dtype());
+        let out = self.values(&f, dtype, dtype, &[x])?;
+        self.grad(out, &[x], move |g| apply(&back, vec![g.saved(0).clone(), g.grad()]))
+    }
+
+    /// The values of a formula computed in `dtype`, as another dtype.
+    fn values(&self, f: &Bound, dtype: DType, result: DType, tensors: &[&Tensor]) -> Result<Tensor> {
+        let mut shape = tensors[0].shape_vec();
+        for t in &tensors[1..] {
+            shape = broadcast(&shape, t.shape())?;
+        }
+        let out = self.out(&shape, result)?;
         self.cpu(|| {
-            let (a, b) = (Ready::tensor(x, dtype, &shape)?, Ready::new(y, dtype, &shape)?);
-            match_dtype!(dtype, T in [Bool, u8, i8, i16, i32, i64] => {
-                let apply = move |x: T, y: T| T::from_i64(g(x.to_i64(), y.to_i64()));
-                a.with::<T, _>(|a| b.with::<T, _>(|b| map2(apply, a, b, out.data_mut::<T>().slice())))
-            }, else => {});
+            // Converted block by block as it is read, where that is the same as a cast.
+            let exact = !dtype.is_half() && (!dtype.is_int() || dtype == DType::Int64);
+            let as_is = |t: &Tensor| exact || t.dtype() == dtype || t.dtype() == DType::Bool;
+            let fitted: SmallVec<[Option<Tensor>; 3]> = tensors
+                .iter()
+                .map(|t| if as_is(t) { Ok(None) } else { t.try_cast(dtype).map(Some) })
+                .collect::<Result<_>>()?;
+            let tensors: Tensors = tensors.iter().zip(&fitted).map(|(t, cast)| cast.as_ref().unwrap_or(t)).collect();
+            let layouts: SmallVec<[Option<Layout>; 3]> =
+                tensors.iter().map(|t| (t.shape() != &shape[..]).then(|| t.layout().broadcast_to(&shape))).collect();
+            let values: SmallVec<[_; 3]> = tensors.iter().map(|t| t.values()).collect();
+            let inputs: SmallVec<[Input; 3]> = values
+                .iter()
+                .zip(&layouts)
+                .map(|(v, layout)| Input::View(layout.as_ref().map_or_else(|| v.view(), |l| v.view_as(l))))
+                .collect();
+            map::map(f, dtype, &inputs, out.values_mut().slice());
             Ok(())
         })?;
         Ok(out)
     }
 
-    /// A truth value from two numbers in their common dtype: `f` on floats (as f64), `g` on integers.
-    pub(crate) fn compare(
-        &self,
-        x: &Tensor,
-        y: &Operand,
-        f: impl Fn(f64, f64) -> bool + Copy + Send + Sync,
-        g: impl Fn(i64, i64) -> bool + Copy + Send + Sync,
-    ) -> Result<Tensor> {
-        let dtype = promote_operand(x, y);
-        real_only(dtype)?;
-        let shape = common_shape(x, y)?;
-        let out = self.out(&shape, DType::Bool)?;
-        self.cpu(|| {
-            if let (Operand::Scalar(s), false) = (y, dtype.is_float()) {
-                // The number may not fit into the tensor's dtype.
-                let s = s.to_i64();
-                let x = x.try_cast(dtype)?;
-                match_dtype!(dtype, T in [Bool, u8, i8, i16, i32, i64] => {
-                    map1(move |v: T| Bool::from(g(v.to_i64(), s)), x.data::<T>().view(), out.data_mut::<Bool>().slice())
-                }, else => {});
-                return Ok(());
+    /// The values, and the gradient as the formula's derivative.
+    fn derived<'a>(&self, f: Bound, dtype: DType, operands: impl Operands<'a>) -> Result<Tensor> {
+        let (f, tensors) = operands.bind(f, Some(dtype));
+        let out = self.values(&f, dtype, dtype, &tensors)?;
+        if !self.tracks() || !dtype.is_inexact() {
+            return self.grad(out, &[], |_| Ok(Vec::<Option<Tensor>>::new()));
+        }
+        // What the gradients of the tracked inputs read: inputs by number, then the result, then its gradient.
+        let (count, complex) = (tensors.len(), dtype.is_complex());
+        let mut reads = SmallVec::<[bool; 4]>::from_elem(false, count + 2);
+        for (i, pull) in f.formula().pullbacks(complex).iter().enumerate() {
+            if tensors[i].is_tracked() {
+                pull.reads.iter().for_each(|&r| reads[r] = true);
             }
-            let (a, b) = (Ready::tensor(x, dtype, &shape)?, Ready::new(y, dtype, &shape)?);
-            match_dtype!(dtype, T => {
-                let apply = move |x: T, y: T| {
-                    Bool::from(if T::DTYPE.is_float() { f(x.to_f64(), y.to_f64()) } else { g(x.to_i64(), y.to_i64()) })
+        }
+        let saved: Tensors = tensors.iter().zip(&reads).filter(|&(_, &read)| read).map(|(&t, _)| t).collect();
+        let shapes: SmallVec<[Shape; 3]> = tensors.iter().map(|t| t.shape_vec()).collect();
+        let from_result = reads[count];
+        let formula = move |g: &Grad| {
+            let place = |i: usize| reads[..i].iter().filter(|&&read| read).count();
+            let read = |r: usize| match r {
+                r if r < count => g.saved(place(r)).clone(),
+                r if r == count => g.output(0).clone(),
+                _ => g.grad(),
+            };
+            let mut grads = Vec::with_capacity(count);
+            for (i, pull) in f.formula().pullbacks(complex).iter().enumerate() {
+                if !g.needs(i) {
+                    grads.push(None);
+                    continue;
+                }
+                let tensors: Vec<Tensor> = pull.reads.iter().map(|&r| read(r)).collect();
+                let grad = if pull.formula.is_zero() {
+                    super::math::zeros_like_grad(g)
+                } else {
+                    apply(&f.with(pull.formula.clone()), tensors)?
                 };
-                a.with::<T, _>(|a| b.with::<T, _>(|b| map2(apply, a, b, out.data_mut::<Bool>().slice())))
-            });
-            Ok(())
-        })?;
-        Ok(out)
+                grads.push(Some(sum_to(&grad, &shapes[i])));
+            }
+            Ok(grads)
+        };
+        match from_result {
+            true => self.grad_from_output(out, &saved, formula),
+            false => self.grad(out, &saved, formula),
+        }
     }
+}
 
-    /// A truth value from two numbers, of which one is complex.
-    pub(crate) fn complex_compare(
-        &self,
-        x: &Tensor,
-        y: &Operand,
-        f: impl Fn(Complex128, Complex128) -> bool + Copy + Send + Sync,
-    ) -> Result<Tensor> {
-        let dtype = promote_operand(x, y);
-        let shape = common_shape(x, y)?;
-        let out = self.out(&shape, DType::Bool)?;
-        self.cpu(|| {
-            let (a, b) = (Ready::tensor(x, dtype, &shape)?, Ready::new(y, dtype, &shape)?);
-            match_dtype!(dtype, T in complex => {
-                let apply = move |x: T, y: T| Bool::from(f(x.to_complex(), y.to_complex()));
-                a.with::<T, _>(|a| b.with::<T, _>(|b| map2(apply, a, b, out.data_mut::<Bool>().slice())))
-            }, else => {});
-            Ok(())
-        })?;
-        Ok(out)
+/// A formula on tensors, as a call of its own; a tensor that it only passes on is passed on.
+pub(crate) fn apply(f: &Bound, tensors: Vec<Tensor>) -> Result<Tensor> {
+    match f.formula().is_input() {
+        Some(i) => Ok(tensors.into_iter().nth(i).expect("one tensor for each input")),
+        None => try_elementwise(&tensors, f.clone()),
     }
+}
+
+/// A formula on tensors that broadcast: what gradients of elementwise ops are, and what a chain of them is fused to.
+///
+/// ```
+/// # use sampan_core::{Tensor, formula, ops::elementwise};
+/// let (x, y) = (Tensor::new([1.0f32, 2.0]), Tensor::new([3.0f32]));
+/// let z = elementwise::elementwise(&[x, y], formula!(|x, y| x * x + y));
+/// assert_eq!(z.to_vec::<f32>(), [4.0, 7.0]);
+/// ```
+#[op(complex, module = "_C_ops", samples = formula_samples, peer = "none: formulas are this library's own")]
+fn elementwise(cx: &Cx, x: &[Tensor], formula: Bound) -> Result<Tensor> {
+    let (have, want) = (x.len(), formula.formula().inputs());
+    ensure!(have == want && have > 0, "the formula is over {want} numbers, got {have} tensors");
+    if formula.formula().is_truth() {
+        return cx.truth(formula, x);
+    }
+    cx.float(formula, x)
+}
+
+fn formula_samples() -> Vec<Sample> {
+    let slope = 0.3;
+    vec![
+        sample![vec![randn([2, 3])], formula!(|x| x.times(x.sigmoid()))],
+        sample![vec![randn([2, 3]), positive([3])], formula!(|x, y| x.atan2(y) * y.sqrt())],
+        sample![
+            vec![randn([4]), randn([4]), randn([])],
+            formula!([slope] |x, y, z| select(x.gt(0.0), x * y, x * slope) + z)
+        ],
+        sample![vec![complexes([3]), complexes([3])], formula!(|x, y| x.exp() * y.conj())],
+        sample![vec![randn([0, 2])], formula!(|x| x.tanh())],
+    ]
 }

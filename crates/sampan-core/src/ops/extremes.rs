@@ -11,7 +11,7 @@ use super::prelude::*;
 /// ```
 #[op(inplace, samples = extreme_pairs, onnx = "Max")]
 fn maximum(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    let out = cx.binary_number(x, &y, real_fn!(|x, y| x.max(y)), |x, y| x.max(y))?;
+    let out = cx.number_values(formula!(|x, y| x.max(y)), (x, &y))?;
     pick_grad(
         cx,
         out,
@@ -30,7 +30,7 @@ fn maximum(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// ```
 #[op(inplace, samples = extreme_pairs, onnx = "Min")]
 fn minimum(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    let out = cx.binary_number(x, &y, real_fn!(|x, y| x.min(y)), |x, y| x.min(y))?;
+    let out = cx.number_values(formula!(|x, y| x.min(y)), (x, &y))?;
     pick_grad(
         cx,
         out,
@@ -49,7 +49,7 @@ fn minimum(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// ```
 #[op(inplace, samples = extreme_pairs)]
 fn fmax(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    let out = cx.binary_number(x, &y, real_fn!(|x, y| x.fmax(y)), |x, y| x.max(y))?;
+    let out = cx.number_values(formula!(|x, y| x.fmax(y)), (x, &y))?;
     let wins = |x: &Tensor, y: &Operand| x.greater_equal(y).logical_or(is_nan(y));
     pick_grad(cx, out, x, y, wins, move |x, y| wins(x, y).logical_not())
 }
@@ -62,7 +62,7 @@ fn fmax(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// ```
 #[op(inplace, samples = extreme_pairs)]
 fn fmin(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    let out = cx.binary_number(x, &y, real_fn!(|x, y| x.fmin(y)), |x, y| x.min(y))?;
+    let out = cx.number_values(formula!(|x, y| x.fmin(y)), (x, &y))?;
     let wins = |x: &Tensor, y: &Operand| x.less_equal(y).logical_or(is_nan(y));
     pick_grad(cx, out, x, y, wins, move |x, y| wins(x, y).logical_not())
 }

@@ -2,6 +2,7 @@
 
 use super::prelude::*;
 use crate::Complex64;
+use sampan_formula::Number;
 
 /// Is `x == y`, element by element, with broadcasting?
 ///
@@ -11,10 +12,7 @@ use crate::Complex64;
 /// ```
 #[op(inplace, non_diff, complex, samples = equatable, onnx = "Equal", also("eq"))]
 fn equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    if promote_operand(x, &y).is_complex() {
-        return cx.complex_compare(x, &y, |x, y| x == y);
-    }
-    cx.compare(x, &y, |x, y| x == y, |x, y| x == y)
+    cx.truth(formula!(|x, y| x.equals(y)), (x, &y))
 }
 
 /// Is `x != y`, element by element, with broadcasting?
@@ -25,10 +23,7 @@ fn equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// ```
 #[op(inplace, non_diff, complex, samples = equatable, also("ne"))]
 fn not_equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    if promote_operand(x, &y).is_complex() {
-        return cx.complex_compare(x, &y, |x, y| x != y);
-    }
-    cx.compare(x, &y, |x, y| x != y, |x, y| x != y)
+    cx.truth(formula!(|x, y| x.differs(y)), (x, &y))
 }
 
 /// Is `x < y`, element by element, with broadcasting?
@@ -39,7 +34,7 @@ fn not_equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// ```
 #[op(inplace, non_diff, samples = comparable, onnx = "Less", also("lt", "less"))]
 fn less_than(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    cx.compare(x, &y, |x, y| x < y, |x, y| x < y)
+    cx.truth(formula!(|x, y| x.lt(y)), (x, &y))
 }
 
 /// Is `x <= y`, element by element, with broadcasting?
@@ -50,7 +45,7 @@ fn less_than(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// ```
 #[op(inplace, non_diff, samples = comparable, onnx = "LessOrEqual", also("le"))]
 fn less_equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    cx.compare(x, &y, |x, y| x <= y, |x, y| x <= y)
+    cx.truth(formula!(|x, y| x.le(y)), (x, &y))
 }
 
 /// Is `x > y`, element by element, with broadcasting?
@@ -61,7 +56,7 @@ fn less_equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// ```
 #[op(inplace, non_diff, samples = comparable, onnx = "Greater", also("gt", "greater"))]
 fn greater_than(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    cx.compare(x, &y, |x, y| x > y, |x, y| x > y)
+    cx.truth(formula!(|x, y| x.gt(y)), (x, &y))
 }
 
 /// Is `x >= y`, element by element, with broadcasting?
@@ -72,7 +67,7 @@ fn greater_than(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// ```
 #[op(inplace, non_diff, samples = comparable, onnx = "GreaterOrEqual", also("ge"))]
 fn greater_equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    cx.compare(x, &y, |x, y| x >= y, |x, y| x >= y)
+    cx.truth(formula!(|x, y| x.ge(y)), (x, &y))
 }
 
 /// Does both `x` and `y` hold, element by element? Numbers hold where they are not zero.
@@ -84,7 +79,7 @@ fn greater_equal(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// ```
 #[op(inplace, non_diff, complex, samples = truths, onnx = "And")]
 fn logical_and(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    cx.binary_int(&x.try_cast(DType::Bool)?, &truth(y)?, |x, y| x & y)
+    cx.truth(formula!(|x, y| x.and(y)), (&x.try_cast(DType::Bool)?, &truth(y)?))
 }
 
 /// Does at least one of `x` and `y` hold, element by element? Numbers hold where they are not zero.
@@ -96,7 +91,7 @@ fn logical_and(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// ```
 #[op(inplace, non_diff, complex, samples = truths, onnx = "Or")]
 fn logical_or(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    cx.binary_int(&x.try_cast(DType::Bool)?, &truth(y)?, |x, y| x | y)
+    cx.truth(formula!(|x, y| x.or(y)), (&x.try_cast(DType::Bool)?, &truth(y)?))
 }
 
 /// Does exactly one of `x` and `y` hold, element by element? Numbers hold where they are not zero.
@@ -108,7 +103,7 @@ fn logical_or(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// ```
 #[op(inplace, non_diff, complex, samples = truths, onnx = "Xor")]
 fn logical_xor(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    cx.binary_int(&x.try_cast(DType::Bool)?, &truth(y)?, |x, y| x ^ y)
+    cx.truth(formula!(|x, y| x.differs(y)), (&x.try_cast(DType::Bool)?, &truth(y)?))
 }
 
 /// An operand as a truth value.
@@ -127,10 +122,7 @@ fn truth(y: Operand) -> Result<Operand> {
 /// ```
 #[op(inplace, non_diff, complex, samples = truth_line, onnx = "Not")]
 fn logical_not(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    match x.dtype().is_complex() {
-        true => cx.complex_predicate(x, |z| z == Complex128::default()),
-        false => cx.predicate(x, |x| x == 0.0, |x| x == 0),
-    }
+    cx.truth(formula!(|x| !x), x)
 }
 
 /// `x & y` on each bit of integers, or on truth values.
@@ -141,7 +133,7 @@ fn logical_not(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, non_diff, samples = bits, onnx = "BitwiseAnd")]
 fn bitwise_and(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    cx.binary_int(x, &y, |x, y| x & y)
+    cx.integer(formula!(|x, y| x.bit_and(y)), (x, &y))
 }
 
 /// `x | y` on each bit of integers, or on truth values.
@@ -152,7 +144,7 @@ fn bitwise_and(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// ```
 #[op(inplace, non_diff, samples = bits, onnx = "BitwiseOr")]
 fn bitwise_or(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    cx.binary_int(x, &y, |x, y| x | y)
+    cx.integer(formula!(|x, y| x.bit_or(y)), (x, &y))
 }
 
 /// `x ^ y` on each bit of integers, or on truth values.
@@ -163,7 +155,7 @@ fn bitwise_or(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// ```
 #[op(inplace, non_diff, samples = bits, onnx = "BitwiseXor")]
 fn bitwise_xor(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    cx.binary_int(x, &y, |x, y| x ^ y)
+    cx.integer(formula!(|x, y| x.bit_xor(y)), (x, &y))
 }
 
 /// Every bit of integers, or a truth value, turned over.
@@ -176,8 +168,10 @@ fn bitwise_xor(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 #[op(inplace, non_diff, samples = bit_line, onnx = "BitwiseNot", also("bitwise_invert"))]
 fn bitwise_not(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     integers("x", x.dtype())?;
-    let flip = if x.dtype() == DType::Bool { |x: i64| 1 - x } else { |x: i64| !x };
-    cx.unary_number(x, real_fn!(|x| x), flip)
+    match x.dtype() {
+        DType::Bool => cx.integer(formula!(|x| !x), x),
+        _ => cx.integer(formula!(|x| x.bit_not()), x),
+    }
 }
 
 /// The bits of `x` moved left by `y` places; what leaves the dtype is lost.
@@ -192,7 +186,7 @@ fn bitwise_left_shift(cx: &Cx, x: &Tensor, y: Operand, #[opt(true)] is_arithmeti
     let _ = is_arithmetic;
     integers("x", x.dtype())?;
     let bits = 8 * promote_operand(x, &y).size() as i64;
-    cx.binary_int(x, &y, move |x, n| if (0..bits).contains(&n) { x << n } else { 0 })
+    cx.integer(formula!([bits] |x, n| select(n.ge(0.0).and(n.lt(bits)), x.shl(n), 0.0)), (x, &y))
 }
 
 /// The bits of `x` moved right by `y` places. The places that fall free take the sign, or zeros if not `is_arithmetic`.
@@ -209,13 +203,21 @@ fn bitwise_left_shift(cx: &Cx, x: &Tensor, y: Operand, #[opt(true)] is_arithmeti
 fn bitwise_right_shift(cx: &Cx, x: &Tensor, y: Operand, #[opt(true)] is_arithmetic: bool) -> Result<Tensor> {
     integers("x", x.dtype())?;
     let bits = 8 * promote_operand(x, &y).size() as i64;
-    let mask = u64::MAX >> (64 - bits);
-    cx.binary_int(x, &y, move |x, n| match (is_arithmetic, (0..bits).contains(&n)) {
-        (true, true) => x >> n,
-        (true, false) => x >> 63,
-        (false, true) => ((x as u64 & mask) >> n) as i64,
-        (false, false) => 0,
-    })
+    if is_arithmetic {
+        // Shifted by more bits than there are, the sign is left.
+        return cx.integer(formula!([bits] |x, n| x.shr(select(n.ge(0.0).and(n.lt(bits)), n, 63.0))), (x, &y));
+    }
+    if bits == 64 {
+        // The sign bit moves down like the others.
+        let whole = formula!(|x, n| {
+            let below = x.shr(n).bit_and(Number::from(-1.0).bit_xor(Number::from(-1.0).shl(64.0 - n)));
+            select(n.equals(0.0), x, select(n.gt(0.0).and(n.lt(64.0)), below, 0.0))
+        });
+        return cx.integer(whole, (x, &y));
+    }
+    let mask = (1i64 << bits) - 1;
+    let f = formula!([bits, mask] |x, n| select(n.ge(0.0).and(n.lt(bits)), x.bit_and(mask).shr(n), 0.0));
+    cx.integer(f, (x, &y))
 }
 
 fn integers(name: &str, dtype: DType) -> Result<()> {
@@ -234,10 +236,7 @@ fn integers(name: &str, dtype: DType) -> Result<()> {
 /// ```
 #[op(non_diff, complex, samples = odd_complex_numbers)]
 fn isnan(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    match x.dtype().is_complex() {
-        true => cx.complex_predicate(x, |z| z.is_nan()),
-        false => cx.predicate(x, |x| x.is_nan(), |_| false),
-    }
+    cx.truth(formula!(|x| x.is_nan()), x)
 }
 
 /// Is each element infinite?
@@ -249,11 +248,8 @@ fn isnan(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(non_diff, complex, samples = odd_complex_numbers)]
 fn isinf(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    match x.dtype().is_complex() {
-        // As C has it: an infinite part makes the number infinite, even beside a NaN.
-        true => cx.complex_predicate(x, |z| z.re.is_infinite() || z.im.is_infinite()),
-        false => cx.predicate(x, |x| x.is_infinite(), |_| false),
-    }
+    // As C has it: an infinite part makes a complex number infinite, even beside a NaN.
+    cx.truth(formula!(|x| x.is_inf()), x)
 }
 
 /// Is each element neither infinite nor NaN?
@@ -265,10 +261,7 @@ fn isinf(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(non_diff, complex, samples = odd_complex_numbers)]
 fn isfinite(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    match x.dtype().is_complex() {
-        true => cx.complex_predicate(x, |z| z.is_finite()),
-        false => cx.predicate(x, |x| x.is_finite(), |_| true),
-    }
+    cx.truth(formula!(|x| x.is_finite()), x)
 }
 
 /// Is each element positive infinity?
@@ -280,7 +273,7 @@ fn isfinite(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(non_diff, samples = odd_numbers)]
 fn isposinf(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    cx.predicate(x, |x| x == f64::INFINITY, |_| false)
+    cx.truth_in(to_float(x.dtype()), formula!(|x| x.equals(f64::INFINITY)), x)
 }
 
 /// Is each element negative infinity?
@@ -292,7 +285,7 @@ fn isposinf(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(non_diff, samples = odd_numbers)]
 fn isneginf(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    cx.predicate(x, |x| x == f64::NEG_INFINITY, |_| false)
+    cx.truth_in(to_float(x.dtype()), formula!(|x| x.equals(f64::NEG_INFINITY)), x)
 }
 
 /// Is the sign of each element negative? True for -0.0 too.
@@ -303,7 +296,7 @@ fn isneginf(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(non_diff, samples = signed_numbers)]
 fn signbit(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    cx.predicate(x, |x| x.is_sign_negative(), |x| x < 0)
+    cx.truth(formula!(|x| x.sign_bit()), x)
 }
 
 /// Paddle wants two tensors.

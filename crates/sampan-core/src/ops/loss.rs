@@ -94,12 +94,12 @@ fn l1_loss(input: &Tensor, label: &Tensor, #[opt("mean")] reduction: &str) -> Re
 )]
 fn huber(cx: &Cx, x: &Tensor, delta: f64) -> Result<Tensor> {
     ensure!(delta > 0.0, "delta must be positive, got {delta}");
-    let f = real_fn!([delta: f64] |x| {
-        let (d, a) = (T::of(delta), x.abs());
-        select(a <= d, T::of(0.5) * x * x, d * (a - T::of(0.5) * d))
+    let f = formula!([delta] |x| {
+        let a = x.abs();
+        select(a.le(delta), 0.5 * x * x, delta * (a - 0.5 * delta))
     });
-    let out = cx.unary(x, f)?;
-    cx.grad(out, &[x], move |g| Ok(g.grad() * g.saved(0).hardtanh(-delta, delta)))
+    // Written by hand: both pieces have the slope of `x` held between the ends.
+    cx.by_input(f, formula!([delta] |x, g| g * x.max(-delta).min(delta)), x)
 }
 
 /// The Huber loss: quadratic for differences up to `delta`, linear beyond; divided by `delta` without `is_huber`.
@@ -145,14 +145,11 @@ fn bernoulli_nll(cx: &Cx, x: &Tensor, label: &Tensor) -> Result<Tensor> {
         }
         Ok(())
     })?;
-    let out = cx.binary(
-        x,
-        &label.into(),
-        real_fn!(|x, y| {
-            let (hit, miss) = (x.ln().max(T::of(LOG_FLOOR)), (T::ONE - x).ln().max(T::of(LOG_FLOOR)));
-            (y - T::ONE) * miss - y * hit
-        }),
-    )?;
+    let nll = formula!(|x, y| {
+        let (hit, miss) = (x.ln().max(LOG_FLOOR), (1.0 - x).ln().max(LOG_FLOOR));
+        (y - 1.0) * miss - y * hit
+    });
+    let out = cx.float_values(nll, (x, label))?;
     cx.grad(out, &[x, label], |g| {
         let (x, y) = (g.saved(0), g.saved(1));
         let floor = |t: Tensor| t.maximum(LOG_FLOOR);
@@ -201,12 +198,10 @@ fn binary_cross_entropy(
 fn logistic_nll(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     same_shape(("logit", x), ("label", y))?;
     // A factor of zero takes an infinite logit out.
-    let part = real_fn!(|x, y| {
-        let miss = select(y == T::ONE, T::ZERO, (T::ONE - y) * x.max(T::ZERO));
-        let hit = select(y == T::ZERO, T::ZERO, y * (-x).max(T::ZERO));
-        miss + hit + (-x.abs()).exp().log1p()
+    let nll = formula!(|x, y| {
+        x.max(0.0).times(1.0 - y) + (-x).max(0.0).times(y) + (-x.abs()).exp().log1p()
     });
-    let out = cx.binary(x, &y.into(), part)?;
+    let out = cx.float_values(nll, (x, y))?;
     cx.grad(out, &[x, y], |g| {
         let (x, y) = (g.saved(0), g.saved(1));
         Ok([g.if_needed(0, || g.grad() * (x.sigmoid() - y)), g.if_needed(1, || -(g.grad() * x))])

@@ -1,8 +1,7 @@
 //! Choosing by truth values.
 
-use super::elementwise::{Ready, sum_to};
+use super::elementwise::sum_to;
 use super::prelude::*;
-use sampan_kernels::elementwise::map3;
 use sampan_kernels::index;
 
 /// A condition as truth values.
@@ -60,23 +59,7 @@ fn operand_dtype(x: &Operand, y: &Operand) -> DType {
 fn where_cond(cx: &Cx, condition: &Tensor, x: Operand, y: Operand) -> Result<Tensor> {
     let mask = as_mask(condition, "condition")?;
     let dtype = operand_dtype(&x, &y);
-    let mut shape = condition.shape_vec();
-    for operand in [&x, &y] {
-        if let Operand::Tensor(t) = operand {
-            shape = broadcast(&shape, t.shape())?;
-        }
-    }
-    let out = cx.out(&shape, dtype)?;
-    cx.cpu(|| {
-        let c = Ready::tensor(&mask, DType::Bool, &shape)?;
-        let (a, b) = (Ready::new(&x, dtype, &shape)?, Ready::new(&y, dtype, &shape)?);
-        match_dtype!(dtype, T in any => {
-            c.with::<Bool, _>(|c| a.with::<T, _>(|a| b.with::<T, _>(|b| {
-                map3(|c: Bool, a: T, b: T| if c.get() { a } else { b }, c, a, b, out.data_mut::<T>().slice())
-            })))
-        });
-        Ok(())
-    })?;
+    let out = cx.values_in(dtype, formula!(|c, x, y| select(c, x, y)), (&mask, &x, &y))?;
     let (xs, ys) = (x.tensor().map(Tensor::shape_vec), y.tensor().map(Tensor::shape_vec));
     cx.grad(out, &[condition], move |g| {
         let (c, d) = (g.saved(0), g.grad());

@@ -1,9 +1,6 @@
 //! Powers, exponentials, logarithms and other elementwise functions of one argument.
 
-use super::elementwise::pair_grads;
 use super::prelude::*;
-use super::trigonometric::output_and_grad;
-use sampan_kernels::complex;
 
 /// The exponential of each element.
 ///
@@ -13,8 +10,7 @@ use sampan_kernels::complex;
 /// ```
 #[op(inplace, complex, samples = any_line, onnx = "Exp", amp = "black")]
 fn exp(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.analytic(x, real_fn!(|x| x.exp()), complex_fn!(|z| complex::exp(z)))?;
-    cx.grad_from_output(out, &[], |g| Ok(g.grad() * g.output(0).conjugate()))
+    cx.float(formula!(|x| x.exp()), x)
 }
 
 /// `exp(x) - 1`, exact near zero.
@@ -25,8 +21,7 @@ fn exp(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, complex, samples = any_line, amp = "black")]
 fn expm1(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.analytic(x, real_fn!(|x| x.expm1()), complex_fn!(|z| complex::exp_m1(z)))?;
-    cx.grad_from_output(out, &[], |g| Ok(g.grad() * (g.output(0).conjugate() + 1.0)))
+    cx.float(formula!(|x| x.expm1()), x)
 }
 
 /// The natural logarithm of each element.
@@ -37,8 +32,7 @@ fn expm1(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, complex, samples = any_right_half, onnx = "Log", amp = "black")]
 fn log(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.analytic(x, real_fn!(|x| x.ln()), complex_fn!(|z| complex::ln(z)))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() / g.saved(0).conjugate()))
+    cx.float(formula!(|x| x.ln()), x)
 }
 
 /// The logarithm to base 2 of each element.
@@ -49,8 +43,7 @@ fn log(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, complex, samples = any_right_half, amp = "black")]
 fn log2(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.analytic(x, real_fn!(|x| x.log2()), complex_fn!(|z| complex::ln(z) / R::LN_2()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() / (g.saved(0).conjugate() * std::f64::consts::LN_2)))
+    cx.float(formula!(|x| x.log2()), x)
 }
 
 /// The logarithm to base 10 of each element.
@@ -61,8 +54,7 @@ fn log2(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, complex, samples = any_right_half, amp = "black")]
 fn log10(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.analytic(x, real_fn!(|x| x.log10()), complex_fn!(|z| complex::ln(z) / R::LN_10()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() / (g.saved(0).conjugate() * std::f64::consts::LN_10)))
+    cx.float(formula!(|x| x.log10()), x)
 }
 
 /// `log(1 + x)`, exact near zero.
@@ -73,8 +65,7 @@ fn log10(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, complex, samples = any_right_half, amp = "black")]
 fn log1p(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.analytic(x, real_fn!(|x| x.log1p()), complex_fn!(|z| complex::ln_1p(z)))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() / (g.saved(0).conjugate() + 1.0)))
+    cx.float(formula!(|x| x.log1p()), x)
 }
 
 /// The square root of each element; NaN for negative real ones.
@@ -85,8 +76,7 @@ fn log1p(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, complex, samples = any_right_half, onnx = "Sqrt")]
 fn sqrt(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.analytic(x, real_fn!(|x| x.sqrt()), complex_fn!(|z| complex::sqrt(z)))?;
-    cx.grad_from_output(out, &[], |g| Ok(g.grad() * 0.5 / g.output(0).conjugate()))
+    cx.float(formula!(|x| x.sqrt()), x)
 }
 
 /// `1 / sqrt(x)`.
@@ -97,11 +87,7 @@ fn sqrt(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, complex, samples = rsqrt_samples, amp = "black")]
 fn rsqrt(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.analytic(x, real_fn!(|x| x.rsqrt()), complex_fn!(|z| complex::recip(complex::sqrt(z))))?;
-    cx.grad_from_output(out, &[], |g| {
-        let y = &g.output(0).conjugate();
-        Ok(g.grad() * -0.5 * (y * y * y))
-    })
+    cx.float(formula!(|x| x.rsqrt()), x)
 }
 
 /// `x * x`; keeps integers.
@@ -112,11 +98,7 @@ fn rsqrt(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, complex, samples = any_line, amp = "black")]
 fn square(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = match x.dtype().is_complex() {
-        true => cx.analytic(x, real_fn!(|x| x * x), complex_fn!(|z| z * z))?,
-        false => cx.unary_number(x, real_fn!(|x| x * x), |x| x.wrapping_mul(x))?,
-    };
-    cx.grad(out, &[x], |g| Ok(g.grad() * 2.0 * g.saved(0).conjugate()))
+    cx.number(formula!(|x| x * x), x)
 }
 
 /// The absolute value of each element; of a complex number the length, a real number.
@@ -127,10 +109,10 @@ fn square(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, complex, samples = any_line, onnx = "Abs")]
 fn abs(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = match x.dtype().is_complex() {
-        true => cx.part(x, |z| z.re.hypot(z.im))?,
-        false => cx.unary_number(x, real_fn!(|x| x.abs()), |x| x.wrapping_abs())?,
-    };
+    if !x.dtype().is_complex() {
+        return cx.number(formula!(|x| x.abs()), x);
+    }
+    let out = cx.part(formula!(|z| z.abs()), x)?;
     cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).sign()))
 }
 
@@ -143,7 +125,7 @@ fn abs(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 #[op(inplace, complex, samples = sign_samples, onnx = "Sign", also("sgn"))]
 fn sign(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     if x.dtype().is_complex() {
-        let out = cx.analytic(x, real_fn!(|x| x), complex_fn!(|z| complex::sgn(z)))?;
+        let out = cx.number_values(formula!(|z| z.sign()), x)?;
         return cx.grad_from_output(out, &[x], |g| {
             // Only what stands across the number turns it; the length divides it.
             let (y, size) = (g.output(0), g.saved(0).abs());
@@ -151,8 +133,7 @@ fn sign(cx: &Cx, x: &Tensor) -> Result<Tensor> {
             Ok(across / (&size + size.equal(0.0)))
         });
     }
-    let out = cx.unary_number(x, real_fn!(|x| x.sign()), |x| x.signum())?;
-    cx.grad(out, &[], |g| Ok(zeros_like_grad(g)))
+    cx.number(formula!(|x| x.sign()), x)
 }
 
 /// The logistic function `1 / (1 + exp(-x))`.
@@ -163,27 +144,7 @@ fn sign(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, complex, samples = any_line, onnx = "Sigmoid", also("nn.functional.sigmoid"))]
 fn sigmoid(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.analytic(x, real_fn!(|x| x.sigmoid()), complex_fn!(|z| complex::sigmoid(z)))?;
-    cx.grad_from_output(out, &[], |g| match g.output(0) {
-        y if y.dtype().is_complex() => Ok(g.grad() * (y * (1.0 - y)).conj()),
-        y => Ok(y.sigmoid_grad(&g.grad())),
-    })
-}
-
-/// The backward step of `sigmoid` from its output: `grad * out * (1 - out)`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([0.5f32]).sigmoid_grad(&Tensor::new([2.0f32])).to_vec::<f32>(), [0.5]);
-/// ```
-#[op(module = "_C_ops", samples = output_and_grad, peer = "lambda out, grad: grad * out * (1 - out)")]
-fn sigmoid_grad(cx: &Cx, out: &Tensor, grad: &Tensor) -> Result<Tensor> {
-    let dx = cx.binary(out, &grad.into(), real_fn!(|y, g| g * (y * (T::ONE - y))))?;
-    cx.grad(dx, &[out, grad], |g| {
-        let (y, dy) = (g.saved(0), g.saved(1));
-        let slope = || g.grad() * dy * (1.0 - y * 2.0);
-        Ok(pair_grads(g, y.shape(), Some(dy.shape()), slope, || y.sigmoid_grad(&g.grad())))
-    })
+    cx.float(formula!(|x| x.sigmoid()), x)
 }
 
 /// `scale_b * tanh(scale_a * x)`.
@@ -252,12 +213,14 @@ fn nan_to_num(
         _ => f32::MAX as f64,
     };
     let (high, low) = (posinf.unwrap_or(largest), neginf.unwrap_or(-largest));
-    let replace = real_fn!([nan: f64, high: f64, low: f64] |x| {
-        let x = select(x.is_nan(), T::of(nan), x);
-        select(x == T::INFINITY, T::of(high), select(x == -T::INFINITY, T::of(low), x))
+    if !x.dtype().is_float() {
+        return cx.number(formula!(|x| x), x);
+    }
+    let replace = formula!([nan, high, low] |x| {
+        let x = select(x.is_nan(), nan, x);
+        select(x.equals(f64::INFINITY), high, select(x.equals(f64::NEG_INFINITY), low, x))
     });
-    let out = cx.unary_number(x, replace, |x| x)?;
-    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).isfinite()))
+    cx.number(replace, x)
 }
 
 /// `scale * x + bias`, or `scale * (x + bias)` if not `bias_after_scale`; then the activation named by `act`, if any.
@@ -332,24 +295,10 @@ fn increment(x: &Tensor, #[default(1.0)] value: f64) -> Result<Tensor> {
 /// ```
 #[op(samples = real_line)]
 fn frexp(cx: &Cx, x: &Tensor) -> Result<(Tensor, Tensor)> {
-    let mantissa = cx.unary(x, real_fn!(|x| T::of(split_float(x.to_f64()).0)))?;
-    let exponent = cx.unary(x, real_fn!(|x| T::of(split_float(x.to_f64()).1)))?;
+    let mantissa = cx.float_values(formula!(|x| x.mantissa()), x)?;
+    let exponent = cx.float_values(formula!(|x| x.exponent()), x)?;
     // The exponent is constant between the powers of two.
     cx.grad_from_output((mantissa, exponent), &[], |g| Ok(g.grad_of(0).ldexp(&-g.output(1).detach())))
-}
-
-/// Mantissa and exponent; zero, infinities and NaN stay as they are, with the exponent 0.
-fn split_float(x: f64) -> (f64, f64) {
-    if x == 0.0 || !x.is_finite() {
-        return (x, 0.0);
-    }
-    const BITS: u32 = 52;
-    const EXPONENT: u64 = 0x7ff << BITS;
-    // Subnormal numbers have no exponent of their own.
-    let (x, shift) = if x.is_subnormal() { (x * 2f64.powi(54), 54.0) } else { (x, 0.0) };
-    let exponent = (x.to_bits() & EXPONENT) >> BITS;
-    let mantissa = f64::from_bits((x.to_bits() & !EXPONENT) | (1022 << BITS));
-    (mantissa, exponent as f64 - 1022.0 - shift)
 }
 
 /// `x * 2^y`.
@@ -361,16 +310,11 @@ fn split_float(x: f64) -> (f64, f64) {
 #[op(inplace, samples = ldexp_samples)]
 fn ldexp(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     // In two steps, so that the power does not overflow where the product is finite.
-    let times_power = real_fn!(|x, y| {
-        let half = (y * T::of(0.5)).floor();
+    let times_power = formula!(|x, y| {
+        let half = (y * 0.5).floor();
         x * half.exp2() * (y - half).exp2()
     });
-    let out = cx.binary(x, &y.into(), times_power)?;
-    cx.grad_from_output(out, &[x, y], |g| {
-        let (x, y) = (g.saved(0), g.saved(1));
-        let dy = || g.grad() * g.output(0) * std::f64::consts::LN_2;
-        Ok(pair_grads(g, x.shape(), Some(y.shape()), || g.grad().ldexp(y), dy))
-    })
+    cx.float(times_power, (x, y))
 }
 
 /// The gradient of a function that is constant between its jumps.

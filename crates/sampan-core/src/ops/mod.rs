@@ -87,6 +87,7 @@ pub(crate) mod prelude {
         Axes, Bool, Complex128, DType, Device, Element, Error, Operand, Ordered, Result, Scalar, Tensor, Value,
     };
     pub use crate::{bail, ensure, sample};
-    pub use sampan_kernels::{complex_fn, match_dtype, real_fn};
+    pub use sampan_formula::formula;
+    pub use sampan_kernels::match_dtype;
     pub use sampan_macros::op;
 }

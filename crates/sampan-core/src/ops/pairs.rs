@@ -1,11 +1,8 @@
 //! Further functions of two arguments.
 
-use super::arithmetic::y_shape;
 use super::elementwise::pair_grads;
-use super::math::zeros_like_grad;
 use super::prelude::*;
 use super::trigonometric::tensor_pairs;
-use sampan_kernels::Real;
 
 /// The magnitude of `x` with the sign of `y`.
 ///
@@ -15,13 +12,7 @@ use sampan_kernels::Real;
 /// ```
 #[op(inplace, samples = real_pairs)]
 fn copysign(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    let out = cx.binary(x, &y, real_fn!(|x, y| x.copysign(y)))?;
-    let ys = y_shape(&y);
-    cx.grad_from_output(out, &[x], move |g| {
-        let x = g.saved(0);
-        let dx = || g.grad() * (x.sign() * g.output(0).sign());
-        Ok(pair_grads(g, x.shape(), ys.as_deref(), dx, || zeros_like_grad(g)))
-    })
+    cx.float(formula!(|x, y| x.copysign(y)), (x, &y))
 }
 
 /// The next number after `x` towards `y` that the dtype can hold.
@@ -36,19 +27,7 @@ fn nextafter(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     if dtype.is_half() {
         return Err(Error::dtype(format!("works in float32 and float64, got {dtype}")).hint("cast both to float32"));
     }
-    cx.binary(x, &y.into(), real_fn!(|x, y| next_after(x, y)))
-}
-
-fn next_after<T: Real>(x: T, y: T) -> T {
-    let (a, b) = (x.to_f64(), y.to_f64());
-    match (T::DTYPE, a < b, a > b) {
-        (DType::Float64, true, _) => T::of(a.next_up()),
-        (DType::Float64, _, true) => T::of(a.next_down()),
-        (_, true, _) => T::of((a as f32).next_up() as f64),
-        (_, _, true) => T::of((a as f32).next_down() as f64),
-        _ if a == b => y,
-        _ => T::NAN,
-    }
+    cx.float_values(formula!(|x, y| x.next_after(y)), (x, y))
 }
 
 /// The step function: 0 where `x` is negative or NaN, 1 where it is positive, `y` where it is zero.
@@ -59,13 +38,7 @@ fn next_after<T: Real>(x: T, y: T) -> T {
 /// ```
 #[op(samples = heaviside_samples)]
 fn heaviside(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
-    let step = real_fn!(|x, y| select(x == T::ZERO, y, select(x > T::ZERO, T::ONE, T::ZERO)));
-    let out = cx.binary_number(x, &y.into(), step, |x, y| if x == 0 { y } else { (x > 0) as i64 })?;
-    let ys = y.shape_vec();
-    cx.grad(out, &[x], move |g| {
-        let x = g.saved(0);
-        Ok(pair_grads(g, x.shape(), Some(&ys), || zeros_like_grad(g), || g.grad() * x.equal(0.0)))
-    })
+    cx.number(formula!(|x, y| select(x.equals(0.0), y, x.gt(0.0))), (x, y))
 }
 
 /// The greatest common divisor of integers, never negative.
@@ -76,7 +49,7 @@ fn heaviside(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, non_diff, samples = int_pairs)]
 fn gcd(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
-    cx.binary_int(x, &y.into(), common_divisor)
+    cx.integer(formula!(|x, y| x.gcd(y)), (x, y))
 }
 
 /// The least common multiple of integers, never negative.
@@ -87,18 +60,7 @@ fn gcd(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, non_diff, samples = int_pairs)]
 fn lcm(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
-    cx.binary_int(x, &y.into(), |x, y| match common_divisor(x, y) {
-        0 => 0,
-        d => (x / d).wrapping_mul(y).wrapping_abs(),
-    })
-}
-
-fn common_divisor(x: i64, y: i64) -> i64 {
-    let (mut a, mut b) = (x, y);
-    while b != 0 {
-        (a, b) = (b, a.wrapping_rem(b));
-    }
-    a.wrapping_abs()
+    cx.integer(formula!(|x, y| x.lcm(y)), (x, y))
 }
 
 /// The point between `x` and `y` at `weight`: `x + weight * (y - x)`.
@@ -122,11 +84,11 @@ fn lerp(x: &Tensor, y: &Tensor, weight: Operand) -> Result<Tensor> {
 #[op(samples = tensor_pairs, amp = "black")]
 fn logaddexp(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     // Equal infinities differ by NaN.
-    let sum = real_fn!(|x, y| {
-        let gap = select(x == y, T::ZERO, -(x - y).abs());
+    let sum = formula!(|x, y| {
+        let gap = select(x.equals(y), 0.0, -(x - y).abs());
         x.max(y) + gap.exp().log1p()
     });
-    let out = cx.binary(x, &y.into(), sum)?;
+    let out = cx.float_values(sum, (x, y))?;
     cx.grad(out, &[x, y], |g| {
         let (x, y) = (g.saved(0), g.saved(1));
         let share = |a: &Tensor, b: &Tensor| g.grad() * (a - b).sigmoid();

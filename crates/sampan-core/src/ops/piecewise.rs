@@ -10,43 +10,8 @@ use super::prelude::*;
 /// ```
 #[op(inplace, module = "nn.functional", samples = real_line, onnx = "Relu")]
 fn relu(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary_number(x, real_fn!(|x| x.max(T::ZERO)), |x| x.max(0))?;
-    cx.grad_from_output(out, &[], |g| {
-        Ok(g.output(0).piecewise_grad(&g.grad(), [0.0, f64::INFINITY], [0.0, 1.0, 1.0], false))
-    })
-}
-
-/// The gradient of a piecewise linear function: `grad` times the slope of the piece that `x` lies in. `edges` are the ends
-/// of the middle piece, which they belong to if `closed`; `slopes` are those below, inside and above.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([-1.0f32, 0.5, 3.0]);
-/// let g = x.piecewise_grad(&Tensor::new([10.0f32, 10.0, 10.0]), [0.0, 1.0], [0.1, 1.0, 0.2], false);
-/// assert_eq!(g.to_vec::<f32>(), [1.0, 10.0, 2.0]);
-/// ```
-#[op(
-    module = "nn.functional",
-    samples = piecewise_samples,
-    peer = "lambda x, g, e, s, closed: g * torch.where(x < e[0], s[0], torch.where(x > e[1], s[2], s[1]))"
-)]
-fn piecewise_grad(cx: &Cx, x: &Tensor, grad: &Tensor, edges: &[f64], slopes: &[f64], closed: bool) -> Result<Tensor> {
-    let (&[lo, hi], &[below, inside, above]) = (edges, slopes) else { bail!("needs two edges and three slopes") };
-    ensure!(x.shape() == grad.shape(), "x and grad must have one shape");
-    let y = Operand::Tensor(grad.clone());
-    let out = if closed {
-        let f = real_fn!([lo: f64, hi: f64, below: f64, inside: f64, above: f64] |x, g| {
-            g * select(x < T::of(lo), T::of(below), select(x > T::of(hi), T::of(above), T::of(inside)))
-        });
-        cx.binary(x, &y, f)?
-    } else {
-        let f = real_fn!([lo: f64, hi: f64, below: f64, inside: f64, above: f64] |x, g| {
-            g * select(x <= T::of(lo), T::of(below), select(x >= T::of(hi), T::of(above), T::of(inside)))
-        });
-        cx.binary(x, &y, f)?
-    };
-    let (edges, slopes) = ([lo, hi], [below, inside, above]);
-    cx.grad(out, &[x], move |g| Ok([None, Some(g.saved(0).piecewise_grad(&g.grad(), edges, slopes, closed))]))
+    // From the result, which the next layer keeps anyway.
+    cx.by_result(formula!(|x| x.max(0.0)), formula!(|y, g| select(y.le(0.0), 0.0, g)), x, true)
 }
 
 /// `min(max(x, 0), 6)`.
@@ -69,10 +34,8 @@ fn relu6(x: &Tensor) -> Result<Tensor> {
 #[op(inplace, module = "nn.functional", samples = hardtanh_samples)]
 fn hardtanh(cx: &Cx, x: &Tensor, #[default(-1.0)] min: f64, #[default(1.0)] max: f64) -> Result<Tensor> {
     ensure!(min <= max, "min must not be above max, got {min} and {max}");
-    let out = cx.unary(x, real_fn!([min: f64, max: f64] |x| x.max(T::of(min)).min(T::of(max))))?;
-    cx.grad_from_output(out, &[], move |g| {
-        Ok(g.output(0).piecewise_grad(&g.grad(), [min, max], [0.0, 1.0, 0.0], false))
-    })
+    let back = formula!([min, max] |y, g| select(y.le(min), 0.0, select(y.ge(max), 0.0, g)));
+    cx.by_result(formula!([min, max] |x| x.max(min).min(max)), back, x, false)
 }
 
 /// `x` above zero, `negative_slope * x` below.
@@ -83,14 +46,10 @@ fn hardtanh(cx: &Cx, x: &Tensor, #[default(-1.0)] min: f64, #[default(1.0)] max:
 /// ```
 #[op(inplace, module = "nn.functional", samples = leaky_samples)]
 fn leaky_relu(cx: &Cx, x: &Tensor, #[default(0.01)] negative_slope: f64) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!([negative_slope: f64] |x| select(x > T::ZERO, x, x * T::of(negative_slope))))?;
-    let slopes = [negative_slope, negative_slope, 1.0];
-    if negative_slope >= 0.0 {
-        // The result has the sign of the input, which may be overwritten then.
-        return cx
-            .grad_from_output(out, &[], move |g| Ok(g.output(0).piecewise_grad(&g.grad(), [0.0, 0.0], slopes, true)));
-    }
-    cx.grad(out, &[x], move |g| Ok(g.saved(0).piecewise_grad(&g.grad(), [0.0, 0.0], slopes, true)))
+    let f = formula!([negative_slope] |x| select(x.gt(0.0), x, x * negative_slope));
+    let back = formula!([negative_slope] |y, g| select(y.gt(0.0), g, g * negative_slope));
+    // With a slope that is not negative the result has the sign of the input, which need not be kept then.
+    if negative_slope >= 0.0 { cx.by_result(f, back, x, false) } else { cx.float(f, x) }
 }
 
 /// `x` above `threshold`, else `value`.
@@ -101,15 +60,9 @@ fn leaky_relu(cx: &Cx, x: &Tensor, #[default(0.01)] negative_slope: f64) -> Resu
 /// ```
 #[op(inplace, module = "nn.functional", samples = threshold_samples)]
 fn thresholded_relu(cx: &Cx, x: &Tensor, #[default(1.0)] threshold: f64, #[default(0.0)] value: f64) -> Result<Tensor> {
-    let f = real_fn!([threshold: f64, value: f64] |x| select(x > T::of(threshold), x, T::of(value)));
-    let out = cx.unary(x, f)?;
-    let slopes = [0.0, 0.0, 1.0];
-    if value <= threshold {
-        return cx.grad_from_output(out, &[], move |g| {
-            Ok(g.output(0).piecewise_grad(&g.grad(), [threshold; 2], slopes, true))
-        });
-    }
-    cx.grad(out, &[x], move |g| Ok(g.saved(0).piecewise_grad(&g.grad(), [threshold; 2], slopes, true)))
+    let f = formula!([threshold, value] |x| select(x.gt(threshold), x, value));
+    let back = formula!([threshold] |y, g| select(y.gt(threshold), g, 0.0));
+    if value <= threshold { cx.by_result(f, back, x, false) } else { cx.float(f, x) }
 }
 
 /// `x` where it is farther from zero than `threshold`, else 0.
@@ -121,10 +74,8 @@ fn thresholded_relu(cx: &Cx, x: &Tensor, #[default(1.0)] threshold: f64, #[defau
 #[op(module = "nn.functional", samples = shrink_samples, alias(lambd = threshold))]
 fn hardshrink(cx: &Cx, x: &Tensor, #[default(0.5)] threshold: f64) -> Result<Tensor> {
     ensure!(threshold >= 0.0, "threshold must not be negative, got {threshold}");
-    let out = cx.unary(x, real_fn!([threshold: f64] |x| select(x.abs() <= T::of(threshold), T::ZERO, x)))?;
-    cx.grad_from_output(out, &[], move |g| {
-        Ok(g.output(0).piecewise_grad(&g.grad(), [-threshold, threshold], [1.0, 0.0, 1.0], true))
-    })
+    let back = formula!([threshold] |y, g| select(y.abs().gt(threshold), g, 0.0));
+    cx.by_result(formula!([threshold] |x| select(x.abs().le(threshold), 0.0, x)), back, x, false)
 }
 
 /// `x` moved towards zero by `threshold`; 0 where it is closer than that.
@@ -136,12 +87,11 @@ fn hardshrink(cx: &Cx, x: &Tensor, #[default(0.5)] threshold: f64) -> Result<Ten
 #[op(module = "nn.functional", samples = shrink_samples, alias(lambd = threshold))]
 fn softshrink(cx: &Cx, x: &Tensor, #[default(0.5)] threshold: f64) -> Result<Tensor> {
     ensure!(threshold >= 0.0, "threshold must not be negative, got {threshold}");
-    let f = real_fn!([threshold: f64] |x| {
-        let t = T::of(threshold);
-        select(x > t, x - t, select(x < -t, x + t, select(x.abs() <= t, T::ZERO, x)))
+    let f = formula!([threshold] |x| {
+        let t = threshold;
+        select(x.gt(t), x - t, select(x.lt(-t), x + t, select(x.abs().le(t), 0.0, x)))
     });
-    let out = cx.unary(x, f)?;
-    cx.grad_from_output(out, &[], |g| Ok(g.output(0).piecewise_grad(&g.grad(), [0.0; 2], [1.0, 0.0, 1.0], true)))
+    cx.by_result(f, formula!(|y, g| select(y.abs().gt(0.0), g, 0.0)), x, false)
 }
 
 /// `slope * x + offset` held between 0 and 1.
@@ -152,11 +102,8 @@ fn softshrink(cx: &Cx, x: &Tensor, #[default(0.5)] threshold: f64) -> Result<Ten
 /// ```
 #[op(module = "nn.functional", samples = hardsigmoid_samples)]
 fn hardsigmoid(cx: &Cx, x: &Tensor, #[default(0.1666667)] slope: f64, #[default(0.5)] offset: f64) -> Result<Tensor> {
-    let f = real_fn!([slope: f64, offset: f64] |x| (x * T::of(slope) + T::of(offset)).max(T::ZERO).min(T::ONE));
-    let out = cx.unary(x, f)?;
-    cx.grad_from_output(out, &[], move |g| {
-        Ok(g.output(0).piecewise_grad(&g.grad(), [0.0, 1.0], [0.0, slope, 0.0], false))
-    })
+    let back = formula!([slope] |y, g| select(y.le(0.0), 0.0, select(y.ge(1.0), 0.0, g * slope)));
+    cx.by_result(formula!([slope, offset] |x| (x * slope + offset).max(0.0).min(1.0)), back, x, false)
 }
 
 /// `x` above zero, `weight * x` below, with one learnt weight for all or for each channel.
@@ -206,15 +153,7 @@ pub(crate) fn channels_last(data_format: &str) -> Result<bool> {
 #[op(module = "nn.functional", samples = slopes_samples, peer = "lambda x, w: torch.where(x > 0, x, x * w)")]
 fn two_slopes(cx: &Cx, x: &Tensor, slope: &Tensor) -> Result<Tensor> {
     ensure!(broadcast(x.shape(), slope.shape())?.as_slice() == x.shape(), "the slope must broadcast to x");
-    let out = cx.binary(x, &slope.into(), real_fn!(|x, w| select(x > T::ZERO, x, x * w)))?;
-    cx.grad(out, &[x, slope], |g| {
-        let (x, slope) = (g.saved(0), g.saved(1));
-        let negative = x.piecewise_grad(&g.grad(), [0.0; 2], [1.0, 1.0, 0.0], true);
-        Ok([
-            g.if_needed(0, || x.piecewise_grad(&g.grad(), [0.0; 2], [0.0, 0.0, 1.0], true) + slope * &negative),
-            g.if_needed(1, || super::elementwise::sum_to(&(x.minimum(0.0) * &negative), slope.shape())),
-        ])
-    })
+    cx.float(formula!(|x, slope| select(x.gt(0.0), x, x * slope)), (x, slope))
 }
 
 /// `x` above zero, below it `x` times a random slope from [lower, upper), or times their middle outside of training.
@@ -256,13 +195,6 @@ fn maxout(x: &Tensor, groups: i64, #[default(1)] axis: i64) -> Result<Tensor> {
     shape[axis] = channels / groups as usize;
     shape.insert(axis + 1, groups as usize);
     x.reshape_to(shape).try_max(axis as i64 + 1)
-}
-
-fn piecewise_samples() -> Vec<Sample> {
-    vec![
-        sample![randn([2, 3]), positive([2, 3]), [-0.6, 0.6], [0.5, 1.0, 2.0], false],
-        sample![randn([4]), randn([4]), [-0.5, 0.5], [1.0, 0.0, 1.0], true],
-    ]
 }
 
 fn relu6_samples() -> Vec<Sample> {

@@ -203,8 +203,10 @@ fn shard_index(
         Ok(())
     })?;
     let size = (index_num - 1) / nshards + 1;
-    let local = move |v: i64| if v / size == shard_id { v % size } else { ignore_value };
-    cx.unary_number(input, real_fn!(|x| x), local)
+    let local = formula!([size, shard_id, ignore_value] |v| {
+        select(v.floor_div(size).equals(shard_id), v.remainder(size), ignore_value)
+    });
+    cx.integer(local, input)
 }
 
 fn flip_samples() -> Vec<Sample> {

@@ -1,6 +1,7 @@
 //! One step of a recurrent layer after its matrix products: the gates, fused forward and backward. `x_gates` and `h_gates`
 //! are the products of input and state with their weights, biases included; a layer makes the former for all steps at once.
 
+use super::elementwise::apply;
 use super::prelude::*;
 use crate::autograd::vjp;
 use sampan_kernels::recurrent as kernel;
@@ -250,19 +251,13 @@ fn gru_grad_composite(
 )]
 fn simple_rnn_cell(cx: &Cx, x_gates: &Tensor, h_gates: &Tensor, #[default("tanh")] activation: &str) -> Result<Tensor> {
     ensure!(x_gates.shape() == h_gates.shape(), "x_gates and h_gates must have one shape");
-    let y = Operand::Tensor(h_gates.clone());
     match activation {
-        "tanh" => {
-            let out = cx.binary(x_gates, &y, real_fn!(|a, b| (a + b).tanh()))?;
-            cx.grad_from_output(out, &[], |g| {
-                let d = g.grad() * (1.0 - g.output(0).square());
-                Ok([Some(d.clone()), Some(d)])
-            })
-        }
+        "tanh" => cx.float(formula!(|a, b| (a + b).tanh()), (x_gates, h_gates)),
         "relu" => {
-            let out = cx.binary(x_gates, &y, real_fn!(|a, b| (a + b).max(T::ZERO)))?;
+            let out = cx.float_values(formula!(|a, b| (a + b).max(0.0)), (x_gates, h_gates))?;
             cx.grad_from_output(out, &[], |g| {
-                let d = g.output(0).piecewise_grad(&g.grad(), [0.0, f64::INFINITY], [0.0, 1.0, 1.0], false);
+                let back = formula!(|y, g| select(y.le(0.0), 0.0, g));
+                let d = apply(&back, vec![g.output(0).clone(), g.grad()])?;
                 Ok([Some(d.clone()), Some(d)])
             })
         }

@@ -128,7 +128,7 @@ fn mean(
 /// ```
 #[op(non_diff, samples = tie_samples, peer = "lambda x, y: (x == y).astype(x.dtype)")]
 fn tie_mask(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
-    cx.binary(x, &y.into(), real_fn!(|x, y| select(x == y || (x.is_nan() && y.is_nan()), T::ONE, T::ZERO)))
+    cx.float_values(formula!(|x, y| x.equals(y).or(x.is_nan().and(y.is_nan()))), (x, y))
 }
 
 /// Max and min: the kernel, and a gradient that equal extremes share evenly.
@@ -302,7 +302,7 @@ fn count_nonzero(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)]
 /// ```
 #[op(non_diff, samples = nan_line, peer = "lambda x: 1 - paddle.isnan(x).astype(x.dtype)")]
 fn number_mask(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    cx.unary(x, real_fn!(|x| select(x.is_nan(), T::ZERO, T::ONE)))
+    cx.float_values(formula!(|x| !x.is_nan()), x)
 }
 
 /// `x` with a number in place of each NaN, whose gradient is zero there.
@@ -313,8 +313,7 @@ fn number_mask(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(samples = fill_samples, peer = "lambda x, v: paddle.nan_to_num(x, v)")]
 fn fill_nan(cx: &Cx, x: &Tensor, value: f64) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!([value: f64] |x| select(x.is_nan(), T::of(value), x)))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).number_mask()))
+    cx.float(formula!([value] |x| select(x.is_nan(), value, x)), x)
 }
 
 /// The sum over `axis` (all axes by default) of what is not NaN.

@@ -1,8 +1,8 @@
 //! Rounding and clipping.
 
 use super::elementwise::sum_to;
-use super::math::zeros_like_grad;
 use super::prelude::*;
+use sampan_formula::Constant;
 use crate::value::Arg;
 
 /// The largest integer not above each element.
@@ -13,8 +13,7 @@ use crate::value::Arg;
 /// ```
 #[op(inplace, samples = real_line, onnx = "Floor")]
 fn floor(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary_number(x, real_fn!(|x| x.floor()), |x| x)?;
-    cx.grad(out, &[], |g| Ok(zeros_like_grad(g)))
+    cx.number(formula!(|x| x.floor()), x)
 }
 
 /// The smallest integer not below each element.
@@ -25,8 +24,7 @@ fn floor(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, samples = real_line, onnx = "Ceil")]
 fn ceil(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary_number(x, real_fn!(|x| x.ceil()), |x| x)?;
-    cx.grad(out, &[], |g| Ok(zeros_like_grad(g)))
+    cx.number(formula!(|x| x.ceil()), x)
 }
 
 /// Each element without its fraction: rounded towards zero.
@@ -37,8 +35,7 @@ fn ceil(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, samples = real_line)]
 fn trunc(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary_number(x, real_fn!(|x| x.trunc()), |x| x)?;
-    cx.grad(out, &[], |g| Ok(zeros_like_grad(g)))
+    cx.number(formula!(|x| x.trunc()), x)
 }
 
 /// The nearest integer, ties to even, or the nearest number with `decimals` digits after the point.
@@ -52,15 +49,15 @@ fn trunc(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 fn round(cx: &Cx, x: &Tensor, #[default(0)] decimals: i64) -> Result<Tensor> {
     ensure!((-300..=300).contains(&decimals), "decimals must lie in -300..=300, got {decimals}");
     let unit = 10f64.powi(decimals.unsigned_abs() as i32);
-    let out = match decimals {
-        0 => cx.unary_number(x, real_fn!(|x| x.round()), |x| x)?,
-        1.. => cx.unary_number(x, real_fn!([unit: f64] |x| (x * T::of(unit)).round() / T::of(unit)), |x| x)?,
+    let to_units = formula!([unit] |x| (x / unit).round() * unit);
+    match decimals {
+        0.. if !x.dtype().is_float() => cx.number(formula!(|x| x), x),
+        0 => cx.number(formula!(|x| x.round()), x),
+        1.. => cx.number(formula!([unit] |x| (x * unit).round() / unit), x),
         // Integers too are rounded to tens, hundreds …
-        _ => cx.unary_number(x, real_fn!([unit: f64] |x| (x / T::of(unit)).round() * T::of(unit)), move |x| {
-            ((x as f64 / unit).round_ties_even() * unit) as i64
-        })?,
-    };
-    cx.grad(out, &[], |g| Ok(zeros_like_grad(g)))
+        _ if !x.dtype().is_float() => cx.values_in(DType::Float64, to_units, x)?.try_cast(x.dtype()),
+        _ => cx.number(to_units, x),
+    }
 }
 
 /// The fraction of each element, `x - trunc(x)`.
@@ -71,8 +68,7 @@ fn round(cx: &Cx, x: &Tensor, #[default(0)] decimals: i64) -> Result<Tensor> {
 /// ```
 #[op(inplace, samples = real_line)]
 fn frac(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary_number(x, real_fn!(|x| x - x.trunc()), |_| 0)?;
-    cx.grad(out, &[], |g| Ok(g.grad()))
+    cx.number(formula!(|x| x - x.trunc()), x)
 }
 
 /// Each element held between `min` and `max`, which are numbers, tensors that broadcast with `x`, or left out (`()` in
@@ -140,9 +136,14 @@ fn clip(cx: &Cx, x: &Tensor, #[default(None)] min: &Value, #[default(None)] max:
 fn clip_numbers(cx: &Cx, x: &Tensor, low: Option<Scalar>, high: Option<Scalar>) -> Result<Tensor> {
     let dtype = [low, high].into_iter().flatten().fold(x.dtype(), crate::promote::promote_scalar);
     let x = x.try_cast(dtype)?;
-    let (a, b) = (low.map_or(f64::NEG_INFINITY, Scalar::to_f64), high.map_or(f64::INFINITY, Scalar::to_f64));
-    let (m, n) = (low.map_or(i64::MIN, Scalar::to_i64), high.map_or(i64::MAX, Scalar::to_i64));
-    cx.unary_number(&x, real_fn!([a: f64, b: f64] |x| x.max(T::of(a)).min(T::of(b))), move |x| x.max(m).min(n))
+    let (low, high): (Constant, Constant) = match dtype.is_float() {
+        true => (
+            low.map_or(f64::NEG_INFINITY, Scalar::to_f64).into(),
+            high.map_or(f64::INFINITY, Scalar::to_f64).into(),
+        ),
+        false => (low.map_or(i64::MIN, Scalar::to_i64).into(), high.map_or(i64::MAX, Scalar::to_i64).into()),
+    };
+    cx.number_values(formula!([low, high] |x| x.max(low).min(high)), &x)
 }
 
 fn clip_tensors(x: &Tensor, min: Option<&Operand>, max: Option<&Operand>) -> Result<Tensor> {

@@ -2,7 +2,6 @@
 
 use super::elementwise::sum_to;
 use super::prelude::*;
-use sampan_kernels::special;
 
 /// The error function of each element.
 ///
@@ -12,8 +11,7 @@ use sampan_kernels::special;
 /// ```
 #[op(inplace, samples = real_line, onnx = "Erf")]
 fn erf(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.erf()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() * (-g.saved(0).square()).exp() * std::f64::consts::FRAC_2_SQRT_PI))
+    cx.float(formula!(|x| x.erf()), x)
 }
 
 /// The inverse of the error function; NaN outside [-1, 1].
@@ -24,8 +22,7 @@ fn erf(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, samples = unit_interval)]
 fn erfinv(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.erfinv()))?;
-    cx.grad_from_output(out, &[], |g| Ok(g.grad() * g.output(0).square().exp() / std::f64::consts::FRAC_2_SQRT_PI))
+    cx.float(formula!(|x| x.erfinv()), x)
 }
 
 /// The logarithm of the absolute value of the gamma function.
@@ -36,8 +33,7 @@ fn erfinv(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, samples = gamma_line, also("gammaln"))]
 fn lgamma(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.lgamma()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).digamma()))
+    cx.float(formula!(|x| x.lgamma()), x)
 }
 
 /// The derivative of `lgamma`.
@@ -48,8 +44,7 @@ fn lgamma(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, samples = gamma_line)]
 fn digamma(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.digamma()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).polygamma(1)))
+    cx.float(formula!(|x| x.digamma()), x)
 }
 
 /// The `n`-th derivative of `digamma`.
@@ -62,9 +57,7 @@ fn digamma(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 #[op(inplace, samples = polygamma_samples)]
 fn polygamma(cx: &Cx, x: &Tensor, n: i64) -> Result<Tensor> {
     ensure!((0..=170).contains(&n), "n must lie in 0..=170, where n! is finite, got {n}");
-    let order = n as u32;
-    let out = cx.unary(x, real_fn!([order: u32] |x| T::of(special::polygamma(order, x.to_f64()))))?;
-    cx.grad(out, &[x], move |g| Ok(g.grad() * g.saved(0).polygamma(n + 1)))
+    cx.float(formula!([n] |x| n.polygamma_at(x)), x)
 }
 
 /// The logarithm of the multivariate gamma function of dimension `p`.
@@ -90,7 +83,7 @@ fn multigammaln(x: &Tensor, p: i64) -> Result<Tensor> {
 /// ```
 #[op(inplace, samples = gammainc_samples, peer = "lambda x, y: paddle.gammainc(x.astype(y.dtype), y)")]
 fn gammainc(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
-    let out = cx.binary(x, &y.into(), real_fn!(|x, y| T::of(special::gammainc(x.to_f64(), y.to_f64()))))?;
+    let out = cx.float_values(formula!(|x, y| x.gammainc(y)), (x, y))?;
     gammainc_grad(cx, out, x, y, 1.0)
 }
 
@@ -103,7 +96,7 @@ fn gammainc(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, samples = gammainc_samples, peer = "lambda x, y: paddle.gammaincc(x.astype(y.dtype), y)")]
 fn gammaincc(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
-    let out = cx.binary(x, &y.into(), real_fn!(|x, y| T::of(special::gammaincc(x.to_f64(), y.to_f64()))))?;
+    let out = cx.float_values(formula!(|x, y| x.gammaincc(y)), (x, y))?;
     gammainc_grad(cx, out, x, y, -1.0)
 }
 
@@ -128,8 +121,7 @@ fn gammainc_grad(cx: &Cx, out: Tensor, x: &Tensor, y: &Tensor, sign: f64) -> Res
 /// ```
 #[op(inplace, samples = real_line)]
 fn i0(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.i0()))?;
-    cx.grad(out, &[x], |g| Ok(g.grad() * g.saved(0).i1()))
+    cx.float(formula!(|x| x.i0()), x)
 }
 
 /// `i0(x)` times `exp(-|x|)`, which does not overflow.
@@ -140,7 +132,7 @@ fn i0(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, samples = real_line)]
 fn i0e(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.i0e()))?;
+    let out = cx.float_values(formula!(|x| x.i0e()), x)?;
     cx.grad(out, &[x], |g| {
         let x = in_full(g.saved(0));
         Ok((g.grad() * (x.i1e() - x.sign() * x.i0e())).cast(g.saved(0).dtype()))
@@ -155,7 +147,7 @@ fn i0e(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, samples = real_line)]
 fn i1(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.i1()))?;
+    let out = cx.float_values(formula!(|x| x.i1()), x)?;
     cx.grad(out, &[x], |g| {
         let x = in_full(g.saved(0));
         Ok((g.grad() * (x.i0() - over_x(&x.i1(), &x))).cast(g.saved(0).dtype()))
@@ -170,7 +162,7 @@ fn i1(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(inplace, samples = real_line)]
 fn i1e(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.unary(x, real_fn!(|x| x.i1e()))?;
+    let out = cx.float_values(formula!(|x| x.i1e()), x)?;
     cx.grad(out, &[x], |g| {
         let x = in_full(g.saved(0));
         let y = x.i1e();

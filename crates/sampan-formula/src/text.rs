@@ -1,0 +1,1 @@
+//! Formulas as the text of a device kernel.

@@ -1,0 +1,175 @@
+//! Inputs read block by block, in the type that is computed in.
+
+use super::tables::Compute;
+use crate::nest::{Nest, Walk, gather, within};
+use crate::{AnySlice, AnySliceMut, AnyView, Buffer, Complex128, Element, Scalar};
+
+/// An input of a formula.
+#[derive(Clone, Copy)]
+pub enum Input<'a> {
+    /// A tensor, with the shape of the result; broadcast axes have stride 0.
+    View(AnyView<'a>),
+    /// One number for every element.
+    Number(Scalar),
+}
+
+/// How an input is read.
+pub enum Reader<'a, T> {
+    /// In place.
+    Slice(&'a [T]),
+    /// One number.
+    One(T),
+    /// Side by side, in another dtype.
+    Other(AnySlice<'a>),
+    /// Along strides.
+    Strided(AnySlice<'a>, Box<Nest<1>>, usize),
+}
+
+/// A large transposed input is brought into row-major order first: read along its long stride it would fetch a cache
+/// line for every element.
+pub fn untangle(v: &AnyView<'_>, least: usize) -> Option<Buffer> {
+    let inner = v.shape.iter().zip(v.strides).rev().find(|&(&n, _)| n > 1);
+    let far = inner.is_some_and(|(_, s)| s.unsigned_abs() >= 16);
+    let transposed = far && v.strides.contains(&1) && !v.strides.contains(&0);
+    if !transposed || v.len() < least {
+        return None;
+    }
+    let mut copy = Buffer::uninit(v.len() * v.dtype().size());
+    crate::copy::copy_any(*v, AnySliceMut::new(v.dtype(), copy.bytes_mut()));
+    Some(copy)
+}
+
+impl<'a, T: Compute> Reader<'a, T> {
+    pub fn new(input: &Input<'a>, len: usize, rows: Option<&'a Buffer>) -> Reader<'a, T> {
+        let v = match input {
+            Input::Number(s) => return Reader::One(s.to::<T>()),
+            Input::View(v) => v,
+        };
+        assert_eq!(v.len(), len, "an input has not as many elements as the output");
+        let slice = rows.map(|b| AnySlice::new(v.dtype(), b.bytes())).or_else(|| v.as_slice());
+        if let Some(data) = slice {
+            return if v.dtype() == T::DTYPE { Reader::Slice(data.of()) } else { Reader::Other(data) };
+        }
+        if let Err(why) = within(v.data.len(), v.shape, v.strides, v.offset) {
+            panic!("{why}");
+        }
+        if v.strides.iter().zip(v.shape).all(|(&s, &n)| s == 0 || n == 1) {
+            let mut one = [T::zeroed()];
+            T::load(v.data.part(v.offset..v.offset + 1), &mut one);
+            return Reader::One(one[0]);
+        }
+        Reader::Strided(v.data, Box::new(Nest::new(v.shape, [v.strides])), v.offset)
+    }
+
+    /// Does it need room for a block?
+    pub fn needs_block(&self) -> bool {
+        matches!(self, Reader::Other(_) | Reader::Strided(..))
+    }
+
+    /// Reads elements from `start` to `end` on.
+    pub fn cursor(&self, start: usize, end: usize) -> Cursor<'_, T> {
+        match self {
+            Reader::Slice(data) => Cursor::Slice(&data[start..end]),
+            Reader::One(v) => Cursor::One(*v),
+            Reader::Other(data) => Cursor::Other(data.part(start..end)),
+            Reader::Strided(data, nest, offset) => Cursor::Strided(*data, nest, nest.walk([*offset], start, end), None),
+        }
+    }
+}
+
+/// A reader at work.
+pub enum Cursor<'a, T> {
+    Slice(&'a [T]),
+    One(T),
+    Other(AnySlice<'a>),
+    /// With a value that fills the block, and where it came from.
+    Strided(AnySlice<'a>, &'a Nest<1>, Walk<'a, 1>, Option<isize>),
+}
+
+/// An operand of a loop.
+#[derive(Clone, Copy)]
+pub enum Operand<'a, T> {
+    Slice(&'a [T]),
+    One(T),
+}
+
+impl<'a, T: Compute> Cursor<'a, T> {
+    /// The next `n` elements; `block` is room for them, which only this cursor writes.
+    pub fn next<'b>(&mut self, n: usize, block: &'b mut [T]) -> Operand<'b, T>
+    where
+        'a: 'b,
+    {
+        match self {
+            Cursor::One(v) => Operand::One(*v),
+            Cursor::Slice(data) => {
+                let (now, rest) = data.split_at(n);
+                *data = rest;
+                Operand::Slice(now)
+            }
+            Cursor::Other(data) => {
+                T::load(data.part(0..n), &mut block[..n]);
+                *data = data.part(n..data.len());
+                Operand::Slice(&block[..n])
+            }
+            Cursor::Strided(data, nest, walk, filled) => {
+                let stride = nest.inner_stride(0);
+                let same = data.dtype() == T::DTYPE;
+                let mut done = 0;
+                while done < n {
+                    let Some((run, [at])) = walk.next_run(n - done) else { break };
+                    if run == n && same && stride == 1 {
+                        return Operand::Slice(&data.of::<T>()[at as usize..at as usize + n]);
+                    }
+                    if run == n && stride == 0 {
+                        // The whole block, since a longer run of the same value may follow.
+                        if *filled != Some(at) {
+                            fetch(*data, at, 0, block);
+                            *filled = Some(at);
+                        }
+                        return Operand::Slice(&block[..n]);
+                    }
+                    *filled = None;
+                    fetch(*data, at, stride, &mut block[done..done + run]);
+                    done += run;
+                }
+                Operand::Slice(&block[..n])
+            }
+        }
+    }
+}
+
+/// Reads elements along a stride. The view they belong to has been checked.
+fn fetch<T: Compute>(data: AnySlice<'_>, at: isize, stride: isize, dst: &mut [T]) {
+    if data.dtype() == T::DTYPE {
+        // SAFETY: `Reader::new` checked every position of the view.
+        return unsafe { gather(data.of::<T>(), at, stride, dst) };
+    }
+    if stride == 0 {
+        let mut one = [T::zeroed()];
+        T::load(data.part(at as usize..at as usize + 1), &mut one);
+        return dst.fill(one[0]);
+    }
+    if stride == 1 {
+        return T::load(data.part(at as usize..at as usize + dst.len()), dst);
+    }
+    match data.dtype().size() {
+        1 => convert::<u8, T>(data, at, stride, dst),
+        2 => convert::<i16, T>(data, at, stride, dst),
+        4 => convert::<i32, T>(data, at, stride, dst),
+        8 => convert::<i64, T>(data, at, stride, dst),
+        _ => convert::<Complex128, T>(data, at, stride, dst),
+    }
+}
+
+/// Gathers elements by their size and converts them.
+fn convert<S: Element, T: Compute>(data: AnySlice<'_>, mut at: isize, stride: isize, dst: &mut [T]) {
+    const PIECE: usize = 64;
+    let mut raw = [S::zeroed(); PIECE];
+    for dst in dst.chunks_mut(PIECE) {
+        let raw = &mut raw[..dst.len()];
+        // SAFETY: `Reader::new` checked every position of the view.
+        unsafe { gather(data.of::<S>(), at, stride, raw) };
+        T::load(AnySlice::new(data.dtype(), bytemuck::cast_slice(raw)), dst);
+        at += stride * dst.len() as isize;
+    }
+}

@@ -1,0 +1,275 @@
+//! Runs a program over tensors.
+
+use super::program::{Kind, Place, Program, Step};
+use super::reader::{Cursor, Operand, Reader, untangle};
+use super::tables::{Compute, match_compute};
+use crate::{AnySliceMut, Buffer, DType, parallel};
+use sampan_formula::Bound;
+use smallvec::SmallVec;
+
+pub use super::reader::Input;
+
+/// Elements of one parallel piece. Fixed, so that the cut never depends on the number of threads.
+const CHUNK: usize = 1 << 14;
+/// Bytes of a block, a few of which lie in the first-level cache.
+const BLOCK: usize = 4096;
+/// So few elements are computed on the stack.
+const FEW: usize = 64;
+
+/// `dst = f(inputs…)`, computed in the type of `dtype`; what is read and written is converted.
+pub fn map(f: &Bound, dtype: DType, inputs: &[Input<'_>], dst: AnySliceMut<'_>) {
+    assert_eq!(f.formula().inputs(), inputs.len(), "one input for each number of the formula");
+    match_compute!(dtype, T => map_as::<T>(f, inputs, dst))
+}
+
+fn map_as<T: Compute>(f: &Bound, inputs: &[Input<'_>], dst: AnySliceMut<'_>) {
+    let program = Program::<T>::of(f.formula());
+    let mut constants = Vec::new();
+    program.constants(f, &mut constants);
+    let len = dst.len();
+    let rows: Vec<Option<Buffer>> = match inputs.iter().all(Input::is_plain) {
+        true => Vec::new(),
+        false => inputs.iter().map(|i| i.untangled()).collect(),
+    };
+    let read = |k: usize| Reader::new(&inputs[k], len, rows.get(k).and_then(Option::as_ref));
+    // The common sizes live on the stack.
+    match inputs.len() {
+        1 => over(program, &constants, &[read(0)], dst),
+        2 => over(program, &constants, &[read(0), read(1)], dst),
+        3 => over(program, &constants, &[read(0), read(1), read(2)], dst),
+        n => over(program, &constants, &(0..n).map(read).collect::<Vec<_>>(), dst),
+    }
+}
+
+impl Input<'_> {
+    fn is_plain(&self) -> bool {
+        match self {
+            Input::Number(_) => true,
+            Input::View(v) => v.as_slice().is_some(),
+        }
+    }
+
+    fn untangled(&self) -> Option<Buffer> {
+        match self {
+            Input::Number(_) => None,
+            Input::View(v) => untangle(v, CHUNK / 4),
+        }
+    }
+}
+
+/// Cuts the result into pieces that threads share.
+fn over<T: Compute>(program: &Program<T>, constants: &[T], inputs: &[Reader<'_, T>], dst: AnySliceMut<'_>) {
+    let (dtype, len, size) = (dst.dtype(), dst.len(), dst.dtype().size());
+    let bytes = dst.bytes();
+    if len <= CHUNK {
+        return piece(program, constants, inputs, 0, AnySliceMut::new(dtype, bytes));
+    }
+    let cost = program.steps.len().max(1);
+    parallel::for_each_chunk_mut(bytes, CHUNK * size, cost.div_ceil(size), |i, bytes| {
+        piece(program, constants, inputs, i * CHUNK, AnySliceMut::new(dtype, bytes));
+    });
+}
+
+/// Computes the elements from `start` on.
+fn piece<T: Compute>(
+    program: &Program<T>,
+    constants: &[T],
+    inputs: &[Reader<'_, T>],
+    start: usize,
+    mut dst: AnySliceMut<'_>,
+) {
+    let len = dst.len();
+    if dst.dtype() == T::DTYPE && !inputs.iter().any(Reader::needs_block) && program.one_loop() {
+        // The tensors themselves are the blocks.
+        let operands: Operands<T> = inputs.iter().map(|r| r.cursor(start, start + len).next(len, &mut [])).collect();
+        let blocks = Blocks { work: &mut [], constants, operands: &operands, spread: &[] };
+        if blocks.run_last(program, dst.again().of()) {
+            return;
+        }
+    }
+    let spread: SmallVec<[Spread<T>; 4]> = program.spread(constants, inputs).collect();
+    let count = program.blocks + inputs.len() + spread.len() + 1;
+    if len <= FEW && count <= 8 {
+        return by_blocks(program, constants, inputs, &spread, start, dst, &mut [T::zeroed(); FEW * 8], FEW);
+    }
+    let block = (BLOCK / size_of::<T>()).min(len.max(1));
+    let mut room = Buffer::uninit(count * block * size_of::<T>());
+    by_blocks(program, constants, inputs, &spread, start, dst, room.as_mut_slice(), block);
+}
+
+/// Computes block by block, with room for all blocks.
+fn by_blocks<T: Compute>(
+    program: &Program<T>,
+    constants: &[T],
+    inputs: &[Reader<'_, T>],
+    spread: &[Spread<T>],
+    start: usize,
+    dst: AnySliceMut<'_>,
+    room: &mut [T],
+    block: usize,
+) {
+    let (dtype, len) = (dst.dtype(), dst.len());
+    let mut rooms = room.chunks_exact_mut(block);
+    let mut next = || rooms.next().expect("as much room as was counted");
+    let mut work: SmallVec<[&mut [T]; 8]> = (0..program.blocks).map(|_| next()).collect();
+    let mut read: SmallVec<[&mut [T]; 4]> = inputs.iter().map(|_| next()).collect();
+    let filled: SmallVec<[(Place, &[T]); 4]> = spread
+        .iter()
+        .map(|s| {
+            let room = next();
+            room.fill(s.value);
+            (s.place, &*room)
+        })
+        .collect();
+    let narrow = next();
+    let mut cursors: SmallVec<[Cursor<T>; 4]> = inputs.iter().map(|r| r.cursor(start, start + len)).collect();
+    let size = dtype.size();
+    for bytes in dst.bytes().chunks_mut(block * size) {
+        let n = bytes.len() / size;
+        let operands: Operands<T> =
+            cursors.iter_mut().zip(read.iter_mut()).map(|(cursor, room)| cursor.next(n, room)).collect();
+        let mut blocks = Blocks { work: &mut work, constants, operands: &operands, spread: &filled };
+        if dtype == T::DTYPE {
+            blocks.run(program, n, bytemuck::cast_slice_mut(bytes));
+        } else {
+            blocks.run(program, n, &mut narrow[..n]);
+            T::store(&narrow[..n], AnySliceMut::new(dtype, bytes));
+        }
+    }
+}
+
+type Operands<'a, T> = SmallVec<[Operand<'a, T>; 4]>;
+
+/// What the steps of a program read and write.
+struct Blocks<'b, 'w, T> {
+    work: &'b mut [&'w mut [T]],
+    constants: &'b [T],
+    operands: &'b [Operand<'b, T>],
+    spread: &'b [(Place, &'b [T])],
+}
+
+impl<T: Compute> Blocks<'_, '_, T> {
+    /// Computes `n` elements.
+    fn run(&mut self, program: &Program<T>, n: usize, dst: &mut [T]) {
+        if self.run_fused(program, dst) {
+            return;
+        }
+        let Some((last, first)) = program.steps.split_last() else {
+            match program.result {
+                Place::Constant(i) => dst.fill(self.constants[i]),
+                Place::Input(i) => match self.operands[i] {
+                    Operand::Slice(data) => dst.copy_from_slice(data),
+                    Operand::One(v) => dst.fill(v),
+                },
+                Place::Block(_) => unreachable!("no step wrote one"),
+            }
+            return;
+        };
+        for step in first {
+            let to = std::mem::take(&mut self.work[step.to]);
+            self.step(step, &mut to[..n]);
+            self.work[step.to] = to;
+        }
+        self.step(last, dst);
+    }
+
+    /// Computes all elements with the one loop there is; false if it needs blocks after all.
+    fn run_last(&self, program: &Program<T>, dst: &mut [T]) -> bool {
+        self.run_fused(program, dst) || matches!(&program.steps[..], [step] if self.step(step, dst))
+    }
+
+    fn run_fused(&self, program: &Program<T>, dst: &mut [T]) -> bool {
+        let Some(fused) = &program.fused else { return false };
+        let mut slices: SmallVec<[&[T]; 4]> = SmallVec::new();
+        for operand in self.operands {
+            let Operand::Slice(data) = operand else { return false };
+            slices.push(data);
+        }
+        let constants: SmallVec<[T; 8]> = fused.constants.iter().map(|&i| self.constants[i]).collect();
+        (fused.run)(&slices, &constants, dst);
+        true
+    }
+
+    fn operand(&self, place: Place, n: usize) -> Operand<'_, T> {
+        match place {
+            Place::Input(i) => self.operands[i],
+            Place::Block(i) => Operand::Slice(&self.work[i][..n]),
+            Place::Constant(i) => Operand::One(self.constants[i]),
+        }
+    }
+
+    /// The operand as a block; `None` if it was not laid out as one.
+    fn block(&self, place: Place, n: usize) -> Option<&[T]> {
+        match self.operand(place, n) {
+            Operand::Slice(data) => Some(data),
+            Operand::One(_) => self.spread.iter().find(|(p, _)| *p == place).map(|(_, block)| &block[..n]),
+        }
+    }
+
+    /// Runs one loop; false if an operand is missing as a block.
+    fn step(&self, step: &Step<T>, y: &mut [T]) -> bool {
+        let n = y.len();
+        match &step.kind {
+            Kind::Unary(run) => match self.operand(step.from[0], n) {
+                Operand::Slice(x) => run(x, y),
+                Operand::One(x) => {
+                    let mut one = [x];
+                    run(&[x], &mut one);
+                    y.fill(one[0]);
+                }
+            },
+            Kind::Binary(pair) => {
+                let [a, b, _] = step.from;
+                match (self.operand(a, n), self.operand(b, n)) {
+                    (Operand::Slice(a), Operand::Slice(b)) => (pair.slices)(a, b, y),
+                    (Operand::One(a), Operand::One(b)) => {
+                        let mut one = [a];
+                        (pair.slices)(&[a], &[b], &mut one);
+                        y.fill(one[0]);
+                    }
+                    (Operand::Slice(a), Operand::One(v)) => match (pair.right, self.block(b, n)) {
+                        (Some(run), _) => run(a, v, y),
+                        (None, Some(b)) => (pair.slices)(a, b, y),
+                        (None, None) => return false,
+                    },
+                    (Operand::One(v), Operand::Slice(b)) => match (pair.left, self.block(a, n)) {
+                        (Some(run), _) => run(v, b, y),
+                        (None, Some(a)) => (pair.slices)(a, b, y),
+                        (None, None) => return false,
+                    },
+                }
+            }
+            Kind::Select => {
+                let [c, a, b] = step.from.map(|place| self.block(place, n));
+                let (Some(c), Some(a), Some(b)) = (c, a, b) else { return false };
+                T::select()(c, a, b, y);
+            }
+        }
+        true
+    }
+}
+
+/// A number that is laid out as a block.
+struct Spread<T> {
+    place: Place,
+    value: T,
+}
+
+impl<T: Compute> Program<T> {
+    /// Is one loop all there is to do?
+    fn one_loop(&self) -> bool {
+        self.fused.is_some() || self.steps.len() == 1
+    }
+
+    /// The numbers that loops want as blocks.
+    fn spread<'s>(&'s self, constants: &'s [T], inputs: &'s [Reader<'_, T>]) -> impl Iterator<Item = Spread<T>> + 's {
+        let constants = constants.iter().enumerate().filter(|&(i, _)| self.spread_constants[i]);
+        let inputs = inputs.iter().enumerate().filter(|&(i, _)| self.spread_inputs[i]);
+        constants.map(|(i, &value)| Spread { place: Place::Constant(i), value }).chain(inputs.filter_map(
+            |(i, reader)| match reader {
+                Reader::One(value) => Some(Spread { place: Place::Input(i), value: *value }),
+                _ => None,
+            },
+        ))
+    }
+}

@@ -1,0 +1,103 @@
+use super::{Input, map};
+use crate::view::contiguous_strides;
+use crate::{AnyView, Bool, Element, View, bf16, f16};
+use sampan_formula::{Bound, formula};
+
+/// Every element of a view in row-major order.
+fn list<T: Element>(v: View<'_, T>) -> Vec<T> {
+    (0..v.len())
+        .map(|mut i| {
+            let mut at = v.offset as isize;
+            for (&n, &s) in v.shape.iter().zip(v.strides).rev() {
+                at += (i % n) as isize * s;
+                i /= n;
+            }
+            v.data[at as usize]
+        })
+        .collect()
+}
+
+fn run<D: Element>(f: &Bound, inputs: &[AnyView<'_>], dst: &mut [D]) {
+    let inputs: Vec<Input> = inputs.iter().map(|&v| Input::View(v)).collect();
+    let dtype = match &inputs[0] {
+        Input::View(v) => v.dtype(),
+        Input::Number(_) => unreachable!(),
+    };
+    map(f, dtype, &inputs, dst.into());
+}
+
+#[test]
+fn any_strides() {
+    let data: Vec<f32> = (0..60_010).map(|i| (i as f32 * 0.37).sin()).collect();
+    let cases: &[(&[usize], &[isize], &[isize], usize)] = &[
+        (&[4, 5, 6], &[30, 6, 1], &[0, 0, 1], 0),
+        (&[4, 5, 6], &[1, 4, 20], &[30, 6, 1], 0),
+        (&[300, 200], &[200, 1], &[1, 0], 0),
+        (&[300, 200], &[1, 300], &[0, 1], 0),
+        (&[200, 300], &[-300, -1], &[300, 1], 59_999),
+        (&[2, 3, 100, 7], &[2100, 700, 7, 1], &[0, 1, 0, 0], 0),
+        (&[30, 20], &[20, 1], &[0, 0], 0),
+        (&[], &[], &[], 7),
+        (&[0, 3], &[3, 1], &[0, 0], 0),
+        (&[1, 5], &[9, 0], &[1, 1], 3),
+    ];
+    for &(shape, sa, sb, offset) in cases {
+        let a = View { data: &data, shape, strides: sa, offset };
+        let b = View { data: &data, shape, strides: sb, offset: 3 };
+        let mut y = vec![0.0; a.len()];
+        run(&formula!(|x, y| x * 2.0 + y), &[a.into(), b.into()], &mut y);
+        let want: Vec<f32> = list(a).iter().zip(list(b)).map(|(a, b)| a * 2.0 + b).collect();
+        assert_eq!(y, want, "{shape:?} {sa:?} {sb:?}");
+        run(&formula!(|x| x.abs()), &[a.into()], &mut y);
+        assert_eq!(y, list(a).iter().map(|a| a.abs()).collect::<Vec<_>>());
+        let mut z = vec![Bool(0); a.len()];
+        run(&formula!(|x, y, z| x.gt(y).or(y.gt(z * 3.0))), &[a.into(), b.into(), a.into()], &mut z);
+        let want: Vec<bool> = list(a).iter().zip(list(b)).map(|(&a, b)| a > b || b > a * 3.0).collect();
+        assert_eq!(z.iter().map(|z| z.get()).collect::<Vec<_>>(), want);
+    }
+}
+
+#[test]
+fn halves_and_small_integers_are_widened() {
+    let shape = [1000];
+    let strides = contiguous_strides(&shape);
+    let slope = 0.1;
+    let f = formula!([slope] |x| select(x.gt(0.0), x.exp(), x * slope));
+    let x: Vec<f16> = (0..1000).map(|i| f16::from_f32(i as f32 / 200.0 - 2.0)).collect();
+    let mut y = vec![f16::ZERO; 1000];
+    run(&f, &[View::contiguous(&x, &shape, &strides).into()], &mut y);
+    for (x, y) in x.iter().zip(&y) {
+        let x = x.to_f32();
+        assert_eq!(*y, f16::from_f32(if x > 0.0 { crate::Real::exp(x) } else { x * 0.1 }));
+    }
+    let x: Vec<bf16> = x.iter().map(|x| bf16::from_f32(x.to_f32())).collect();
+    let mut y = vec![bf16::ZERO; 1000];
+    let v: AnyView = View::contiguous(&x, &shape, &strides).into();
+    run(&formula!(|a, b| a * b), &[v, v], &mut y);
+    for (x, y) in x.iter().zip(&y) {
+        assert_eq!(*y, bf16::from_f32(x.to_f32() * x.to_f32()));
+    }
+    let x: Vec<i8> = (0..1000).map(|i| (i * 7) as i8).collect();
+    let mut y = vec![0i8; 1000];
+    let v: AnyView = View { data: &x, shape: &[500], strides: &[2], offset: 0 }.into();
+    run(&formula!(|a, b| a * b + 1.0), &[v, v], &mut y[..500]);
+    for (x, y) in x.iter().step_by(2).zip(&y) {
+        assert_eq!(*y, x.wrapping_mul(*x).wrapping_add(1));
+    }
+}
+
+#[test]
+fn captured_constants_are_combined_exactly() {
+    let (a, b) = (0.1, 3.0);
+    let f = formula!([a, b] |x| x * (a * b));
+    let mut y = [0f32];
+    run(&f, &[View::contiguous(&[1f32], &[1], &[1]).into()], &mut y);
+    assert_eq!(y, [(0.1f64 * 3.0) as f32]);
+}
+
+#[test]
+#[should_panic(expected = "a view reaches")]
+fn a_view_outside_its_data_is_refused() {
+    let data = [0.0f32; 10];
+    run(&formula!(|x| -x), &[View { data: &data, shape: &[4], strides: &[3], offset: 2 }.into()], &mut [0f32; 4]);
+}
