@@ -94,7 +94,8 @@ impl<'a> AnySlice<'a> {
     #[inline]
     pub fn of<T: Element>(self) -> &'a [T] {
         check::<T>(self.dtype);
-        bytemuck::cast_slice(self.bytes)
+        // No elements may lie anywhere.
+        if self.bytes.is_empty() { &[] } else { bytemuck::cast_slice(self.bytes) }
     }
 
     /// Some of its elements.
@@ -131,7 +132,7 @@ impl<'a> AnySliceMut<'a> {
     #[inline]
     pub fn of<T: Element>(self) -> &'a mut [T] {
         check::<T>(self.dtype);
-        bytemuck::cast_slice_mut(self.bytes)
+        if self.bytes.is_empty() { &mut [] } else { bytemuck::cast_slice_mut(self.bytes) }
     }
 
     /// The same elements for a shorter while.

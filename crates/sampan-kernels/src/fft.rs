@@ -2,8 +2,8 @@
 //! many there are.
 
 use crate::complex::{Complex, Part};
-use crate::float::Shared;
 use crate::parallel;
+use crate::shared::Shared;
 use parking_lot::Mutex;
 use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::{Fft, FftDirection, FftNum};

@@ -1,7 +1,7 @@
 //! Dropout: random masks kept as truth values.
 
 use super::prelude::*;
-use sampan_kernels::rng;
+use sampan_kernels::{dropout as kernel, rng};
 
 /// Truth values that are each true with probability `p`.
 fn random_mask(cx: &Cx, shape: &[usize], p: f64) -> Result<Tensor> {
@@ -34,16 +34,8 @@ fn masked_scale(cx: &Cx, x: &Tensor, mask: &Tensor, scale: f64, other: f64) -> R
     let out = cx.out(x.shape(), x.dtype())?;
     cx.cpu(|| {
         let layout = mask.layout().broadcast_to(x.shape());
-        match_dtype!(x.dtype(), T in float => {
-            type Wide = <T as sampan_kernels::elementwise::RealElement>::Wide;
-            use sampan_kernels::elementwise::RealElement;
-            let (scale, other) = (scale as Wide, T::from_f64(other));
-            let (x, mask, mut out) = (x.data::<T>(), mask.data::<Bool>(), out.data_mut::<T>());
-            sampan_kernels::elementwise::map2(
-                move |x: T, m: Bool| if m.get() { T::narrow(x.wide() * scale) } else { other },
-                x.view(), mask.view_as(&layout), out.slice(),
-            );
-        }, else => {});
+        let (mask, mut out) = (mask.data::<Bool>(), out.values_mut());
+        kernel::masked_scale(x.values().view(), mask.view_as(&layout), scale, other, out.slice());
         Ok(())
     })?;
     cx.grad(out, &[mask], move |g| Ok([g.if_needed(0, || g.grad().masked_scale(g.saved(0), scale, 0.0)), None]))

@@ -1,7 +1,7 @@
 //! Whole rows by one index: index_select, index_add, embedding.
 
 use super::{BadIndex, Num, at, check};
-use crate::float::Shared;
+use crate::shared::Shared;
 use crate::simd::simd_fn;
 use crate::sort::{Axis, order_of_indices};
 use crate::{DType, Element, parallel};

@@ -331,7 +331,7 @@ pub fn bernoulli<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], p: f64) {
 
 /// A finite `scale` with probability `keep`, else 0, on the calling thread: for kernels that make their random numbers where they
 /// use them, as often as they need them. The words are those of a fill that begins at `ctr`.
-pub fn keep_or_drop<T: Real>(seed: u64, ctr: u64, keep: f64, scale: T, out: &mut [T]) {
+pub(crate) fn keep_or_drop<T: Real>(seed: u64, ctr: u64, keep: f64, scale: T, out: &mut [T]) {
     let Some(last) = threshold(keep).checked_sub(1).map(|last| last as u32) else { return out.fill(T::ZERO) };
     fill_here::<T, { 4 * LANES }>(
         seed,
