@@ -1,5 +1,6 @@
 //! Matrix products on strided matrices, single and in batches.
 
+use crate::elementwise::CHUNK;
 use crate::shared::Shared;
 use crate::vmath::Real;
 use crate::widen::RealElement;
@@ -263,7 +264,7 @@ pub fn product<T: Gemm>(a: View<T>, b: View<T>, out: &mut [T]) {
 pub fn affine<T: Gemm>(a: View<T>, b: View<T>, bias: Option<&[T]>, out: &mut [T]) {
     let (m, n, k) = extents(&a, &b);
     if let Some(bias) = bias.filter(|b| !b.is_empty()) {
-        let rows = (COLUMNS / n).max(1);
+        let rows = (CHUNK / n).max(1);
         parallel::for_each_chunk_mut(out, rows * n, 1, |_, out| {
             out.chunks_exact_mut(n).for_each(|row| row.copy_from_slice(bias));
         });
@@ -543,7 +544,7 @@ macro_rules! half_gemm {
                     for (j, v) in sum[i * n..(i + 1) * n].iter().enumerate() {
                         // SAFETY: promised by the caller; rows are disjoint.
                         let out = unsafe { &mut *c.get().offset(i as isize * p.c.0 + j as isize * p.c.1) };
-                        *out = <$t>::from_f32(if p.accumulate { out.to_f32() + v } else { *v });
+                        *out = <$t>::narrow(if p.accumulate { out.wide() + v } else { *v });
                     }
                 });
             }

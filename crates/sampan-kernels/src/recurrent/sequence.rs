@@ -65,8 +65,7 @@ pub struct Walk {
     pub reverse: bool,
 }
 
-/// The parameters and first states: `weight` is `[gates * units, units]`, `bias` `[gates * units]`, `h` and `c` are
-/// `[batch, units]`, `c` empty where there is no cell state.
+/// The parameters and first states, as [`forward`] takes them.
 struct Given<'a, T> {
     weight: &'a [T],
     bias: &'a [T],
@@ -81,14 +80,13 @@ impl<T> Clone for Given<'_, T> {
 }
 impl<T> Copy for Given<'_, T> {}
 
-/// What a forward walk leaves for the gradient, `[batch, steps, kept * units]` and `[batch, steps, units]`; `cells` is empty
-/// where there is no cell state.
+/// What a forward walk leaves for the gradient.
 struct Kept<S> {
     gates: S,
     cells: S,
 }
 
-/// The gradients of a backward walk. `h` and `c` hold those of the last states and are changed to those of the first.
+/// The gradients, as [`backward`] takes them.
 struct Gradients<'a, T> {
     x: &'a mut [T],
     weight: &'a mut [T],
@@ -393,7 +391,7 @@ impl Walk {
 /// Walks from the preactivations of the inputs `x` `[batch, steps, gates * units]` to the outputs `y`
 /// `[batch, steps, units]` and the last states. `weight` is `[gates * units, units]`, `bias` `[gates * units]`, `h` and `c` are
 /// the first states `[batch, units]`, `c` empty where there is no cell state. What the gradient needs is left in `gates`
-/// `[batch, steps, kept * units]` and `cells` `[batch, steps, units]`, if these are given.
+/// `[batch, steps, kept * units]` and `cells` `[batch, steps, units]` (empty where there is no cell state), if these are given.
 #[by_dtype(T in [f32, f64])]
 pub fn forward<T: Lanes>(
     walk: &Walk,
