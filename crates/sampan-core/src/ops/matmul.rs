@@ -289,7 +289,7 @@ fn affine<T: Gemm>(x: &Tensor, w: &Tensor, bias: Option<&Tensor>, out: &Tensor) 
     if let Some(b) = bias {
         let b = b.data::<T>();
         let rows = View { data: b.slice(), shape: &[m, n], strides: &[0, 1], offset: 0 };
-        sampan_kernels::copy::copy_strided(rows, c);
+        sampan_kernels::copy::copy_strided(rows.into(), (&mut *c).into());
     }
     let (xd, wd) = (x.data::<T>(), w.data::<T>());
     let mat = |t: &Tensor| (t.layout().offset, t.strides()[0], t.strides()[1]);
