@@ -3,6 +3,7 @@
 use crate::elementwise::{map1, map2};
 use crate::{Element, Ordered, View};
 use num_traits::{Float, FloatConst};
+use sampan_macros::by_dtype;
 
 pub use num_complex::Complex;
 
@@ -92,8 +93,15 @@ pub fn binary<T: ComplexElement>(f: impl ComplexFn2, a: View<'_, T>, b: View<'_,
     map2(move |a: T, b: T| T::element(f.call(a.number(), b.number())), a, b, dst);
 }
 
-/// Converts from or to a complex type. Real types take the real part; what is not zero is true.
-pub fn cast<A: Element, B: Element>(src: View<'_, A>, dst: &mut [B]) {
+/// Converts to a complex type.
+#[by_dtype(A in any, B in complex)]
+pub(crate) fn cast_to<A: Element, B: ComplexElement>(src: View<'_, A>, dst: &mut [B]) {
+    map1(|v: A| B::from_complex(v.to_complex()), src, dst);
+}
+
+/// Converts from a complex type to a real one, which takes the real part; what is not zero is true.
+#[by_dtype(A in complex, B in real)]
+pub(crate) fn cast_from<A: ComplexElement, B: Element>(src: View<'_, A>, dst: &mut [B]) {
     map1(|v: A| B::from_complex(v.to_complex()), src, dst);
 }
 

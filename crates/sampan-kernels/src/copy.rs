@@ -4,7 +4,8 @@ use crate::elementwise::{CHUNK, drive1};
 use crate::nest::{Nest, check_bounds, gather, within};
 use crate::simd::simd_fn;
 use crate::widen::{BLOCK, RealElement};
-use crate::{DType, Element, Ordered, View, bf16, f16, parallel};
+use crate::{AnySlice, AnySliceMut, AnyView, DType, Element, Ordered, View, bf16, f16, parallel};
+use sampan_macros::by_dtype;
 
 /// A tile of a transposition: runs of `TILE` elements are read, runs of `RUN` are written. Few rows of the source and
 /// some lines of each, for rows a power of two apart share few places of the cache.
@@ -27,6 +28,7 @@ impl<T> Shared<T> {
 }
 
 /// Copies a view into row-major order.
+#[by_dtype(T in bytes)]
 pub fn copy_strided<T: Element>(src: View<'_, T>, dst: &mut [T]) {
     assert_eq!(src.len(), dst.len(), "copy: the destination has another size");
     if let Some(x) = src.as_slice() {
@@ -149,6 +151,7 @@ fn for_each_strided<T: Element>(
 }
 
 /// Writes row-major values into a strided region of `dst`. Where elements of the region coincide the last value stays.
+#[by_dtype(T in bytes)]
 pub fn scatter_strided<T: Element>(src: &[T], dst: &mut [T], shape: &[usize], strides: &[isize], offset: usize) {
     assert_eq!(src.len(), shape.iter().product::<usize>(), "scatter: the source has another size than the region");
     if crate::view::is_contiguous(shape, strides) {
@@ -158,6 +161,7 @@ pub fn scatter_strided<T: Element>(src: &[T], dst: &mut [T], shape: &[usize], st
 }
 
 /// Writes one value into a strided region of `dst`.
+#[by_dtype(T in bytes)]
 pub fn fill_strided<T: Element>(value: T, dst: &mut [T], shape: &[usize], strides: &[isize], offset: usize) {
     if crate::view::is_contiguous(shape, strides) {
         let len: usize = shape.iter().product();
@@ -167,13 +171,29 @@ pub fn fill_strided<T: Element>(value: T, dst: &mut [T], shape: &[usize], stride
 }
 
 /// Converts to another type. Floats to integers truncate towards zero, saturate at the bounds of the type and make NaN
-/// zero, on every machine alike; integers wrap, and what is not zero is true.
-pub fn cast<A: Ordered, B: Ordered>(src: View<'_, A>, dst: &mut [B]) {
+/// zero, on every machine alike; integers wrap, and what is not zero is true. Of complex numbers real types take the real
+/// part.
+pub fn cast(src: AnyView<'_>, dst: AnySliceMut<'_>) {
+    match (src.dtype().is_complex(), dst.dtype().is_complex()) {
+        (false, false) => cast_real(src, dst),
+        (_, true) => crate::complex::cast_to(src, dst),
+        (true, false) => crate::complex::cast_from(src, dst),
+    }
+}
+
+/// [`cast`] of elements side by side.
+pub fn cast_row(src: AnySlice<'_>, dst: AnySliceMut<'_>) {
+    let shape = [src.len()];
+    cast(AnyView { data: src, shape: &shape, strides: &[1], offset: 0 }, dst);
+}
+
+#[by_dtype(A in real, B in real)]
+fn cast_real<A: Ordered, B: Ordered>(src: View<'_, A>, dst: &mut [B]) {
     drive1(src, dst, &cast_slice);
 }
 
 /// [`cast`] on slices of equal length.
-pub fn cast_slice<A: Ordered, B: Ordered>(x: &[A], y: &mut [B]) {
+pub(crate) fn cast_slice<A: Ordered, B: Ordered>(x: &[A], y: &mut [B]) {
     if A::DTYPE == B::DTYPE {
         y.copy_from_slice(bytemuck::cast_slice(x));
     } else if A::DTYPE == DType::Float16 {
@@ -216,7 +236,7 @@ simd_fn! {
 
 /// One value to another type, by the shortest way that vectorises.
 #[inline(always)]
-pub fn convert<A: Ordered, B: Ordered>(x: A) -> B {
+pub(crate) fn convert<A: Ordered, B: Ordered>(x: A) -> B {
     if B::DTYPE == DType::Bool {
         let truth = if A::DTYPE.is_float() { x.to_f64() != 0.0 } else { x.to_i64() != 0 };
         B::from_i64(truth as i64)
@@ -279,18 +299,18 @@ mod tests {
         for &(shape, strides, offset) in cases {
             let v = View { data: &data, shape, strides, offset };
             let mut y = vec![0; v.len()];
-            copy_strided(v, &mut y);
+            copy_strided_of(v, &mut y);
             assert_eq!(y, list(v), "{shape:?} {strides:?}");
             let mut back = vec![-1; data.len()];
-            scatter_strided(&y, &mut back, shape, strides, offset);
+            scatter_strided_of(&y, &mut back, shape, strides, offset);
             assert_eq!(list(View { data: &back, ..v }), y);
             assert_eq!(back.iter().filter(|&&b| b != -1).count(), y.len());
-            fill_strided(-1, &mut back, shape, strides, offset);
+            fill_strided_of(-1, &mut back, shape, strides, offset);
             assert!(back.iter().all(|&b| b == -1));
         }
         let y = vec![9; 40_000];
         let mut one = vec![0; 200];
-        scatter_strided(&y, &mut one, &[200, 200], &[0, 1], 0);
+        scatter_strided_of(&y, &mut one, &[200, 200], &[0, 1], 0);
         assert_eq!(one, vec![9; 200]);
     }
 
@@ -302,7 +322,7 @@ mod tests {
         let v = View::contiguous(&x, &shape, &strides);
         fn to<B: Ordered>(v: View<'_, f32>) -> Vec<B> {
             let mut y = vec![B::default(); v.len()];
-            cast(v, &mut y);
+            cast_real_of(v, &mut y);
             y
         }
         assert_eq!(to::<i32>(v), [1, -1, 300, 0, 0, 0]);
@@ -317,7 +337,7 @@ mod tests {
         assert!(to::<bf16>(v)[5].is_nan());
         let h = to::<bf16>(v);
         let mut y = [0i16; 6];
-        cast(View::contiguous(&h, &shape, &strides), &mut y);
+        cast_real_of(View::contiguous(&h, &shape, &strides), &mut y);
         assert_eq!(y, [1, -1, 300, 0, 0, 0]);
         let edges = [f32::INFINITY, f32::NEG_INFINITY, 3e9, -3e9, 2_147_483_520.0, -129.0];
         let v = View::contiguous(&edges, &shape, &strides);
@@ -329,14 +349,14 @@ mod tests {
         // The longer way of float64 and the half types has the same rule.
         let wide = edges.map(|v| v as f64);
         let mut y = [0i8; 6];
-        cast(View::contiguous(&wide, &shape, &strides), &mut y);
+        cast_real_of(View::contiguous(&wide, &shape, &strides), &mut y);
         assert_eq!(y, [127, -128, 127, -128, 127, -128]);
         let mut y = [0i32; 6];
-        cast(View::contiguous(&wide, &shape, &strides), &mut y);
+        cast_real_of(View::contiguous(&wide, &shape, &strides), &mut y);
         assert_eq!(y, [i32::MAX, i32::MIN, i32::MAX, i32::MIN, 2_147_483_520, -129]);
         let big = [i64::MAX, 257, -1, 0, 5, 1 << 40];
         let mut y = [0u8; 6];
-        cast(View::contiguous(&big, &shape, &strides), &mut y);
+        cast_real_of(View::contiguous(&big, &shape, &strides), &mut y);
         assert_eq!(y, [255, 1, 255, 0, 5, 0]);
     }
 }

@@ -249,7 +249,7 @@ fn untangle<'v, T: Element>(v: View<'v, T>, room: &'v mut Option<(Buffer, Vec<is
         return v;
     }
     let mut copy = Buffer::uninit(v.len() * size_of::<T>());
-    crate::copy::copy_strided(v, copy.as_mut_slice());
+    crate::copy::copy_strided_of(v, copy.as_mut_slice());
     let (copy, strides) = room.insert((copy, contiguous_strides(v.shape)));
     View { data: copy.as_slice(), shape: v.shape, strides, offset: 0 }
 }

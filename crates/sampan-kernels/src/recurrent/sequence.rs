@@ -384,7 +384,7 @@ impl Walk {
         let (dz, h) = (Mat::rows(own, gates).t(), Mat::rows(before.as_slice::<T>(), n));
         matmul(gates, n, rows, dz, h, MatMut::rows(grads.weight, n), false);
         let (shape, strides) = ([rows, gates], [gates as isize, 1]);
-        reduce::sum(View { data: own, shape: &shape, strides: &strides, offset: 0 }, &[true, false], grads.bias);
+        reduce::sum_of(View { data: own, shape: &shape, strides: &strides, offset: 0 }, &[true, false], grads.bias);
     }
 }
 
