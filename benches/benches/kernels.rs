@@ -2,10 +2,11 @@
 //! name]`.
 
 use sampan_kernels::conv::{ConvShape, conv_backward_data, conv_backward_weight, conv_forward, lift};
-use sampan_kernels::gemm::{Mat, MatMut, matmul};
+use sampan_kernels::gemm;
 use sampan_kernels::parallel;
 use sampan_kernels::pool::*;
 use sampan_kernels::resample::*;
+use sampan_kernels::{AnySlice, AnySliceMut, AnyView, View};
 use std::time::Instant;
 
 /// What the user gave; cargo adds a word of its own.
@@ -41,6 +42,23 @@ fn show(name: &str, flops: usize, f: impl FnMut()) {
     }
 }
 
+fn read(x: &[f32]) -> AnySlice<'_> {
+    x.into()
+}
+
+fn write(x: &mut [f32]) -> AnySliceMut<'_> {
+    x.into()
+}
+
+fn matrix<'a>(data: &'a [f32], shape: &'a [usize; 2], strides: &'a [isize; 2]) -> AnyView<'a> {
+    View { data, shape, strides, offset: 0 }.into()
+}
+
+/// `c = a · b`, where `a` is m×k and `b` is k×n.
+fn matmul([m, n, k]: [usize; 3], a: &[f32], b: &[f32], c: &mut [f32]) {
+    gemm::product(matrix(a, &[m, k], &[k as isize, 1]), matrix(b, &[k, n], &[n as isize, 1]), write(c));
+}
+
 fn main() {
     if let Some(n) = arguments().next().and_then(|v| v.parse().ok()) {
         parallel::set_num_threads(n);
@@ -48,15 +66,11 @@ fn main() {
     println!("{} threads", parallel::num_threads());
     for n in [4, 8, 16, 32, 64, 128, 256, 1024] {
         let (a, b, mut c) = (vec![1f32; n * n], vec![1f32; n * n], vec![0f32; n * n]);
-        show(&format!("matmul {n}"), 2 * n * n * n, || {
-            matmul(n, n, n, Mat::rows(&a, n), Mat::rows(&b, n), MatMut::rows(&mut c, n), false)
-        });
+        show(&format!("matmul {n}"), 2 * n * n * n, || matmul([n, n, n], &a, &b, &mut c));
     }
     for (m, n, k) in [(1, 1024, 1024), (1024, 1, 1024), (64, 10, 784), (64, 120, 400), (1, 1, 1 << 20)] {
         let (a, b, mut c) = (vec![1f32; m * k], vec![1f32; k * n], vec![0f32; m * n]);
-        show(&format!("matmul {m}x{n}x{k}"), 2 * m * n * k, || {
-            matmul(m, n, k, Mat::rows(&a, k), Mat::rows(&b, n), MatMut::rows(&mut c, n), false)
-        });
+        show(&format!("matmul {m}x{n}x{k}"), 2 * m * n * k, || matmul([m, n, k], &a, &b, &mut c));
     }
     for (name, batch, ci, co, groups, size, kernel, stride, pad) in [
         ("3x3 64-64 56 b4", 4, 64, 64, 1, 56, 3, 1, 1),
@@ -75,9 +89,9 @@ fn main() {
         let s = ConvShape::new(batch, ci, co, groups, input, kernel, stride, [1; 3], pad, pad).expect("a valid shape");
         let (mut x, mut w, mut y) = (vec![1f32; s.x_len()], vec![1f32; s.w_len()], vec![1f32; s.y_len()]);
         let flops = 2 * s.y_len() * s.w_len() / co;
-        show(&format!("conv {name} forward"), flops, || conv_forward(&s, &x, &w, None, &mut y));
-        show(&format!("conv {name} data"), flops, || conv_backward_data(&s, &w, &y, &mut x));
-        show(&format!("conv {name} weight"), flops, || conv_backward_weight(&s, &x, &y, &mut w));
+        show(&format!("conv {name} forward"), flops, || conv_forward(&s, read(&x), read(&w), None, write(&mut y)));
+        show(&format!("conv {name} data"), flops, || conv_backward_data(&s, read(&w), read(&y), write(&mut x)));
+        show(&format!("conv {name} weight"), flops, || conv_backward_weight(&s, read(&x), read(&y), write(&mut w)));
     }
     let two = [1, 2, 2];
     let windows = Windows::Sliding { kernel: two, stride: two, pad: [0; 3], pad_end: [0; 3] };
@@ -88,14 +102,18 @@ fn main() {
         let (outputs, inputs) = (s.output.iter().product::<usize>() * s.planes, s.input.iter().product::<usize>());
         let (mut x, mut y) = (vec![1f32; inputs * s.planes], vec![0f32; outputs]);
         let mut index = vec![0; outputs];
-        show(&format!("max pool {name}"), x.len(), || max_pool(&s, &x, &mut y));
-        show(&format!("max pool {name} index"), x.len(), || max_index(&s, &x, &mut index));
-        show(&format!("max pool {name} back"), x.len(), || max_pool_backward(s.planes, &y, &index, &mut x));
-        show(&format!("avg pool {name}"), x.len(), || avg_pool(&s, Divisor::Inside, &x, &mut y));
-        show(&format!("avg pool {name} back"), x.len(), || avg_pool_backward(&s, Divisor::Inside, &y, &mut x));
+        show(&format!("max pool {name}"), x.len(), || max_pool(&s, read(&x), write(&mut y)));
+        show(&format!("max pool {name} index"), x.len(), || max_index(&s, read(&x), &mut index));
+        show(&format!("max pool {name} back"), x.len(), || {
+            max_pool_backward(s.planes, read(&y), &index, write(&mut x))
+        });
+        show(&format!("avg pool {name}"), x.len(), || avg_pool(&s, Divisor::Inside, read(&x), write(&mut y)));
+        show(&format!("avg pool {name} back"), x.len(), || {
+            avg_pool_backward(&s, Divisor::Inside, read(&y), write(&mut x))
+        });
     }
     let (x, mut y) = (vec![1f32; 64 * 56 * 56], vec![0f32; 64 * 112 * 112]);
     let table = Table::new(Method::Linear, Corners::HalfPixel, 56, 112, None);
     let tables = [table.clone(), table];
-    show("bilinear 56-112 64", y.len(), || resample(&tables, 64, 1, &x, &mut y));
+    show("bilinear 56-112 64", y.len(), || resample(&tables, 64, 1, read(&x), write(&mut y)));
 }

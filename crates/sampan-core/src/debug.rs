@@ -3,7 +3,6 @@
 use crate::error::Kind;
 use crate::op::OpDef;
 use crate::{Error, Result, Tensor, Value};
-use sampan_kernels::match_dtype;
 
 /// How many NaN and infinite values a tensor holds. Integers hold none.
 pub fn count_non_finite(t: &Tensor) -> (usize, usize) {
@@ -13,13 +12,7 @@ pub fn count_non_finite(t: &Tensor) -> (usize, usize) {
     // Not through `contiguous`, an op whose own output would be checked.
     let copy = (!t.is_contiguous()).then(|| t.try_clone_data().expect("a copy needs only memory"));
     let t = copy.as_ref().unwrap_or(t).parts();
-    match_dtype!(t.dtype(), T in float => {
-        let data = t.data::<T>();
-        data.slice().iter().fold((0, 0), |(nan, inf), &v| {
-            let v = sampan_kernels::Ordered::to_f64(v);
-            (nan + v.is_nan() as usize, inf + v.is_infinite() as usize)
-        })
-    }, else => (0, 0))
+    sampan_kernels::reduce::count_non_finite(t.values().slice())
 }
 
 /// Fails if an output is not finite although all inputs were.

@@ -1,7 +1,7 @@
 //! Slices and views whose element type is known at run time. The functions of this crate take these, so that whoever
 //! calls them compiles no loop of its own.
 
-use crate::{Complex128, DType, Element, View};
+use crate::{Complex128, DType, Element, Scalar, View};
 
 /// Why a kernel did not run. It unwinds with this, so that whoever called can say so.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +94,18 @@ impl<'a> AnySlice<'a> {
     #[inline]
     pub fn of<T: Element>(self) -> &'a [T] {
         check::<T>(self.dtype);
-        bytemuck::cast_slice(self.bytes)
+        // No elements may lie anywhere.
+        if self.bytes.is_empty() { &[] } else { bytemuck::cast_slice(self.bytes) }
+    }
+
+    /// Its memory.
+    pub fn bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// One of its elements.
+    pub fn get(&self, i: usize) -> Scalar {
+        crate::match_dtype!(self.dtype, T in any => Scalar::of(self.of::<T>()[i]))
     }
 
     /// Some of its elements.
@@ -131,7 +142,13 @@ impl<'a> AnySliceMut<'a> {
     #[inline]
     pub fn of<T: Element>(self) -> &'a mut [T] {
         check::<T>(self.dtype);
-        bytemuck::cast_slice_mut(self.bytes)
+        if self.bytes.is_empty() { &mut [] } else { bytemuck::cast_slice_mut(self.bytes) }
+    }
+
+    /// The elements before and from a position.
+    pub fn split_at(self, at: usize) -> (AnySliceMut<'a>, AnySliceMut<'a>) {
+        let (before, after) = self.bytes.split_at_mut(at * self.dtype.size());
+        (AnySliceMut { dtype: self.dtype, bytes: before }, AnySliceMut { dtype: self.dtype, bytes: after })
     }
 
     /// Its elements as bytes.

@@ -1,21 +1,24 @@
 //! Where the extremes lie along one axis.
 
-use crate::elementwise::CHUNK;
+use crate::parallel::CHUNK;
 use crate::nest::{check_bounds, gather};
 use crate::reduce::{Max, Min, Number, fold_row, split};
 use crate::simd::simd_fn;
 use crate::widen::BLOCK;
 use crate::{Ordered, View, parallel};
+use sampan_macros::by_dtype;
 
 /// Outputs that are worked on side by side where `axis` is not the contiguous one.
 const WIDTH: usize = 512;
 
 /// Index of the largest element along `axis`: the first one, and the first NaN before any number.
+#[by_dtype(T in number)]
 pub fn argmax<T: Number>(src: View<'_, T>, axis: usize, dst: &mut [i64]) {
     arg(src, axis, dst, |x: T, best: T| x > best, &|x| position(x, fold_row(Max(std::marker::PhantomData::<T>), x)));
 }
 
 /// Index of the smallest element along `axis`: the first one, and the first NaN before any number.
+#[by_dtype(T in number)]
 pub fn argmin<T: Number>(src: View<'_, T>, axis: usize, dst: &mut [i64]) {
     arg(src, axis, dst, |x: T, best: T| x < best, &|x| position(x, fold_row(Min(std::marker::PhantomData::<T>), x)));
 }

@@ -1,23 +1,90 @@
 //! Filling, joining and masking whole arrays.
 
-use crate::elementwise::CHUNK;
 use crate::index::Num;
 use crate::nest::{Nest, within};
-use crate::{Element, parallel};
+use crate::parallel::{self, CHUNK};
+use crate::simd::simd_fn;
+use crate::vmath::Real;
+use crate::{Element, Ordered};
+use sampan_macros::by_dtype;
+
+simd_fn! {
+    fn add_loop[T: Real](x: &'a [T], y: &'a mut [T]) {
+        for (y, &x) in y.iter_mut().zip(x) {
+            *y += x;
+        }
+    }
+}
+
+/// `dst += src`.
+#[by_dtype(T in [f32, f64])]
+pub fn add_assign<T: Real>(src: &[T], dst: &mut [T]) {
+    assert_eq!(src.len(), dst.len(), "sums of different lengths");
+    parallel::for_each_chunk_mut(dst, CHUNK, 1, |i, y| add_loop(&src[i * CHUNK..][..y.len()], y));
+}
 
 /// Every element one value.
+#[by_dtype(T in bytes)]
 pub fn fill<T: Element>(dst: &mut [T], value: T) {
     parallel::for_each_chunk_mut(dst, CHUNK, 1, |_, y| y.fill(value));
 }
 
+/// `dst[i] = start + i · step`, wrapping.
+#[by_dtype(T in real)]
+pub fn arange_ints<T: Ordered>(dst: &mut [T], start: i64, step: i64) {
+    fill_with(dst, |i| T::from_i64(start.wrapping_add(step.wrapping_mul(i as i64))));
+}
+
+/// `dst[i] = start + i · step`.
+#[by_dtype(T in real)]
+pub fn arange_floats<T: Ordered>(dst: &mut [T], start: f64, step: f64) {
+    fill_with(dst, |i| T::from_f64(start + step * i as f64));
+}
+
+/// Evenly spaced numbers from `start` to `stop`, both included, or `base` to the power of them.
+#[by_dtype(T in real)]
+pub fn spaced<T: Ordered>(dst: &mut [T], start: f64, stop: f64, base: Option<f64>) {
+    let n = dst.len();
+    let step = if n > 1 { (stop - start) / (n - 1) as f64 } else { 0.0 };
+    // From both ends, so that the last number is `stop` itself.
+    let at = |i: usize| if i < n / 2 || n == 1 { start + step * i as f64 } else { stop - step * (n - 1 - i) as f64 };
+    match base {
+        None => fill_with(dst, |i| T::from_f64(at(i))),
+        Some(base) => fill_with(dst, |i| T::from_f64(base.powf(at(i)))),
+    }
+}
+
 /// `dst[i] = f(i)`.
-pub fn fill_with<T: Element>(dst: &mut [T], f: impl Fn(usize) -> T + Sync + Send) {
+fn fill_with<T: Element>(dst: &mut [T], f: impl Fn(usize) -> T + Sync + Send) {
     parallel::for_each_chunk_mut(dst, CHUNK, 2, |i, y| {
         y.iter_mut().enumerate().for_each(|(j, v)| *v = f(i * CHUNK + j));
     });
 }
 
+/// Writes a value on a diagonal of matrices of `cols` columns whose main diagonals have an element every `step`, the last
+/// of them before `end`: `offset` places to the right, where the row goes on as far.
+#[by_dtype(T in bytes)]
+pub fn fill_diagonal<T: Element>(dst: &mut [T], cols: usize, step: usize, end: usize, offset: i64, value: T) {
+    for at in (0..end).step_by(step) {
+        let column = (at % cols) as i64;
+        if (0..cols as i64).contains(&column.saturating_add(offset)) {
+            dst[(at as i64 + offset) as usize] = value;
+        }
+    }
+}
+
+/// Rows of `n` elements, ones before each row's length and zeros from there on.
+#[by_dtype(T in real)]
+pub fn length_mask<T: Ordered>(dst: &mut [T], n: usize, lengths: &[f64]) {
+    for (row, &len) in dst.chunks_exact_mut(n.max(1)).zip(lengths) {
+        for (i, d) in row.iter_mut().enumerate() {
+            *d = T::from_i64(((i as f64) < len) as i64);
+        }
+    }
+}
+
 /// Joins arrays along an axis with `outer` positions before it: row after row, one run of every part.
+#[by_dtype(T in bytes)]
 pub fn concat<T: Element>(parts: &[&[T]], outer: usize, dst: &mut [T]) {
     if dst.is_empty() {
         return;
@@ -50,6 +117,7 @@ pub fn concat<T: Element>(parts: &[&[T]], outer: usize, dst: &mut [T]) {
 }
 
 /// Adds row-major values onto a strided region of `dst`, in order; elements of the region may coincide.
+#[by_dtype(T in any)]
 pub fn add_strided<T: Num>(src: &[T], dst: &mut [T], shape: &[usize], strides: &[isize], offset: usize) {
     assert_eq!(src.len(), shape.iter().product::<usize>(), "add: the source has another size than the region");
     if src.is_empty() {
@@ -72,6 +140,7 @@ pub fn add_strided<T: Num>(src: &[T], dst: &mut [T], shape: &[usize], strides: &
 }
 
 /// Copies matrices of `rows × cols`, keeping one side of a diagonal and zeros beyond it.
+#[by_dtype(T in bytes)]
 pub fn triangle<T: Element>(src: &[T], dst: &mut [T], rows: usize, cols: usize, diagonal: i64, lower: bool) {
     assert_eq!(src.len(), dst.len(), "triangle: the destination has another size");
     if dst.is_empty() {
@@ -116,7 +185,7 @@ mod tests {
                 }
             }
             let mut y = vec![0; expected.len()];
-            concat(&slices, outer, &mut y);
+            concat_of(&slices, outer, &mut y);
             assert_eq!(y, expected);
         }
     }
@@ -124,10 +193,10 @@ mod tests {
     #[test]
     fn adds_where_elements_coincide() {
         let mut y = [0f32; 5];
-        add_strided(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &mut y, &[3, 2], &[1, 1], 1);
+        add_strided_of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &mut y, &[3, 2], &[1, 1], 1);
         assert_eq!(y, [0.0, 1.0, 5.0, 9.0, 6.0]);
         let mut y = [7i64; 3];
-        add_strided(&[], &mut y, &[0, 2], &[1, 1], 0);
+        add_strided_of(&[], &mut y, &[0, 2], &[1, 1], 0);
         assert_eq!(y, [7; 3]);
     }
 
@@ -135,13 +204,13 @@ mod tests {
     fn keeps_triangles() {
         let x: Vec<i32> = (1..=12).collect();
         let mut y = vec![0; 12];
-        triangle(&x, &mut y, 2, 3, 0, true);
+        triangle_of(&x, &mut y, 2, 3, 0, true);
         assert_eq!(y, [1, 0, 0, 4, 5, 0, 7, 0, 0, 10, 11, 0]);
-        triangle(&x, &mut y, 2, 3, 1, false);
+        triangle_of(&x, &mut y, 2, 3, 1, false);
         assert_eq!(y, [0, 2, 3, 0, 0, 6, 0, 8, 9, 0, 0, 12]);
-        triangle(&x, &mut y, 2, 3, i64::MAX, true);
+        triangle_of(&x, &mut y, 2, 3, i64::MAX, true);
         assert_eq!(y, x);
-        triangle(&x, &mut y, 2, 3, i64::MIN, true);
+        triangle_of(&x, &mut y, 2, 3, i64::MIN, true);
         assert_eq!(y, [0; 12]);
     }
 }

@@ -3,13 +3,14 @@
 //! makes the tiles again from it. The random numbers of
 //! dropout come from a counter that the place of a weight determines, so they too are made again instead of kept.
 
-use crate::float::Shared;
 use crate::gemm::{Gemm, Mat, MatMut, matmul_serial};
 use crate::rng::keep_or_drop;
+use crate::shared::Shared;
 use crate::simd::simd_fn;
 use crate::vmath::Real;
 use crate::widen::{lane_max, lane_sum};
 use crate::{View, parallel};
+use sampan_macros::by_dtype;
 
 /// Queries in a tile.
 const ROWS: usize = 64;
@@ -17,11 +18,12 @@ const ROWS: usize = 64;
 const COLUMNS: usize = 128;
 const _: () = assert!(COLUMNS.is_multiple_of(GROUP));
 
-/// What is attended to. All tensors are row-major: `q` is `[batch, q_len, heads, dim]`, `k` is
+/// Sizes and rules of an attention. All tensors are row-major: `q` is `[batch, q_len, heads, dim]`, `k` is
 /// `[batch, kv_len, kv_heads, dim]`, `v` is `[batch, kv_len, kv_heads, v_dim]`. `heads` is a multiple of `kv_heads`;
-/// neighbouring heads share keys and values.
-#[derive(Clone, Copy)]
-pub struct Attention<'a, T> {
+/// neighbouring heads share keys and values. A mask, which is added to the scores, is a view of shape
+/// `[batch, heads, q_len, kv_len]`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Attention {
     /// Sequences.
     pub batch: usize,
     /// Heads of the queries.
@@ -40,14 +42,6 @@ pub struct Attention<'a, T> {
     pub scale: f64,
     /// Query `i` sees the keys `0..=i` only.
     pub causal: bool,
-    /// Queries.
-    pub q: &'a [T],
-    /// Keys.
-    pub k: &'a [T],
-    /// Values.
-    pub v: &'a [T],
-    /// Added to the scores: a view of shape `[batch, heads, q_len, kv_len]`.
-    pub mask: Option<View<'a, T>>,
     /// What happens to the weights before they meet the values.
     pub dropout: Option<Dropout>,
 }
@@ -83,7 +77,7 @@ impl Dropout {
     }
 
     /// The factors of all weights, row by row of `kv_len`.
-    pub fn all_factors<T: Real>(&self, kv_len: usize, out: &mut [T]) {
+    pub fn all_factors(&self, kv_len: usize, out: &mut [f64]) {
         parallel::for_each_chunk_mut(out, kv_len, 8, |row, out| self.factors(row, kv_len, 0, out));
     }
 }
@@ -180,24 +174,20 @@ struct Tile {
     cols: usize,
 }
 
-impl<'a, T: Real + Gemm> Attention<'a, T> {
+/// What is attended to.
+#[derive(Clone, Copy)]
+struct Inputs<'a, T> {
+    s: &'a Attention,
+    q: &'a [T],
+    k: &'a [T],
+    v: &'a [T],
+    mask: Option<View<'a, T>>,
+}
+
+impl Attention {
+    /// Heads that share keys and values.
     fn group(&self) -> usize {
         self.heads / self.kv_heads.max(1)
-    }
-
-    /// Where row `i` of sequence `b` and head `h` starts in a tensor `[batch, len, heads, width]`.
-    fn at(b: usize, i: usize, h: usize, len: usize, heads: usize, width: usize) -> usize {
-        ((b * len + i) * heads + h) * width
-    }
-
-    fn queries<'b>(&self, x: &'b [T], t: Tile, width: usize) -> Mat<'b, T> {
-        let offset = Self::at(t.b, t.i, t.h, self.q_len, self.heads, width);
-        Mat { data: x, offset, row_stride: (self.heads * width) as isize, col_stride: 1 }
-    }
-
-    fn keys<'b>(&self, x: &'b [T], t: Tile, width: usize) -> Mat<'b, T> {
-        let offset = Self::at(t.b, t.j, t.h / self.group(), self.kv_len, self.kv_heads, width);
-        Mat { data: x, offset, row_stride: (self.kv_heads * width) as isize, col_stride: 1 }
     }
 
     /// Keys that queries before `end` can see.
@@ -205,12 +195,34 @@ impl<'a, T: Real + Gemm> Attention<'a, T> {
         if self.causal { self.kv_len.min(end) } else { self.kv_len }
     }
 
+    /// Multiplications of one head, for the choice between one thread and several.
+    fn cost(&self) -> usize {
+        self.kv_len * (self.dim + self.v_dim)
+    }
+}
+
+impl<'a, T: Real + Gemm> Inputs<'a, T> {
+    /// Where row `i` of sequence `b` and head `h` starts in a tensor `[batch, len, heads, width]`.
+    fn at(b: usize, i: usize, h: usize, len: usize, heads: usize, width: usize) -> usize {
+        ((b * len + i) * heads + h) * width
+    }
+
+    fn queries<'b>(&self, x: &'b [T], t: Tile, width: usize) -> Mat<'b, T> {
+        let offset = Self::at(t.b, t.i, t.h, self.s.q_len, self.s.heads, width);
+        Mat { data: x, offset, row_stride: (self.s.heads * width) as isize, col_stride: 1 }
+    }
+
+    fn keys<'b>(&self, x: &'b [T], t: Tile, width: usize) -> Mat<'b, T> {
+        let offset = Self::at(t.b, t.j, t.h / self.s.group(), self.s.kv_len, self.s.kv_heads, width);
+        Mat { data: x, offset, row_stride: (self.s.kv_heads * width) as isize, col_stride: 1 }
+    }
+
     /// The scores of a tile, row-major.
     fn scores(&self, t: Tile, s: &mut [T], mask_row: &mut Vec<T>) {
         let Tile { rows, cols, .. } = t;
-        let (q, k) = (self.queries(self.q, t, self.dim), self.keys(self.k, t, self.dim));
-        matmul_serial(rows, cols, self.dim, q, k.t(), MatMut::rows(s, cols), false);
-        let scale = T::of(self.scale);
+        let (q, k) = (self.queries(self.q, t, self.s.dim), self.keys(self.k, t, self.s.dim));
+        matmul_serial(rows, cols, self.s.dim, q, k.t(), MatMut::rows(s, cols), false);
+        let scale = T::of(self.s.scale);
         for (r, s) in s.chunks_exact_mut(cols).take(rows).enumerate() {
             let i = t.i + r;
             match self.mask {
@@ -228,32 +240,25 @@ impl<'a, T: Real + Gemm> Attention<'a, T> {
                     }
                 }
             }
-            if self.causal && i + 1 < t.j + cols {
+            if self.s.causal && i + 1 < t.j + cols {
                 s[(i + 1).saturating_sub(t.j)..].fill(-T::INFINITY);
             }
         }
     }
 
     fn check(&self) {
-        let Attention { batch: b, heads: h, kv_heads: g, q_len: n, kv_len: m, .. } = *self;
-        assert!(self.q.len() == b * n * h * self.dim && self.k.len() == b * m * g * self.dim, "attention: q or k");
-        assert!(self.v.len() == b * m * g * self.v_dim && (h == 0 || g > 0 && h % g == 0), "attention: v or heads");
+        let Attention { batch: b, heads: h, kv_heads: g, q_len: n, kv_len: m, .. } = *self.s;
+        assert!(self.q.len() == b * n * h * self.s.dim && self.k.len() == b * m * g * self.s.dim, "attention: q or k");
+        assert!(self.v.len() == b * m * g * self.s.v_dim && (h == 0 || g > 0 && h % g == 0), "attention: v or heads");
     }
 
-    /// Multiplications of one head, for the choice between one thread and several.
-    fn cost(&self) -> usize {
-        self.kv_len * (self.dim + self.v_dim)
-    }
-
-    /// Writes the result `[batch, q_len, heads, v_dim]` and `lse` `[batch, heads, q_len]`. A query that sees no key at
-    /// all gives zeros; its `lse` is +∞, so that every weight made from it is zero.
-    pub fn forward(&self, out: &mut [T], lse: &mut [f64]) {
+    fn forward(&self, out: &mut [T], lse: &mut [f64]) {
         self.check();
-        let Attention { batch, heads, q_len, v_dim, .. } = *self;
+        let Attention { batch, heads, q_len, v_dim, .. } = *self.s;
         assert!(out.len() == batch * q_len * heads * v_dim && lse.len() == batch * heads * q_len, "attention: outputs");
         let blocks = q_len.div_ceil(ROWS);
         let (out, lse) = (Shared::new(out), Shared::new(lse));
-        parallel::for_each_range(batch * heads * blocks, 1, ROWS * self.cost(), |tasks| {
+        parallel::for_each_range(batch * heads * blocks, 1, ROWS * self.s.cost(), |tasks| {
             let (mut s, mut acc, mut mask_row) =
                 (vec![T::ZERO; ROWS * COLUMNS], vec![T::ZERO; ROWS * v_dim], Vec::new());
             for task in tasks {
@@ -261,7 +266,7 @@ impl<'a, T: Real + Gemm> Attention<'a, T> {
                 let (b, h, rows) = (bh / heads, bh % heads, ROWS.min(q_len - i));
                 let (mut max, mut sum) = ([-T::INFINITY; ROWS], [T::ZERO; ROWS]);
                 acc.fill(T::ZERO);
-                let end = self.visible(i + rows);
+                let end = self.s.visible(i + rows);
                 let mut factors = [T::ZERO; COLUMNS];
                 for j in (0..end).step_by(COLUMNS) {
                     let t = Tile { b, h, i, rows, j, cols: COLUMNS.min(end - j) };
@@ -274,9 +279,9 @@ impl<'a, T: Real + Gemm> Attention<'a, T> {
                             scale_slice(&mut acc[r * v_dim..(r + 1) * v_dim], keep);
                         }
                         (sum[r], max[r]) = (sum[r] * keep + total, m);
-                        if let Some(dropout) = self.dropout {
+                        if let Some(dropout) = self.s.dropout {
                             let factors = &mut factors[..t.cols];
-                            dropout.factors(bh * q_len + i + r, self.kv_len, j, factors);
+                            dropout.factors(bh * q_len + i + r, self.s.kv_len, j, factors);
                             multiply(s, factors);
                         }
                     }
@@ -301,20 +306,18 @@ impl<'a, T: Real + Gemm> Attention<'a, T> {
         });
     }
 
-    /// The gradients of `q`, `k` and `v` from `g`, that of the result, and `delta` `[batch, heads, q_len]`, the sums of the
-    /// products of each row of the result with its gradient.
-    pub fn backward(&self, lse: &[f64], g: &[T], delta: &[T], dq: &mut [T], dk: &mut [T], dv: &mut [T]) {
+    fn backward(&self, lse: &[f64], g: &[T], delta: &[T], dq: &mut [T], dk: &mut [T], dv: &mut [T]) {
         self.check();
-        let Attention { batch, heads, kv_heads, q_len, kv_len, dim, v_dim, .. } = *self;
+        let Attention { batch, heads, kv_heads, q_len, kv_len, dim, v_dim, .. } = *self.s;
         assert!(
             dq.len() == self.q.len() && dk.len() == self.k.len() && dv.len() == self.v.len(),
             "attention: gradients"
         );
         assert!(g.len() == batch * q_len * heads * v_dim, "attention: g");
         assert!(lse.len() == batch * heads * q_len && delta.len() == lse.len(), "attention: lse or delta");
-        let group = self.group();
+        let group = self.s.group();
         let (dq, dk, dv) = (Shared::new(dq), Shared::new(dk), Shared::new(dv));
-        parallel::for_each_range(batch * kv_heads, 1, 2 * group * q_len * self.cost(), |tasks| {
+        parallel::for_each_range(batch * kv_heads, 1, 2 * group * q_len * self.s.cost(), |tasks| {
             let (mut s, mut d) = (vec![T::ZERO; ROWS * COLUMNS], vec![T::ZERO; ROWS * COLUMNS]);
             let (mut mask_row, mut factors) = (Vec::new(), [T::ZERO; COLUMNS]);
             for task in tasks {
@@ -324,7 +327,7 @@ impl<'a, T: Real + Gemm> Attention<'a, T> {
                     for i in (0..q_len).step_by(ROWS) {
                         let rows = ROWS.min(q_len - i);
                         let mut dq_sum = vec![T::ZERO; rows * dim];
-                        let end = self.visible(i + rows);
+                        let end = self.s.visible(i + rows);
                         for j in (0..end).step_by(COLUMNS) {
                             let t = Tile { b, h, i, rows, j, cols: COLUMNS.min(end - j) };
                             let cols = t.cols;
@@ -335,8 +338,8 @@ impl<'a, T: Real + Gemm> Attention<'a, T> {
                             let pairs = s.chunks_exact_mut(cols).zip(d.chunks_exact_mut(cols));
                             for (r, (s, d)) in pairs.take(rows).enumerate() {
                                 let row = (b * heads + h) * q_len + i + r;
-                                let (lse, delta, scale) = (Split::new(lse[row]), delta[row], T::of(self.scale));
-                                match self.dropout {
+                                let (lse, delta, scale) = (Split::new(lse[row]), delta[row], T::of(self.s.scale));
+                                match self.s.dropout {
                                     None => score_gradients(s, d, lse, delta, scale),
                                     Some(dropout) => {
                                         let factors = &mut factors[..cols];
@@ -362,6 +365,40 @@ impl<'a, T: Real + Gemm> Attention<'a, T> {
     }
 }
 
+/// Writes the result `[batch, q_len, heads, v_dim]` and `lse` `[batch, heads, q_len]`. A query that sees no key at all
+/// gives zeros; its `lse` is +∞, so that every weight made from it is zero.
+#[by_dtype(T in [f32, f64])]
+pub fn forward<T: Real + Gemm>(
+    s: &Attention,
+    q: &[T],
+    k: &[T],
+    v: &[T],
+    mask: Option<View<T>>,
+    out: &mut [T],
+    lse: &mut [f64],
+) {
+    Inputs { s, q, k, v, mask }.forward(out, lse);
+}
+
+/// The gradients of `q`, `k` and `v` from `g`, that of the result, and `delta` `[batch, heads, q_len]`, the sums of the
+/// products of each row of the result with its gradient.
+#[by_dtype(T in [f32, f64])]
+pub fn backward<T: Real + Gemm>(
+    s: &Attention,
+    q: &[T],
+    k: &[T],
+    v: &[T],
+    mask: Option<View<T>>,
+    lse: &[f64],
+    g: &[T],
+    delta: &[T],
+    dq: &mut [T],
+    dk: &mut [T],
+    dv: &mut [T],
+) {
+    Inputs { s, q, k, v, mask }.backward(lse, g, delta, dq, dk, dv);
+}
+
 /// Copies rows to places that no other task writes.
 fn copy_rows<T: Copy>(rows: &[T], to: Shared<T>, width: usize, place: impl Fn(usize) -> usize) {
     if width == 0 {
@@ -382,31 +419,31 @@ mod tests {
     }
 
     /// The definition, score by score.
-    fn plain(a: &Attention<f64>) -> Vec<f64> {
-        let mut out = vec![0.0; a.batch * a.q_len * a.heads * a.v_dim];
-        let mut factors = vec![1.0; a.batch * a.heads * a.q_len * a.kv_len];
-        if let Some(dropout) = a.dropout {
-            dropout.all_factors(a.kv_len, &mut factors);
+    fn plain(a: &Inputs<f64>) -> Vec<f64> {
+        let mut out = vec![0.0; a.s.batch * a.s.q_len * a.s.heads * a.s.v_dim];
+        let mut factors = vec![1.0; a.s.batch * a.s.heads * a.s.q_len * a.s.kv_len];
+        if let Some(dropout) = a.s.dropout {
+            dropout.all_factors(a.s.kv_len, &mut factors);
             let kept = factors.iter().filter(|&&f| f != 0.0).count() as f64 / factors.len() as f64;
             assert!(factors.len() < 1000 || (kept - 1.0 + dropout.p).abs() < 0.02);
         }
-        for b in 0..a.batch {
-            for h in 0..a.heads {
-                for i in 0..a.q_len {
-                    let kv = h / a.group();
-                    let key = |j: usize, w: usize| ((b * a.kv_len + j) * a.kv_heads + kv) * w;
-                    let at = (b * a.q_len + i) * a.heads + h;
-                    let seen = if a.causal { a.kv_len.min(i + 1) } else { a.kv_len };
+        for b in 0..a.s.batch {
+            for h in 0..a.s.heads {
+                for i in 0..a.s.q_len {
+                    let kv = h / a.s.group();
+                    let key = |j: usize, w: usize| ((b * a.s.kv_len + j) * a.s.kv_heads + kv) * w;
+                    let at = (b * a.s.q_len + i) * a.s.heads + h;
+                    let seen = if a.s.causal { a.s.kv_len.min(i + 1) } else { a.s.kv_len };
                     let score = |j: usize| {
-                        let s: f64 = (0..a.dim).map(|d| a.q[at * a.dim + d] * a.k[key(j, a.dim) + d]).sum();
+                        let s: f64 = (0..a.s.dim).map(|d| a.q[at * a.s.dim + d] * a.k[key(j, a.s.dim) + d]).sum();
                         let m = a.mask.map_or(0.0, |m| m.data[(i as isize * m.strides[2]) as usize + j]);
-                        (s * a.scale + m).exp()
+                        (s * a.s.scale + m).exp()
                     };
                     let total: f64 = (0..seen).map(score).sum();
                     for j in 0..seen {
-                        for d in 0..a.v_dim {
-                            let factor = factors[((b * a.heads + h) * a.q_len + i) * a.kv_len + j];
-                            out[at * a.v_dim + d] += score(j) / total * factor * a.v[key(j, a.v_dim) + d];
+                        for d in 0..a.s.v_dim {
+                            let factor = factors[((b * a.s.heads + h) * a.s.q_len + i) * a.s.kv_len + j];
+                            out[at * a.s.v_dim + d] += score(j) / total * factor * a.v[key(j, a.s.v_dim) + d];
                         }
                     }
                 }
@@ -427,22 +464,8 @@ mod tests {
             let v = noise(batch * kv_len * kv_heads * v_dim, 3);
             let (m, shape) = (noise(q_len * kv_len, 4), [batch, heads, q_len, kv_len]);
             let mask = View { data: &m, shape: &shape, strides: &[0, 0, kv_len as isize, 1], offset: 0 };
-            let a = Attention {
-                batch,
-                heads,
-                kv_heads,
-                q_len,
-                kv_len,
-                dim,
-                v_dim,
-                scale: 0.7,
-                causal,
-                q: &q,
-                k: &k,
-                v: &v,
-                mask: masked.then_some(mask),
-                dropout,
-            };
+            let s = Attention { batch, heads, kv_heads, q_len, kv_len, dim, v_dim, scale: 0.7, causal, dropout };
+            let a = Inputs { s: &s, q: &q, k: &k, v: &v, mask: masked.then_some(mask) };
             let (mut out, mut lse) = (vec![0.0; batch * q_len * heads * v_dim], vec![0.0; batch * heads * q_len]);
             a.forward(&mut out, &mut lse);
             let expected = plain(&a);
@@ -455,7 +478,7 @@ mod tests {
                 delta[(row / q_len * heads + h) * q_len + row % q_len] += x * y;
             }
             a.backward(&lse, &g, &delta, &mut dq, &mut dk, &mut dv);
-            let loss = |a: &Attention<f64>| {
+            let loss = |a: &Inputs<f64>| {
                 let (mut out, mut lse) = (vec![0.0; out.len()], vec![0.0; lse.len()]);
                 a.forward(&mut out, &mut lse);
                 out.iter().zip(&g).map(|(x, y)| x * y).sum::<f64>()
@@ -466,9 +489,9 @@ mod tests {
                     let mut x = x.clone();
                     x[at] += by;
                     match which {
-                        0 => loss(&Attention { q: &x, ..a }),
-                        1 => loss(&Attention { k: &x, ..a }),
-                        _ => loss(&Attention { v: &x, ..a }),
+                        0 => loss(&Inputs { q: &x, ..a }),
+                        1 => loss(&Inputs { k: &x, ..a }),
+                        _ => loss(&Inputs { v: &x, ..a }),
                     }
                 };
                 let slope = (moved(1e-5) - moved(-1e-5)) / 2e-5;
@@ -481,7 +504,7 @@ mod tests {
     fn a_query_without_keys_gives_zeros() {
         let (m, q) = ([f32::NEG_INFINITY; 2], [1.0f32, 2.0]);
         let mask = View { data: &m, shape: &[1, 1, 1, 2], strides: &[0, 0, 0, 1], offset: 0 };
-        let a = Attention {
+        let s = Attention {
             batch: 1,
             heads: 1,
             kv_heads: 1,
@@ -491,12 +514,9 @@ mod tests {
             v_dim: 1,
             scale: 1.0,
             causal: false,
-            q: &q[..1],
-            k: &q,
-            v: &q,
-            mask: Some(mask),
             dropout: None,
         };
+        let a = Inputs { s: &s, q: &q[..1], k: &q, v: &q, mask: Some(mask) };
         let (mut out, mut lse) = ([9.0f32], [0.0f64]);
         a.forward(&mut out, &mut lse);
         assert_eq!(out, [0.0]);

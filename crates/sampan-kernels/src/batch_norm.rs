@@ -4,12 +4,13 @@
 //! is still in the cache for the second. Statistics are kept in the computing type (`f32` for half types).
 
 use crate::activation::{Activation, Function, with_function};
-use crate::elementwise::CHUNK;
-use crate::float::Shared;
+use crate::parallel::CHUNK;
+use crate::shared::Shared;
 use crate::simd::simd_fn;
 use crate::vmath::Real;
 use crate::widen::{RealElement, add_lanes};
 use crate::{Ordered, parallel};
+use sampan_macros::by_dtype;
 use std::ops::Range;
 
 /// Extents of data normalised by channel: batch, channels, and what follows (1 for a matrix).
@@ -279,6 +280,7 @@ fn rstd<T: Real>(var: T, eps: f64) -> T {
 }
 
 /// Batch normalisation by the statistics of `x` itself, which it also gives: mean and biased variance of each channel.
+#[by_dtype(T in float)]
 pub fn train<T: RealElement>(
     x: &[T],
     d: Channels,
@@ -310,6 +312,7 @@ pub fn train<T: RealElement>(
 }
 
 /// Batch normalisation by given statistics.
+#[by_dtype(T in float)]
 pub fn infer<T: RealElement>(
     x: &[T],
     d: Channels,
@@ -329,6 +332,7 @@ pub fn infer<T: RealElement>(
 }
 
 /// Gradients of [`train`], whose statistics are given, by `x`, weight and bias.
+#[by_dtype(T in float)]
 pub fn backward<T: RealElement>(
     x: &[T],
     g: &[T],

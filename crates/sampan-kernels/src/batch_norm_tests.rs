@@ -17,7 +17,7 @@ const EPS: f64 = 1e-3;
 /// Output, mean and variance.
 fn run<T: RealElement>(x: &[T], d: Channels, w: &[T::Wide], b: &[T::Wide], f: Activation) -> [Vec<f64>; 3] {
     let (mut y, mut m, mut v) = (x.to_vec(), w.to_vec(), w.to_vec());
-    train(x, d, Some(w), Some(b), EPS, f, &mut y, &mut m, &mut v);
+    train_of(x, d, Some(w), Some(b), EPS, f, &mut y, &mut m, &mut v);
     let stats = |s: Vec<T::Wide>| s.iter().map(|v| v.to_f64()).collect();
     [y.iter().map(|v| v.to_f64()).collect(), stats(m), stats(v)]
 }
@@ -42,11 +42,11 @@ fn forward_and_both_gradients() {
         let after: Vec<f64> = with_function!(f, f => plain.iter().map(|&y| f.value(y)).collect());
         close(&y, &after, 1e-12);
         let mut given = vec![0.0; len];
-        infer(&x, d, &m, &v, Some(&w), Some(&b), EPS, f, &mut given);
+        infer_of(&x, d, &m, &v, Some(&w), Some(&b), EPS, f, &mut given);
         close(&given, &y, 1e-12);
 
         let (mut dx, mut dw, mut db) = (x.clone(), w.clone(), b.clone());
-        backward(&x, &g, d, &m, &v, Some(&w), Some(&b), EPS, f, &mut dx, &mut dw, &mut db);
+        backward_of(&x, &g, d, &m, &v, Some(&w), Some(&b), EPS, f, &mut dx, &mut dw, &mut db);
         let loss =
             |x: &[f64], w: &[f64], b: &[f64]| -> f64 { run(x, d, w, b, f)[0].iter().zip(&g).map(|(y, g)| y * g).sum() };
         let numeric = |values: &[f64], loss: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
@@ -83,9 +83,9 @@ fn same_bits_for_any_threads_and_nothing_of_nothing() {
         let run = |threads| {
             parallel::set_num_threads(threads);
             let (mut y, mut m, mut v) = (x.clone(), vec![0f32; channels], vec![0f32; channels]);
-            train(&x, d, None, None, EPS, Activation::Relu, &mut y, &mut m, &mut v);
+            train_of(&x, d, None, None, EPS, Activation::Relu, &mut y, &mut m, &mut v);
             let (mut dx, mut dw, mut db) = (x.clone(), m.clone(), m.clone());
-            backward(&x, &y, d, &m, &v, None, None, EPS, Activation::Relu, &mut dx, &mut dw, &mut db);
+            backward_of(&x, &y, d, &m, &v, None, None, EPS, Activation::Relu, &mut dx, &mut dw, &mut db);
             [y, m, v, dx, dw, db].concat().iter().map(|v| v.to_bits()).collect::<Vec<_>>()
         };
         assert!(run(1) == run(4));

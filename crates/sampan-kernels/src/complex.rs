@@ -2,8 +2,7 @@
 
 pub(crate) mod loops;
 
-use crate::elementwise::map1;
-use crate::{Element, Ordered, View};
+use crate::{Element, Ordered};
 use num_traits::{Float, FloatConst};
 
 pub use num_complex::Complex;
@@ -47,11 +46,6 @@ macro_rules! complex_element {
     )*};
 }
 complex_element!(f32, f64);
-
-/// Converts from or to a complex type. Real types take the real part; what is not zero is true.
-pub fn cast<A: Element, B: Element>(src: View<'_, A>, dst: &mut [B]) {
-    map1(|v: A| B::from_complex(v.to_complex()), src, dst);
-}
 
 /// `a / b` without needless overflow (Smith, 1962).
 #[inline(always)]

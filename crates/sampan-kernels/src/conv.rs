@@ -5,10 +5,12 @@
 //! a time, small enough to stay in the second-level cache. Work is cut by shape alone, so results have the same bits for
 //! any number of threads.
 
-use crate::float::{Float, Real, Shared, narrow, widened};
 use crate::gemm::{Batch, Gemm, Mat, MatMut, batched_matmul, matmul_serial};
+use crate::shared::Shared;
+use crate::vmath::Real;
+use crate::widen::{RealElement, Room, narrowed, widened};
 use crate::{Buffer, DType, conv_blocks, conv_depthwise, conv_flat, conv_gemm, conv_reduce, conv_winograd, parallel};
-use std::mem::size_of;
+use sampan_macros::by_dtype;
 
 pub use crate::conv_winograd::{Winograd, set_winograd, winograd};
 
@@ -219,7 +221,7 @@ pub(crate) fn take_every<T: Copy>(x: &[T], step: usize, out: &mut [T]) {
 }
 
 /// Unfolds a tile of `x` (which begins at the first channel of the block) into `cols`.
-fn unfold<T: Float>(s: &ConvShape, x: &[T], channels: usize, start: usize, len: usize, cols: &mut [T]) {
+fn unfold<T: Real>(s: &ConvShape, x: &[T], channels: usize, start: usize, len: usize, cols: &mut [T]) {
     let step = s.stride[2];
     walk(s, channels, start, len, |at, n, low, high, src| {
         let out = &mut cols[at..at + n];
@@ -232,7 +234,7 @@ fn unfold<T: Float>(s: &ConvShape, x: &[T], channels: usize, start: usize, len: 
 }
 
 /// Adds a tile back where [`unfold`] would have taken it from.
-fn fold<T: Float>(s: &ConvShape, cols: &[T], channels: usize, start: usize, len: usize, dx: &mut [T]) {
+fn fold<T: Real>(s: &ConvShape, cols: &[T], channels: usize, start: usize, len: usize, dx: &mut [T]) {
     let step = s.stride[2];
     walk(s, channels, start, len, |at, n, low, high, dst| {
         let cols = &cols[at..at + n][low..high];
@@ -264,7 +266,7 @@ fn check(s: &ConvShape, x: usize, w: usize, y: usize) {
 }
 
 /// [`conv_reduce::trimmed`], except for a path that leaves out kernel elements itself.
-fn trimmed<T: Float>(s: &ConvShape) -> Option<(ConvShape, [std::ops::Range<usize>; 3])> {
+fn trimmed<T: Real>(s: &ConvShape) -> Option<(ConvShape, [std::ops::Range<usize>; 3])> {
     let itself = T::DTYPE == DType::Float32 && s.stride != [1; 3] && conv_blocks::suits(s);
     if itself { None } else { conv_reduce::trimmed(s) }
 }
@@ -285,7 +287,7 @@ fn direct(s: &ConvShape) -> Option<Forward> {
 
 /// A kernel of one element: in each image and group the product of the weights `w` (of the first group; those of the others
 /// follow) with the channels.
-fn pointwise<T: Float + Gemm>(s: &ConvShape, x: &[T], w: Mat<T>, y: &mut [T], accumulate: bool) {
+fn pointwise<T: Real + Gemm>(s: &ConvShape, x: &[T], w: Mat<T>, y: &mut [T], accumulate: bool) {
     let (gi, go, plane) = (s.group_in(), s.group_out(), s.y_plane());
     let batch = Batch {
         shape: &[s.batch, s.groups],
@@ -296,7 +298,7 @@ fn pointwise<T: Float + Gemm>(s: &ConvShape, x: &[T], w: Mat<T>, y: &mut [T], ac
     batched_matmul(batch, go, plane, gi, w, Mat::rows(x, plane), MatMut::rows(y, plane), accumulate)
 }
 
-fn forward<T: Float + Gemm>(s: &ConvShape, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
+fn forward<T: Real + Gemm>(s: &ConvShape, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
     let (k, go, gi, plane) = (s.k(), s.group_out(), s.group_in(), s.y_plane());
     if y.is_empty() {
         return;
@@ -350,7 +352,7 @@ fn forward<T: Float + Gemm>(s: &ConvShape, x: &[T], w: &[T], bias: Option<&[T]>,
 }
 
 /// The convolution of `dy` that gives `dx`, or the elements of it that `shape` says, with the kernel elements `taps`.
-fn transposed<T: Float + Gemm>(s: &ConvShape, shape: &ConvShape, w: &[T], taps: &[usize], dy: &[T], dx: &mut [T]) {
+fn transposed<T: Real + Gemm>(s: &ConvShape, shape: &ConvShape, w: &[T], taps: &[usize], dy: &[T], dx: &mut [T]) {
     // Other paths want the weights as an array.
     if T::DTYPE == DType::Float32 && direct(shape).is_none() && conv_reduce::trimmed(shape).is_none() {
         let w = conv_gemm::Weights::transposed(s, bytemuck::cast_slice(w), taps);
@@ -359,7 +361,7 @@ fn transposed<T: Float + Gemm>(s: &ConvShape, shape: &ConvShape, w: &[T], taps: 
     forward(shape, dy, conv_reduce::transpose_weights(s, w, taps).as_slice(), None, dx);
 }
 
-fn backward_data<T: Float + Gemm>(s: &ConvShape, w: &[T], dy: &[T], dx: &mut [T]) {
+fn backward_data<T: Real + Gemm>(s: &ConvShape, w: &[T], dy: &[T], dx: &mut [T]) {
     if dx.is_empty() {
         return;
     }
@@ -424,7 +426,7 @@ fn backward_data<T: Float + Gemm>(s: &ConvShape, w: &[T], dy: &[T], dx: &mut [T]
     });
 }
 
-fn backward_weight<T: Float + Gemm>(s: &ConvShape, x: &[T], dy: &[T], dw: &mut [T]) {
+fn backward_weight<T: Real + Gemm>(s: &ConvShape, x: &[T], dy: &[T], dw: &mut [T]) {
     let (k, go, gi, taps, plane) = (s.k(), s.group_out(), s.group_in(), s.taps(), s.y_plane());
     let positions = s.batch * plane;
     if dw.is_empty() || positions == 0 || x.is_empty() {
@@ -505,89 +507,44 @@ fn backward_weight<T: Float + Gemm>(s: &ConvShape, x: &[T], dy: &[T], dw: &mut [
     });
 }
 
-/// An element that can be convolved: `f32` and `f64` directly, half types through `f32`.
-pub trait Conv: Real {
-    /// `y = x ⋆ w + bias`.
-    fn forward(s: &ConvShape, x: &[Self], w: &[Self], bias: Option<&[Self]>, y: &mut [Self]);
-    /// The transpose by `x`.
-    fn backward_data(s: &ConvShape, w: &[Self], dy: &[Self], dx: &mut [Self]);
-    /// The transpose by `w`.
-    fn backward_weight(s: &ConvShape, x: &[Self], dy: &[Self], dw: &mut [Self]);
-}
-
-macro_rules! float_conv {
-    ($($t:ty),*) => {$(
-        impl Conv for $t {
-            fn forward(s: &ConvShape, x: &[$t], w: &[$t], bias: Option<&[$t]>, y: &mut [$t]) {
-                forward(s, x, w, bias, y);
-            }
-            fn backward_data(s: &ConvShape, w: &[$t], dy: &[$t], dx: &mut [$t]) {
-                backward_data(s, w, dy, dx);
-            }
-            fn backward_weight(s: &ConvShape, x: &[$t], dy: &[$t], dw: &mut [$t]) {
-                backward_weight(s, x, dy, dw);
-            }
-        }
-    )*};
-}
-float_conv!(f32, f64);
-
-/// Runs `f` on an `f32` stand-in for `out` and rounds the result into it.
-fn through_f32<T: Real<Acc = f32>>(out: &mut [T], f: impl FnOnce(&mut [f32])) {
-    let mut wide = Buffer::uninit(4 * out.len());
-    f(wide.as_mut_slice());
-    narrow(wide.as_slice(), out);
-}
-
-macro_rules! half_conv {
-    ($($t:ty),*) => {$(
-        impl Conv for $t {
-            fn forward(s: &ConvShape, x: &[$t], w: &[$t], bias: Option<&[$t]>, y: &mut [$t]) {
-                let (x, w, bias) = (widened(x), widened(w), bias.map(widened));
-                let bias = bias.as_ref().map(|b| b.as_slice());
-                through_f32(y, |y| forward::<f32>(s, x.as_slice(), w.as_slice(), bias, y));
-            }
-            fn backward_data(s: &ConvShape, w: &[$t], dy: &[$t], dx: &mut [$t]) {
-                let (w, dy) = (widened(w), widened(dy));
-                through_f32(dx, |dx| backward_data::<f32>(s, w.as_slice(), dy.as_slice(), dx));
-            }
-            fn backward_weight(s: &ConvShape, x: &[$t], dy: &[$t], dw: &mut [$t]) {
-                let (x, dy) = (widened(x), widened(dy));
-                through_f32(dw, |dw| backward_weight::<f32>(s, x.as_slice(), dy.as_slice(), dw));
-            }
-        }
-    )*};
-}
-half_conv!(crate::f16, crate::bf16);
-
 /// `y = x ⋆ w`, plus `bias[channel]` where there is one.
-pub fn conv_forward<T: Conv>(s: &ConvShape, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
+#[by_dtype(T in float)]
+pub fn conv_forward<T: RealElement<Wide: Gemm>>(s: &ConvShape, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
     check(s, x.len(), w.len(), y.len());
     assert!(bias.is_none_or(|b| b.len() == s.out_channels), "conv: one bias per output channel");
-    T::forward(s, x, w, bias, y);
+    let [rx, rw, rb, ry] = &mut <[Room; 4]>::default();
+    let (x, w, bias) = (widened(x, rx), widened(w, rw), bias.map(|b| widened(b, rb)));
+    narrowed(y, ry, |y| forward(s, x, w, bias, y));
 }
 
 /// The gradient by `x` of [`conv_forward`]; also transposed convolution, of `dy` to `dx`.
-pub fn conv_backward_data<T: Conv>(s: &ConvShape, w: &[T], dy: &[T], dx: &mut [T]) {
+#[by_dtype(T in float)]
+pub fn conv_backward_data<T: RealElement<Wide: Gemm>>(s: &ConvShape, w: &[T], dy: &[T], dx: &mut [T]) {
     check(s, dx.len(), w.len(), dy.len());
-    T::backward_data(s, w, dy, dx);
+    let [rw, ry, rx] = &mut <[Room; 3]>::default();
+    let (w, dy) = (widened(w, rw), widened(dy, ry));
+    narrowed(dx, rx, |dx| backward_data(s, w, dy, dx));
 }
 
 /// Adds `bias[channel]` to the result of [`conv_backward_data`].
-pub fn add_bias<T: Conv>(s: &ConvShape, bias: &[T], dx: &mut [T]) {
+#[by_dtype(T in float)]
+pub fn add_bias<T: RealElement>(s: &ConvShape, bias: &[T], dx: &mut [T]) {
     assert!(bias.len() == s.in_channels && dx.len() == s.x_len(), "conv: one bias per channel");
     if !dx.is_empty() {
         parallel::for_each_chunk_mut(dx, s.x_plane(), 1, |i, plane| {
-            let b = bias[i % s.in_channels].up();
-            plane.iter_mut().for_each(|v| *v = T::down(v.up() + b));
+            let b = bias[i % s.in_channels].wide();
+            plane.iter_mut().for_each(|v| *v = T::narrow(v.wide() + b));
         });
     }
 }
 
 /// The gradient by `w` of [`conv_forward`].
-pub fn conv_backward_weight<T: Conv>(s: &ConvShape, x: &[T], dy: &[T], dw: &mut [T]) {
+#[by_dtype(T in float)]
+pub fn conv_backward_weight<T: RealElement<Wide: Gemm>>(s: &ConvShape, x: &[T], dy: &[T], dw: &mut [T]) {
     check(s, x.len(), dw.len(), dy.len());
-    T::backward_weight(s, x, dy, dw);
+    let [rx, ry, rw] = &mut <[Room; 3]>::default();
+    let (x, dy) = (widened(x, rx), widened(dy, ry));
+    narrowed(dw, rw, |dw| backward_weight(s, x, dy, dw));
 }
 
 #[cfg(test)]

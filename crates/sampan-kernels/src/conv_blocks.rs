@@ -8,8 +8,8 @@
 
 use crate::conv::ConvShape;
 use crate::conv_winograd::product::BLOCK;
-use crate::float::Shared;
 use crate::gemm::pack::transpose_to;
+use crate::shared::Shared;
 use crate::{Buffer, parallel};
 
 mod forward;
@@ -206,7 +206,7 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conv::{conv_backward_data, conv_backward_weight, conv_forward};
+    use crate::conv::{conv_backward_data_of, conv_backward_weight_of, conv_forward_of};
 
     /// Against sums in `f64`, exactly: all numbers are small and whole.
     #[test]
@@ -236,9 +236,9 @@ mod tests {
             let s = ConvShape::new(batch, ci, co, 1, input, kernel, stride, dilation, begin, end).unwrap();
             let (x, w, bias, dy) = (whole(s.x_len(), 1), whole(s.w_len(), 2), whole(co, 3), whole(s.y_len(), 4));
             let (mut y, mut dx, mut dw) = (vec![0f64; s.y_len()], vec![0f64; s.x_len()], vec![0f64; s.w_len()]);
-            conv_forward(&s, &up(&x), &up(&w), Some(&up(&bias)), &mut y);
-            conv_backward_data(&s, &up(&w), &up(&dy), &mut dx);
-            conv_backward_weight(&s, &up(&x), &up(&dy), &mut dw);
+            conv_forward_of(&s, &up(&x), &up(&w), Some(&up(&bias)), &mut y);
+            conv_backward_data_of(&s, &up(&w), &up(&dy), &mut dx);
+            conv_backward_weight_of(&s, &up(&x), &up(&dy), &mut dw);
             let junk = |len: usize| vec![f32::NAN; len];
             let (mut fy, mut fx, mut fw) = (junk(s.y_len()), junk(s.x_len()), junk(s.w_len()));
             forward(&s, &x, &w, Some(&bias), &mut fy);

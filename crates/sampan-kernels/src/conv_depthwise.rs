@@ -10,7 +10,7 @@ mod layout;
 mod weight;
 
 use crate::conv::ConvShape;
-use crate::float::Shared;
+use crate::shared::Shared;
 use crate::{Buffer, parallel};
 use layout::{Axis, Column, Layout, Sum, collect};
 use pulp::{Arch, Simd, WithSimd};

@@ -12,8 +12,8 @@ mod pack;
 mod weight;
 
 use crate::conv::ConvShape;
-use crate::float::Shared;
 use crate::gemm::pack::transpose;
+use crate::shared::Shared;
 use crate::{Buffer, parallel};
 use band::Band;
 use fold::Fold;

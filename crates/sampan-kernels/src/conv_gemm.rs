@@ -2,10 +2,10 @@
 //! exists beyond the panels that the product is working on. Tiles run across images, so small images fill them too.
 
 use crate::conv::{ConvShape, take_every};
-use crate::float::Shared;
 use crate::gemm::engine::multiply;
 use crate::gemm::pack::{Lines, Strided, transpose};
 use crate::gemm::tile::{Out, TileSize};
+use crate::shared::Shared;
 use crate::simd::simd_fn;
 use crate::{Buffer, parallel};
 use std::ops::Range;

@@ -2,7 +2,7 @@
 //! gradients by data of strided ones, which fall apart into a dense convolution for each residue of the stride.
 
 use crate::conv::ConvShape;
-use crate::float::Float;
+use crate::vmath::Real;
 use crate::{Buffer, parallel};
 use std::mem::size_of;
 use std::ops::Range;
@@ -41,7 +41,7 @@ fn places(kernel: [usize; 3], taps: [impl Iterator<Item = usize> + Clone; 3]) ->
 }
 
 /// The weights of a trimmed convolution.
-pub(crate) fn trim_weights<T: Float>(s: &ConvShape, kept: &[Range<usize>; 3], w: &[T]) -> Buffer {
+pub(crate) fn trim_weights<T: Real>(s: &ConvShape, kept: &[Range<usize>; 3], w: &[T]) -> Buffer {
     let (places, taps) = (places(s.kernel, kept.clone()), s.taps());
     let mut out = Buffer::uninit(w.len() / taps * places.len() * size_of::<T>());
     parallel::for_each_chunk_mut(out.as_mut_slice::<T>(), 1024 * places.len(), 4, |i, out| {
@@ -53,7 +53,7 @@ pub(crate) fn trim_weights<T: Float>(s: &ConvShape, kept: &[Range<usize>; 3], w:
 }
 
 /// Puts the gradient by trimmed weights into place; what met only padding has none.
-pub(crate) fn untrim_weights<T: Float>(s: &ConvShape, kept: &[Range<usize>; 3], small: &[T], dw: &mut [T]) {
+pub(crate) fn untrim_weights<T: Real>(s: &ConvShape, kept: &[Range<usize>; 3], small: &[T], dw: &mut [T]) {
     let (places, taps) = (places(s.kernel, kept.clone()), s.taps());
     parallel::for_each_chunk_mut(dw, 1024 * taps, 2, |i, dw| {
         dw.fill(T::ZERO);
@@ -94,7 +94,7 @@ fn residues(s: &ConvShape, a: usize) -> Option<Vec<Residue>> {
 }
 
 /// The weights `[in, out / groups, taps]` of a convolution that is the backward by data of `s`, or a part of it.
-pub(crate) fn transpose_weights<T: Float>(s: &ConvShape, w: &[T], taps: &[usize]) -> Buffer {
+pub(crate) fn transpose_weights<T: Real>(s: &ConvShape, w: &[T], taps: &[usize]) -> Buffer {
     let (gi, go) = (s.group_in(), s.group_out());
     let mut out = Buffer::uninit(s.in_channels * go * taps.len() * size_of::<T>());
     parallel::for_each_chunk_mut(out.as_mut_slice::<T>(), go * taps.len(), 4, |i, out| {
@@ -109,7 +109,7 @@ pub(crate) fn transpose_weights<T: Float>(s: &ConvShape, w: &[T], taps: &[usize]
 
 /// The gradient by data of a strided convolution, as convolutions with unit strides: calls `forward(shape, taps, dx)` for
 /// each, with the kernel elements that it uses, and puts the results into place. Says whether it could.
-pub(crate) fn by_residues<T: Float>(
+pub(crate) fn by_residues<T: Real>(
     s: &ConvShape,
     dx: &mut [T],
     forward: impl Fn(&ConvShape, &[usize], &mut [T]),

@@ -34,7 +34,7 @@ fn values<T: Ordered>(len: usize, seed: usize) -> Vec<T> {
     (0..len).map(|i| T::from_i64(((i * 7919 + i / 7 + seed * 104_729) % 9) as i64 - 4)).collect()
 }
 
-fn check_all<T: Conv>(s: &ConvShape) {
+fn check_all<T: RealElement<Wide: Gemm>>(s: &ConvShape) {
     // Expected to the last bit.
     set_winograd(Winograd::Off);
     let (x, w, dy) = (values::<T>(s.x_len(), 1), values::<T>(s.w_len(), 2), values::<T>(s.y_len(), 3));
@@ -51,13 +51,13 @@ fn check_all<T: Conv>(s: &ConvShape) {
     let round = |v: &[f64]| v.iter().map(|&v| T::from_f64(v)).collect::<Vec<_>>();
     let junk = T::from_f64(f64::NAN);
     let mut y = vec![junk; s.y_len()];
-    conv_forward(s, &x, &w, Some(&bias), &mut y);
+    conv_forward_of(s, &x, &w, Some(&bias), &mut y);
     assert_eq!(y, round(&ey), "forward {s:?}");
     let mut dx = vec![junk; s.x_len()];
-    conv_backward_data(s, &w, &dy, &mut dx);
+    conv_backward_data_of(s, &w, &dy, &mut dx);
     assert_eq!(dx, round(&ex), "backward data {s:?}");
     let mut dw = vec![junk; s.w_len()];
-    conv_backward_weight(s, &x, &dy, &mut dw);
+    conv_backward_weight_of(s, &x, &dy, &mut dw);
     assert_eq!(dw, round(&ew), "backward weight {s:?}");
 }
 
@@ -180,7 +180,7 @@ fn an_infinite_input_reaches_only_the_weights_it_meets() {
     let (mut x, dy) = (vec![1.0f32; s.x_len()], vec![1.0f32; s.y_len()]);
     x[63] = f32::INFINITY;
     let mut dw = vec![0.0; 9];
-    conv_backward_weight(&s, &x, &dy, &mut dw);
+    conv_backward_weight_of(&s, &x, &dy, &mut dw);
     assert_eq!(dw, [[36.0; 8].as_slice(), &[f32::INFINITY]].concat());
 }
 
@@ -202,9 +202,9 @@ fn threads_do_not_change_bits() {
         let all = |threads: usize| {
             parallel::set_num_threads(threads);
             let (mut y, mut dx, mut dw) = (vec![0.0; s.y_len()], vec![0.0; s.x_len()], vec![0.0; s.w_len()]);
-            conv_forward(&s, &x, &w, None, &mut y);
-            conv_backward_data(&s, &w, &dy, &mut dx);
-            conv_backward_weight(&s, &x, &dy, &mut dw);
+            conv_forward_of(&s, &x, &w, None, &mut y);
+            conv_backward_data_of(&s, &w, &dy, &mut dx);
+            conv_backward_weight_of(&s, &x, &dy, &mut dw);
             (y, dx, dw)
         };
         let one = all(1);

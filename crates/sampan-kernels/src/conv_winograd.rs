@@ -13,7 +13,7 @@
 //! tiles of all images follow each other, and some of them are done at a time.
 
 use crate::conv::ConvShape;
-use crate::float::Shared;
+use crate::shared::Shared;
 use crate::{Buffer, parallel};
 use lines::Step;
 use product::BLOCK;

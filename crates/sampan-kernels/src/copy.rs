@@ -1,10 +1,9 @@
 //! Moving elements between layouts and types.
 
-use crate::elementwise::{CHUNK, drive1};
+use crate::parallel::CHUNK;
 use crate::nest::{Nest, check_bounds, gather, within};
-use crate::simd::simd_fn;
-use crate::widen::{BLOCK, RealElement};
-use crate::{DType, Element, Ordered, View, bf16, f16, parallel};
+use crate::{Element, View, parallel};
+use sampan_macros::by_dtype;
 
 /// A tile of a transposition: runs of `TILE` elements are read, runs of `RUN` are written. Few rows of the source and
 /// some lines of each, for rows a power of two apart share few places of the cache.
@@ -27,6 +26,7 @@ impl<T> Shared<T> {
 }
 
 /// Copies a view into row-major order.
+#[by_dtype(T in bytes)]
 pub fn copy_strided<T: Element>(src: View<'_, T>, dst: &mut [T]) {
     assert_eq!(src.len(), dst.len(), "copy: the destination has another size");
     if let Some(x) = src.as_slice() {
@@ -149,6 +149,7 @@ fn for_each_strided<T: Element>(
 }
 
 /// Writes row-major values into a strided region of `dst`. Where elements of the region coincide the last value stays.
+#[by_dtype(T in bytes)]
 pub fn scatter_strided<T: Element>(src: &[T], dst: &mut [T], shape: &[usize], strides: &[isize], offset: usize) {
     assert_eq!(src.len(), shape.iter().product::<usize>(), "scatter: the source has another size than the region");
     if crate::view::is_contiguous(shape, strides) {
@@ -158,97 +159,13 @@ pub fn scatter_strided<T: Element>(src: &[T], dst: &mut [T], shape: &[usize], st
 }
 
 /// Writes one value into a strided region of `dst`.
+#[by_dtype(T in bytes)]
 pub fn fill_strided<T: Element>(value: T, dst: &mut [T], shape: &[usize], strides: &[isize], offset: usize) {
     if crate::view::is_contiguous(shape, strides) {
         let len: usize = shape.iter().product();
         return dst[offset..offset + len].fill(value);
     }
     for_each_strided(dst, shape, strides, offset, |_, d| *d = value);
-}
-
-/// [`copy_strided`] for a dtype that is known at run time.
-pub(crate) fn copy_any(src: crate::AnyView<'_>, dst: crate::AnySliceMut<'_>) {
-    crate::match_dtype!(src.dtype(), T in bytes => copy_strided::<T>(src.of(), dst.of()), else => ())
-}
-
-/// Converts to another type. Floats to integers truncate towards zero, saturate at the bounds of the type and make NaN
-/// zero, on every machine alike; integers wrap, and what is not zero is true.
-pub fn cast<A: Ordered, B: Ordered>(src: View<'_, A>, dst: &mut [B]) {
-    drive1(src, dst, &cast_slice);
-}
-
-/// [`cast`] on slices of equal length.
-pub fn cast_slice<A: Ordered, B: Ordered>(x: &[A], y: &mut [B]) {
-    if A::DTYPE == B::DTYPE {
-        y.copy_from_slice(bytemuck::cast_slice(x));
-    } else if A::DTYPE == DType::Float16 {
-        crate::widen::blocks(bytemuck::cast_slice::<A, f16>(x), |at, wide| {
-            cast_wide(wide, &mut y[at..at + wide.len()])
-        });
-    } else if A::DTYPE == DType::BFloat16 {
-        crate::widen::blocks(bytemuck::cast_slice::<A, bf16>(x), |at, wide| {
-            cast_wide(wide, &mut y[at..at + wide.len()])
-        });
-    } else if A::DTYPE == DType::Float32 {
-        cast_wide(bytemuck::cast_slice(x), y);
-    } else if B::DTYPE.is_half() && A::DTYPE != DType::Float64 {
-        let mut wide = [0f32; BLOCK];
-        for (x, y) in x.chunks(BLOCK).zip(y.chunks_mut(BLOCK)) {
-            convert_loop(x, &mut wide[..x.len()]);
-            cast_wide(&wide[..x.len()], y);
-        }
-    } else {
-        convert_loop(x, y);
-    }
-}
-
-/// From `f32` to anything.
-fn cast_wide<B: Ordered>(x: &[f32], y: &mut [B]) {
-    match B::DTYPE {
-        DType::Float16 => f16::narrow_slice(x, bytemuck::cast_slice_mut(y)),
-        DType::BFloat16 => bf16::narrow_slice(x, bytemuck::cast_slice_mut(y)),
-        _ => convert_loop(x, y),
-    }
-}
-
-simd_fn! {
-    fn convert_loop[A: Ordered, B: Ordered](x: &'a [A], y: &'a mut [B]) {
-        for (y, &x) in y.iter_mut().zip(x) {
-            *y = convert(x);
-        }
-    }
-}
-
-/// One value to another type, by the shortest way that vectorises.
-#[inline(always)]
-pub fn convert<A: Ordered, B: Ordered>(x: A) -> B {
-    if B::DTYPE == DType::Bool {
-        let truth = if A::DTYPE.is_float() { x.to_f64() != 0.0 } else { x.to_i64() != 0 };
-        B::from_i64(truth as i64)
-    } else if A::DTYPE.is_float() && B::DTYPE.is_float() {
-        B::from_f64(x.to_f64())
-    } else if A::DTYPE == DType::Float32 && B::DTYPE != DType::Int64 {
-        // Bounded by hand, for Rust's saturating cast does not vectorise. The detour through f64 folds away.
-        const BEYOND: f32 = 2_147_483_648.0; // 2³¹, the first number that i32 cannot hold
-        const TOP: f32 = 2_147_483_520.0; // the largest f32 below it
-        let (low, high) = match B::DTYPE {
-            DType::UInt8 => (0.0, 255.0),
-            DType::Int8 => (-128.0, 127.0),
-            DType::Int16 => (-32768.0, 32767.0),
-            _ => (-BEYOND, TOP),
-        };
-        let v = x.to_f64() as f32;
-        let bounded = if v > high { high } else { v };
-        let bounded = if bounded < low { low } else { bounded };
-        let bounded = if bounded.is_nan() { 0.0 } else { bounded };
-        // SAFETY: a number between −2³¹ and 2³¹.
-        let i = unsafe { bounded.to_int_unchecked::<i32>() };
-        B::from_i64(if B::DTYPE == DType::Int32 && v >= BEYOND { i32::MAX } else { i } as i64)
-    } else if A::DTYPE.is_float() {
-        B::from_f64(x.to_f64())
-    } else {
-        B::from_i64(x.to_i64())
-    }
 }
 
 #[cfg(test)]
@@ -284,64 +201,18 @@ mod tests {
         for &(shape, strides, offset) in cases {
             let v = View { data: &data, shape, strides, offset };
             let mut y = vec![0; v.len()];
-            copy_strided(v, &mut y);
+            copy_strided_of(v, &mut y);
             assert_eq!(y, list(v), "{shape:?} {strides:?}");
             let mut back = vec![-1; data.len()];
-            scatter_strided(&y, &mut back, shape, strides, offset);
+            scatter_strided_of(&y, &mut back, shape, strides, offset);
             assert_eq!(list(View { data: &back, ..v }), y);
             assert_eq!(back.iter().filter(|&&b| b != -1).count(), y.len());
-            fill_strided(-1, &mut back, shape, strides, offset);
+            fill_strided_of(-1, &mut back, shape, strides, offset);
             assert!(back.iter().all(|&b| b == -1));
         }
         let y = vec![9; 40_000];
         let mut one = vec![0; 200];
-        scatter_strided(&y, &mut one, &[200, 200], &[0, 1], 0);
+        scatter_strided_of(&y, &mut one, &[200, 200], &[0, 1], 0);
         assert_eq!(one, vec![9; 200]);
-    }
-
-    #[test]
-    fn casts() {
-        let shape = [6];
-        let strides = contiguous_strides(&shape);
-        let x = [1.5f32, -1.5, 300.0, 0.0, 0.5, f32::NAN];
-        let v = View::contiguous(&x, &shape, &strides);
-        fn to<B: Ordered>(v: View<'_, f32>) -> Vec<B> {
-            let mut y = vec![B::default(); v.len()];
-            cast(v, &mut y);
-            y
-        }
-        assert_eq!(to::<i32>(v), [1, -1, 300, 0, 0, 0]);
-        assert_eq!(to::<u8>(v), [1, 0, 255, 0, 0, 0]);
-        assert_eq!(to::<i64>(v), [1, -1, 300, 0, 0, 0]);
-        assert_eq!(
-            to::<crate::Bool>(v).iter().map(|b| b.get()).collect::<Vec<_>>(),
-            [true, true, true, false, true, true]
-        );
-        assert_eq!(to::<f64>(v)[..5], [1.5, -1.5, 300.0, 0.0, 0.5]);
-        assert_eq!(to::<f16>(v)[2], f16::from_f32(300.0));
-        assert!(to::<bf16>(v)[5].is_nan());
-        let h = to::<bf16>(v);
-        let mut y = [0i16; 6];
-        cast(View::contiguous(&h, &shape, &strides), &mut y);
-        assert_eq!(y, [1, -1, 300, 0, 0, 0]);
-        let edges = [f32::INFINITY, f32::NEG_INFINITY, 3e9, -3e9, 2_147_483_520.0, -129.0];
-        let v = View::contiguous(&edges, &shape, &strides);
-        assert_eq!(to::<i32>(v), [i32::MAX, i32::MIN, i32::MAX, i32::MIN, 2_147_483_520, -129]);
-        assert_eq!(to::<i64>(v), [i64::MAX, i64::MIN, 3_000_000_000, -3_000_000_000, 2_147_483_520, -129]);
-        assert_eq!(to::<i16>(v), [i16::MAX, i16::MIN, i16::MAX, i16::MIN, i16::MAX, -129]);
-        assert_eq!(to::<i8>(v), [127, -128, 127, -128, 127, -128]);
-        assert_eq!(to::<u8>(v), [255, 0, 255, 0, 255, 0]);
-        // The longer way of float64 and the half types has the same rule.
-        let wide = edges.map(|v| v as f64);
-        let mut y = [0i8; 6];
-        cast(View::contiguous(&wide, &shape, &strides), &mut y);
-        assert_eq!(y, [127, -128, 127, -128, 127, -128]);
-        let mut y = [0i32; 6];
-        cast(View::contiguous(&wide, &shape, &strides), &mut y);
-        assert_eq!(y, [i32::MAX, i32::MIN, i32::MAX, i32::MIN, 2_147_483_520, -129]);
-        let big = [i64::MAX, 257, -1, 0, 5, 1 << 40];
-        let mut y = [0u8; 6];
-        cast(View::contiguous(&big, &shape, &strides), &mut y);
-        assert_eq!(y, [255, 1, 255, 0, 5, 0]);
     }
 }

@@ -3,12 +3,12 @@
 
 use crate::parallel;
 use crate::widen::RealElement;
+use sampan_macros::by_dtype;
 
-/// One batch of sequences: log-probabilities `[frames, batch, classes]`, labels `[batch, width]`, and both lengths.
-#[derive(Clone, Copy)]
+/// One batch of sequences, whose log-probabilities are `[frames, batch, classes]`: labels `[batch, width]`, and both lengths.
+#[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
-pub struct Ctc<'a, T> {
-    pub log_probs: &'a [T],
+pub struct Ctc<'a> {
     pub batch: usize,
     pub classes: usize,
     pub labels: &'a [i64],
@@ -18,32 +18,40 @@ pub struct Ctc<'a, T> {
     pub blank: usize,
 }
 
-fn log_add(a: f64, b: f64) -> f64 {
+/// `ln(eᵃ + eᵇ)`.
+pub(crate) fn log_add(a: f64, b: f64) -> f64 {
     let (hi, lo) = if a > b { (a, b) } else { (b, a) };
     if hi == f64::NEG_INFINITY { hi } else { hi + (lo - hi).exp().ln_1p() }
 }
 
-impl<T: RealElement> Ctc<'_, T> {
+/// A batch with its log-probabilities.
+#[derive(Clone, Copy)]
+struct Given<'a, T> {
+    s: &'a Ctc<'a>,
+    log_probs: &'a [T],
+}
+
+impl<T: RealElement> Given<'_, T> {
     /// The labels of one sequence with blanks between and around them.
     fn states(&self, n: usize) -> Vec<usize> {
-        let labels = &self.labels[n * self.width..][..self.lengths[n] as usize];
-        let mut states = vec![self.blank; 2 * labels.len() + 1];
+        let labels = &self.s.labels[n * self.s.width..][..self.s.lengths[n] as usize];
+        let mut states = vec![self.s.blank; 2 * labels.len() + 1];
         labels.iter().enumerate().for_each(|(i, &l)| states[2 * i + 1] = l as usize);
         states
     }
 
     fn log_prob(&self, t: usize, n: usize, class: usize) -> f64 {
-        self.log_probs[(t * self.batch + n) * self.classes + class].to_f64()
+        self.log_probs[(t * self.s.batch + n) * self.s.classes + class].to_f64()
     }
 
     /// May state `s` be reached from `s - 2`, over the blank between two different labels?
     fn skips(&self, states: &[usize], s: usize) -> bool {
-        s >= 2 && states[s] != self.blank && states[s] != states[s - 2]
+        s >= 2 && states[s] != self.s.blank && states[s] != states[s - 2]
     }
 
     /// ln of the probability of all beginnings that end in each state, frame by frame.
     fn forward(&self, n: usize, states: &[usize]) -> Vec<f64> {
-        let (frames, width) = (self.frames[n] as usize, states.len());
+        let (frames, width) = (self.s.frames[n] as usize, states.len());
         let mut alpha = vec![f64::NEG_INFINITY; frames * width];
         for t in 0..frames {
             for s in 0..width {
@@ -68,7 +76,7 @@ impl<T: RealElement> Ctc<'_, T> {
 
     /// ln of the likelihood of the whole sequence.
     fn total(&self, n: usize, states: &[usize], alpha: &[f64]) -> f64 {
-        let (frames, width) = (self.frames[n] as usize, states.len());
+        let (frames, width) = (self.s.frames[n] as usize, states.len());
         if frames == 0 {
             return if width == 1 { 0.0 } else { f64::NEG_INFINITY };
         }
@@ -76,10 +84,9 @@ impl<T: RealElement> Ctc<'_, T> {
         if width == 1 { last[0] } else { log_add(last[width - 1], last[width - 2]) }
     }
 
-    /// The negative log-likelihood of each sequence; 0 where no alignment fits into the frames.
-    pub fn loss(&self, loss: &mut [T]) {
-        let cost = self.log_probs.len() / self.batch.max(1) * 16;
-        let values = parallel::map(self.batch, cost, |n| {
+    fn loss(&self, loss: &mut [T]) {
+        let cost = self.log_probs.len() / self.s.batch.max(1) * 16;
+        let values = parallel::map(self.s.batch, cost, |n| {
             let states = self.states(n);
             self.total(n, &states, &self.forward(n, &states))
         });
@@ -88,16 +95,14 @@ impl<T: RealElement> Ctc<'_, T> {
         }
     }
 
-    /// The gradient of [`loss`](Self::loss) with respect to the log-probabilities, times `g` of each sequence: minus the
-    /// posterior of each class.
-    pub fn backward(&self, g: &[T], out: &mut [T]) {
-        let cost = self.log_probs.len() / self.batch.max(1) * 32;
-        let posteriors = parallel::map(self.batch, cost, |n| self.posterior(n));
+    fn backward(&self, g: &[T], out: &mut [T]) {
+        let cost = self.log_probs.len() / self.s.batch.max(1) * 32;
+        let posteriors = parallel::map(self.s.batch, cost, |n| self.posterior(n));
         out.fill(T::from_f64(0.0));
         for (n, posterior) in posteriors.iter().enumerate() {
             let g = g[n].to_f64();
-            for (t, frame) in posterior.chunks_exact(self.classes.max(1)).enumerate() {
-                let row = &mut out[(t * self.batch + n) * self.classes..][..self.classes];
+            for (t, frame) in posterior.chunks_exact(self.s.classes.max(1)).enumerate() {
+                let row = &mut out[(t * self.s.batch + n) * self.s.classes..][..self.s.classes];
                 row.iter_mut().zip(frame).for_each(|(o, p)| *o = T::from_f64(-p * g));
             }
         }
@@ -106,10 +111,10 @@ impl<T: RealElement> Ctc<'_, T> {
     /// How probable each class is in each frame, given the labels.
     fn posterior(&self, n: usize) -> Vec<f64> {
         let states = self.states(n);
-        let (frames, width) = (self.frames[n] as usize, states.len());
+        let (frames, width) = (self.s.frames[n] as usize, states.len());
         let alpha = self.forward(n, &states);
         let total = self.total(n, &states, &alpha);
-        let mut out = vec![0.0; frames * self.classes];
+        let mut out = vec![0.0; frames * self.s.classes];
         if total == f64::NEG_INFINITY {
             return out;
         }
@@ -121,7 +126,7 @@ impl<T: RealElement> Ctc<'_, T> {
         }
         for t in (0..frames).rev() {
             for s in 0..width {
-                out[t * self.classes + states[s]] += (alpha[t * width + s] + beta[s] - total).exp();
+                out[t * self.s.classes + states[s]] += (alpha[t * width + s] + beta[s] - total).exp();
             }
             if t == 0 {
                 break;
@@ -140,6 +145,19 @@ impl<T: RealElement> Ctc<'_, T> {
         }
         out
     }
+}
+
+/// The negative log-likelihood of each sequence; 0 where no alignment fits into the frames.
+#[by_dtype(T in float)]
+pub fn loss<T: RealElement>(s: &Ctc, log_probs: &[T], loss: &mut [T]) {
+    Given { s, log_probs }.loss(loss);
+}
+
+/// The gradient of [`loss`] with respect to the log-probabilities, times `g` of each sequence: minus the posterior of each
+/// class.
+#[by_dtype(T in float)]
+pub fn backward<T: RealElement>(s: &Ctc, log_probs: &[T], g: &[T], out: &mut [T]) {
+    Given { s, log_probs }.backward(g, out);
 }
 
 #[cfg(test)]
@@ -168,7 +186,6 @@ mod tests {
         for labels in [vec![1, 2], vec![1, 1], vec![2], vec![], vec![1, 2, 1, 2, 1]] {
             let make = |p: &[f64]| {
                 let job = Ctc {
-                    log_probs: p,
                     batch: 1,
                     classes,
                     labels: &labels,
@@ -178,8 +195,8 @@ mod tests {
                     blank: 0,
                 };
                 let (mut loss, mut grad) = ([0.0], vec![0.0; p.len()]);
-                job.loss(&mut loss);
-                job.backward(&[1.0], &mut grad);
+                loss_of(&job, p, &mut loss);
+                backward_of(&job, p, &[1.0], &mut grad);
                 (loss[0], grad)
             };
             let (loss, grad) = make(&log_probs);
@@ -194,18 +211,9 @@ mod tests {
                 assert!((grad[i] - want).abs() < 1e-7, "{labels:?} {i}");
             }
         }
-        let none = Ctc {
-            log_probs: &log_probs[..2 * classes],
-            batch: 1,
-            classes,
-            labels: &[1, 1],
-            width: 2,
-            frames: &[2],
-            lengths: &[2],
-            blank: 0,
-        };
+        let none = Ctc { batch: 1, classes, labels: &[1, 1], width: 2, frames: &[2], lengths: &[2], blank: 0 };
         let mut loss = [5.0];
-        none.loss(&mut loss);
+        loss_of(&none, &log_probs[..2 * classes], &mut loss);
         assert_eq!(loss, [0.0]);
     }
 }

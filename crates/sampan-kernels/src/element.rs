@@ -336,8 +336,8 @@ complex_element!(f32 => Complex64, f64 => Complex128);
 /// `match_dtype!(dtype, T => body)` for every real dtype; complex ones are refused by unwinding (see [`crate::any::unsupported`]),
 /// `match_dtype!(dtype, T in any => body)` for every dtype, where elements only move,
 /// `match_dtype!(dtype, T in [f32, f64] => body, else => other)` for a chosen few. The groups `float`, `int`, `complex`,
-/// `real` and `number` (all real ones but bool) may stand for a list; `bytes` gives one type for each size of an element,
-/// where elements only move and whose type does not matter.
+/// `real` and `number` (all real ones but bool) may stand for a list; `bytes` gives one type for each size and alignment of
+/// an element, where elements only move and whose type does not matter.
 #[macro_export]
 macro_rules! match_dtype {
     ($d:expr, $t:ident => $body:expr) => {
@@ -364,6 +364,8 @@ macro_rules! match_dtype {
             1 => { type $t = u8; $body }
             2 => { type $t = i16; $body }
             4 => { type $t = i32; $body }
+            // Aligned as its parts are, so it is no i64.
+            8 if dtype == $crate::DType::Complex64 => { type $t = $crate::Complex64; $body }
             8 => { type $t = i64; $body }
             _ => { type $t = $crate::Complex128; $body }
         }

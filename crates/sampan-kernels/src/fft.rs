@@ -2,11 +2,12 @@
 //! many there are.
 
 use crate::complex::{Complex, Part};
-use crate::float::Shared;
-use crate::parallel;
+use crate::shared::Shared;
+use crate::{AnySliceMut, parallel};
 use parking_lot::Mutex;
 use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::{Fft, FftDirection, FftNum};
+use sampan_macros::by_dtype;
 use std::sync::{Arc, LazyLock};
 
 /// Columns that are brought side by side when the transformed axis is not the innermost.
@@ -17,7 +18,7 @@ const TASK: usize = 1 << 14;
 const PLANS: usize = 128;
 
 /// A planner and how often it was asked: it never forgets a plan, so it is replaced when it may hold many.
-pub struct Planner<T: FftNum> {
+pub(crate) struct Planner<T: FftNum> {
     real: RealFftPlanner<T>,
     complex: rustfft::FftPlanner<T>,
     lengths: Vec<usize>,
@@ -40,7 +41,7 @@ impl<T: FftNum> Planner<T> {
 }
 
 /// A float whose transforms are known.
-pub trait FftPart: Part + FftNum {
+pub(crate) trait FftPart: Part + FftNum {
     /// The plans of this type.
     fn planner() -> &'static Mutex<Planner<Self>>;
 }
@@ -64,7 +65,14 @@ fn plan<R: FftPart>(n: usize, inverse: bool) -> Arc<dyn Fft<R>> {
 
 /// Transforms every line along an axis of `n` with `inner` values behind it, in place:
 /// `X[k] = scale · Σ x[t] e^(∓2πi k t / n)`, with the minus sign unless `inverse`.
-pub fn transform<R: FftPart>(data: &mut [Complex<R>], n: usize, inner: usize, inverse: bool, scale: R) {
+pub fn transform(data: AnySliceMut<'_>, n: usize, inner: usize, inverse: bool, scale: f64) {
+    let dtype = data.dtype();
+    crate::match_dtype!(dtype.real_part(), R in [f32, f64] => {
+        transform_of::<R>(data.of(), n, inner, inverse, scale as R)
+    }, else => crate::any::unsupported(dtype))
+}
+
+fn transform_of<R: FftPart>(data: &mut [Complex<R>], n: usize, inner: usize, inverse: bool, scale: R) {
     if data.is_empty() {
         return;
     }
@@ -106,6 +114,7 @@ pub fn transform<R: FftPart>(data: &mut [Complex<R>], n: usize, inner: usize, in
 
 /// Transforms rows of `n` real numbers into the first `n / 2 + 1` of their `n` complex coefficients, the others being
 /// their mirror image: `X[k] = scale · Σ x[t] e^(-2πi k t / n)`, conjugated if `inverse`.
+#[by_dtype(R in [f32, f64])]
 pub fn real_to_complex<R: FftPart>(src: &[R], dst: &mut [Complex<R>], n: usize, inverse: bool, scale: R) {
     if dst.is_empty() {
         return;
@@ -134,6 +143,7 @@ pub fn real_to_complex<R: FftPart>(src: &[R], dst: &mut [Complex<R>], n: usize, 
 /// Transforms rows of `n / 2 + 1` coefficients, which stand for `n` with their mirror image, into rows of `n` real numbers:
 /// `x[t] = scale · Σ X[k] e^(2πi k t / n)`; the coefficients are conjugated first unless `inverse`. The imaginary parts of
 /// the first one and, for even `n`, the last one are taken for zero.
+#[by_dtype(R in [f32, f64])]
 pub fn complex_to_real<R: FftPart>(src: &[Complex<R>], dst: &mut [R], n: usize, inverse: bool, scale: R) {
     if dst.is_empty() {
         return;
@@ -191,7 +201,7 @@ mod tests {
             for inverse in [false, true] {
                 let x = signal(outer * n * inner);
                 let mut y = x.clone();
-                transform(&mut y, n, inner, inverse, 0.5);
+                transform_of(&mut y, n, inner, inverse, 0.5);
                 for o in 0..outer {
                     for c in 0..inner {
                         let at = |t: usize| (o * n + t) * inner + c;
@@ -212,7 +222,7 @@ mod tests {
                 let x: Vec<f64> = signal(2 * n).iter().map(|z| z.re).collect();
                 let half = n / 2 + 1;
                 let mut y = vec![Complex128::default(); 2 * half];
-                real_to_complex(&x, &mut y, n, inverse, 2.0);
+                real_to_complex_of(&x, &mut y, n, inverse, 2.0);
                 for row in 0..2 {
                     let line: Vec<_> = x[row * n..(row + 1) * n].iter().map(|&v| v.into()).collect();
                     for (k, want) in naive(&line, inverse).into_iter().take(half).enumerate() {
@@ -222,7 +232,7 @@ mod tests {
                 // What the definition leaves open must not be read.
                 y[0].im = 7.0;
                 let mut back = vec![0.0; 2 * n];
-                complex_to_real(&y, &mut back, n, !inverse, 0.5 / n as f64);
+                complex_to_real_of(&y, &mut back, n, !inverse, 0.5 / n as f64);
                 assert!(x.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-10), "{n} {inverse}");
             }
         }

@@ -1,8 +1,12 @@
 //! Matrix products on strided matrices, single and in batches.
 
-use crate::float::{Float, Real, Shared};
-use crate::{Buffer, Complex64, Complex128, Element, bf16, f16, parallel};
+use crate::parallel::CHUNK;
+use crate::shared::Shared;
+use crate::vmath::Real;
+use crate::widen::RealElement;
+use crate::{Buffer, Complex64, Complex128, Element, View, bf16, f16, parallel};
 use pulp::{Arch, Simd, WithSimd};
+use sampan_macros::by_dtype;
 
 mod dots;
 pub(crate) mod engine;
@@ -24,7 +28,7 @@ const COLUMNS: usize = 512;
 
 /// A strided matrix to read: element `(i, j)` is `data[offset + i * row_stride + j * col_stride]`.
 #[derive(Clone, Copy)]
-pub struct Mat<'a, T> {
+pub(crate) struct Mat<'a, T> {
     /// The storage.
     pub data: &'a [T],
     /// Where element `(0, 0)` lies.
@@ -41,6 +45,12 @@ impl<'a, T> Mat<'a, T> {
         Mat { data, offset: 0, row_stride: cols as isize, col_stride: 1 }
     }
 
+    /// The first matrix of a stack.
+    fn first(view: View<'a, T>) -> Self {
+        let [.., row_stride, col_stride] = *view.strides else { panic!("product: both must be matrices") };
+        Mat { data: view.data, offset: view.offset, row_stride, col_stride }
+    }
+
     /// The same storage with rows and columns swapped.
     pub fn t(self) -> Self {
         Mat { row_stride: self.col_stride, col_stride: self.row_stride, ..self }
@@ -48,7 +58,7 @@ impl<'a, T> Mat<'a, T> {
 }
 
 /// A strided matrix to write; no two elements may share a place.
-pub struct MatMut<'a, T> {
+pub(crate) struct MatMut<'a, T> {
     /// The storage.
     pub data: &'a mut [T],
     /// Where element `(0, 0)` lies.
@@ -68,7 +78,7 @@ impl<'a, T> MatMut<'a, T> {
 
 /// Extents and strides `(row, column)` of one product, for [`Gemm::product`].
 #[derive(Clone, Copy, Debug)]
-pub struct Product {
+pub(crate) struct Product {
     m: usize,
     n: usize,
     k: usize,
@@ -79,7 +89,7 @@ pub struct Product {
 }
 
 /// An element that matrices are made of: every dtype but bool. Integers wrap.
-pub trait Gemm: Element {
+pub(crate) trait Gemm: Element {
     /// Computes `c = a · b` (`+ c`), on several threads if `threads`; none of the extents is zero.
     ///
     /// # Safety
@@ -89,12 +99,20 @@ pub trait Gemm: Element {
 }
 
 /// `c = a · b`, or `c += a · b` if `accumulate`, where `a` is m×k and `b` is k×n.
-pub fn matmul<T: Gemm>(m: usize, n: usize, k: usize, a: Mat<T>, b: Mat<T>, c: MatMut<T>, accumulate: bool) {
+pub(crate) fn matmul<T: Gemm>(m: usize, n: usize, k: usize, a: Mat<T>, b: Mat<T>, c: MatMut<T>, accumulate: bool) {
     run(m, n, k, a, b, c, accumulate, m * n * k >= SERIAL_BELOW && parallel::num_threads() > 1);
 }
 
 /// [`matmul`] on the calling thread alone, for use inside parallel work.
-pub fn matmul_serial<T: Gemm>(m: usize, n: usize, k: usize, a: Mat<T>, b: Mat<T>, c: MatMut<T>, accumulate: bool) {
+pub(crate) fn matmul_serial<T: Gemm>(
+    m: usize,
+    n: usize,
+    k: usize,
+    a: Mat<T>,
+    b: Mat<T>,
+    c: MatMut<T>,
+    accumulate: bool,
+) {
     run(m, n, k, a, b, c, accumulate, false);
 }
 
@@ -136,7 +154,7 @@ fn run<T: Gemm>(m: usize, n: usize, k: usize, a: Mat<T>, b: Mat<T>, c: MatMut<T>
 /// of its axes moves in `a` and in `b` (zero repeats a matrix). The matrices of `c` follow each other in row-major order
 /// of `shape`, `c_stride` apart.
 #[derive(Clone, Copy)]
-pub struct Batch<'a> {
+pub(crate) struct Batch<'a> {
     /// Shape of the batch.
     pub shape: &'a [usize],
     /// Steps in `a`.
@@ -161,7 +179,7 @@ impl Batch<'_> {
 }
 
 /// [`matmul`] for every matrix of a batch.
-pub fn batched_matmul<T: Gemm>(
+pub(crate) fn batched_matmul<T: Gemm>(
     batch: Batch,
     m: usize,
     n: usize,
@@ -226,6 +244,41 @@ pub fn batched_matmul<T: Gemm>(
     }
 }
 
+/// The products of two stacks of matrices, `[…, m, k]` and `[…, k, n]`, in front of which both have the same axes.
+#[by_dtype(T in [u8, i8, i16, i32, i64, f16, bf16, f32, f64, Complex64, Complex128])]
+pub fn product<T: Gemm>(a: View<T>, b: View<T>, out: &mut [T]) {
+    let batch = a.shape.len() - 2;
+    assert!(a.shape[..batch] == b.shape[..b.shape.len() - 2], "product: stacks of different shapes");
+    let (m, n, k) = extents(&a, &b);
+    let stack = Batch {
+        shape: &a.shape[..batch],
+        a_strides: &a.strides[..batch],
+        b_strides: &b.strides[..batch],
+        c_stride: m * n,
+    };
+    batched_matmul(stack, m, n, k, Mat::first(a), Mat::first(b), MatMut::rows(out, n), false);
+}
+
+/// The product of two matrices, on top of `bias` in every row.
+#[by_dtype(T in number)]
+pub fn affine<T: Gemm>(a: View<T>, b: View<T>, bias: Option<&[T]>, out: &mut [T]) {
+    let (m, n, k) = extents(&a, &b);
+    if let Some(bias) = bias.filter(|b| !b.is_empty()) {
+        let rows = (CHUNK / n).max(1);
+        parallel::for_each_chunk_mut(out, rows * n, 1, |_, out| {
+            out.chunks_exact_mut(n).for_each(|row| row.copy_from_slice(bias));
+        });
+    }
+    matmul(m, n, k, Mat::first(a), Mat::first(b), MatMut::rows(out, n), bias.is_some());
+}
+
+/// Rows, columns and depth of a product.
+fn extents<T>(a: &View<T>, b: &View<T>) -> (usize, usize, usize) {
+    let ([.., m, k], [.., depth, n]) = (a.shape, b.shape) else { panic!("product: both must be matrices") };
+    assert_eq!(k, depth, "product: columns of a and rows of b");
+    (*m, *n, *k)
+}
+
 fn check_bounds(name: &str, len: usize, offset: usize, rows: usize, cols: usize, (rs, cs): (isize, isize)) {
     let (r, c) = ((rows as isize - 1) * rs, (cols as isize - 1) * cs);
     let low = offset as isize + r.min(0) + c.min(0);
@@ -257,7 +310,7 @@ struct Small<T> {
     c: *mut T,
 }
 
-impl<T: Float> WithSimd for Small<T> {
+impl<T: Real> WithSimd for Small<T> {
     type Output = ();
 
     #[inline(always)]
@@ -310,7 +363,7 @@ impl<T: Float> WithSimd for Small<T> {
 
 /// # Safety
 /// As [`Gemm::product`].
-unsafe fn small<T: Float>(p: Product, a: *const T, b: *const T, c: *mut T) {
+unsafe fn small<T: Real>(p: Product, a: *const T, b: *const T, c: *mut T) {
     Arch::new().dispatch(Small { p, a, b, c });
 }
 
@@ -458,13 +511,18 @@ float_gemm! {
 ///
 /// # Safety
 /// Every element must be valid to read.
-unsafe fn widen<T: Real<Acc = f32>>(src: *const T, rows: usize, cols: usize, (rs, cs): (isize, isize)) -> Buffer {
+unsafe fn widen<T: RealElement<Wide = f32>>(
+    src: *const T,
+    rows: usize,
+    cols: usize,
+    (rs, cs): (isize, isize),
+) -> Buffer {
     let mut out = Buffer::uninit(4 * rows * cols);
     let src = Shared::new_const(src);
     parallel::for_each_chunk_mut(out.as_mut_slice::<f32>(), cols, 2, move |i, row| {
         for (j, v) in row.iter_mut().enumerate() {
             // SAFETY: promised by the caller.
-            *v = unsafe { *src.get().offset(i as isize * rs + j as isize * cs) }.up();
+            *v = unsafe { *src.get().offset(i as isize * rs + j as isize * cs) }.wide();
         }
     });
     out
@@ -486,7 +544,7 @@ macro_rules! half_gemm {
                     for (j, v) in sum[i * n..(i + 1) * n].iter().enumerate() {
                         // SAFETY: promised by the caller; rows are disjoint.
                         let out = unsafe { &mut *c.get().offset(i as isize * p.c.0 + j as isize * p.c.1) };
-                        *out = <$t>::from_f32(if p.accumulate { out.to_f32() + v } else { *v });
+                        *out = <$t>::narrow(if p.accumulate { out.wide() + v } else { *v });
                     }
                 });
             }

@@ -1,7 +1,9 @@
 //! Sampling images and volumes at places that a grid gives, with gradients by the image and by the grid.
 
-use crate::float::{Float, Real};
 use crate::parallel;
+use crate::vmath::Real;
+use crate::widen::RealElement;
+use sampan_macros::by_dtype;
 
 /// Sizes and rules of a sampling. `x` is `[batch, channels, input…]`, the grid `[batch, output…, axes]` with the
 /// fastest axis first (x, y, z) in −1..1, the result `[batch, channels, output…]`.
@@ -59,7 +61,7 @@ impl GridShape {
     }
 
     /// Axis `a` of the grid (0 = x) along the input.
-    fn place<T: Float>(&self, a: usize, g: T) -> Place<T> {
+    fn place<T: Real>(&self, a: usize, g: T) -> Place<T> {
         let n = self.input[2 - a];
         let size = T::from_f64(n as f64);
         let (last, half) = (T::from_f64(n as f64 - 1.0), T::from_f64(0.5));
@@ -106,22 +108,22 @@ impl GridShape {
                 let low = v.floor();
                 Place { low: low.to_i64() as isize, above: v - low, slope }
             }
-            GridMode::Nearest => Place { low: v.round_ties_even().to_i64() as isize, above: T::ZERO, slope: T::ZERO },
+            GridMode::Nearest => Place { low: v.round().to_i64() as isize, above: T::ZERO, slope: T::ZERO },
         }
     }
 
-    fn places<T: Real>(&self, grid: &[T], point: usize) -> [Place<T::Acc>; 3] {
-        let none = Place { low: 0, above: T::Acc::ZERO, slope: T::Acc::ZERO };
+    fn places<T: RealElement>(&self, grid: &[T], point: usize) -> [Place<T::Wide>; 3] {
+        let none = Place { low: 0, above: T::Wide::ZERO, slope: T::Wide::ZERO };
         let mut out = [none; 3];
         for a in 0..self.axes {
-            out[a] = self.place(a, grid[point * self.axes + a].up());
+            out[a] = self.place(a, grid[point * self.axes + a].wide());
         }
         out
     }
 
     /// Calls `f(corner, index, weights per axis)` for the corners around a place that lie inside the input.
     #[inline(always)]
-    fn corners<A: Float>(&self, places: &[Place<A>; 3], mut f: impl FnMut(usize, usize, [A; 3])) {
+    fn corners<A: Real>(&self, places: &[Place<A>; 3], mut f: impl FnMut(usize, usize, [A; 3])) {
         let count = if self.mode == GridMode::Nearest { 1 } else { 1 << self.axes };
         for corner in 0..count {
             let mut index = 0;
@@ -151,7 +153,7 @@ impl GridShape {
     }
 
     /// The corners of every point of one image: `(point, index, weight)` grouped by point.
-    fn table<T: Real>(&self, grid: &[T]) -> Vec<Vec<(usize, T::Acc)>> {
+    fn table<T: RealElement>(&self, grid: &[T]) -> Vec<Vec<(usize, T::Wide)>> {
         parallel::map(self.points, 40, |p| {
             let mut row = Vec::with_capacity(1 << self.axes);
             self.corners(&self.places(grid, p), |_, i, w| row.push((i, w[0] * w[1] * w[2])));
@@ -161,7 +163,8 @@ impl GridShape {
 }
 
 /// Samples `x` where `grid` says.
-pub fn grid_sample<T: Real>(s: &GridShape, x: &[T], grid: &[T], y: &mut [T]) {
+#[by_dtype(T in float)]
+pub fn grid_sample<T: RealElement>(s: &GridShape, x: &[T], grid: &[T], y: &mut [T]) {
     s.check(x.len(), grid.len(), y.len());
     if y.is_empty() {
         return;
@@ -171,16 +174,17 @@ pub fn grid_sample<T: Real>(s: &GridShape, x: &[T], grid: &[T], y: &mut [T]) {
         parallel::for_each_chunk_mut(y, s.points, 8, |c, y| {
             let x = &x[(image * s.channels + c) * s.plane()..][..s.plane()];
             for (y, row) in y.iter_mut().zip(&table) {
-                let mut sum = T::Acc::ZERO;
-                row.iter().for_each(|&(i, w)| sum += w * x[i].up());
-                *y = T::down(sum);
+                let mut sum = T::Wide::ZERO;
+                row.iter().for_each(|&(i, w)| sum += w * x[i].wide());
+                *y = T::narrow(sum);
             }
         });
     }
 }
 
 /// The gradient of [`grid_sample`] by `x`.
-pub fn grid_sample_backward_x<T: Real>(s: &GridShape, grid: &[T], dy: &[T], dx: &mut [T]) {
+#[by_dtype(T in float)]
+pub fn grid_sample_backward_x<T: RealElement>(s: &GridShape, grid: &[T], dy: &[T], dx: &mut [T]) {
     s.check(dx.len(), grid.len(), dy.len());
     if dx.is_empty() {
         return;
@@ -189,17 +193,18 @@ pub fn grid_sample_backward_x<T: Real>(s: &GridShape, grid: &[T], dy: &[T], dx: 
         let table = s.table(&grid[image * s.points * s.axes..][..s.points * s.axes]);
         parallel::for_each_chunk_mut(dx, s.plane(), 8, |c, dx| {
             let dy = &dy[(image * s.channels + c) * s.points..][..s.points];
-            let mut wide = vec![T::Acc::ZERO; dx.len()];
+            let mut wide = vec![T::Wide::ZERO; dx.len()];
             for (dy, row) in dy.iter().zip(&table) {
-                row.iter().for_each(|&(i, w)| wide[i] += w * dy.up());
+                row.iter().for_each(|&(i, w)| wide[i] += w * dy.wide());
             }
-            dx.iter_mut().zip(&wide).for_each(|(o, v)| *o = T::down(*v));
+            dx.iter_mut().zip(&wide).for_each(|(o, v)| *o = T::narrow(*v));
         });
     }
 }
 
 /// The gradient of [`grid_sample`] by the grid; zero for the nearest pixel.
-pub fn grid_sample_backward_grid<T: Real>(s: &GridShape, x: &[T], grid: &[T], dy: &[T], dgrid: &mut [T]) {
+#[by_dtype(T in float)]
+pub fn grid_sample_backward_grid<T: RealElement>(s: &GridShape, x: &[T], grid: &[T], dy: &[T], dgrid: &mut [T]) {
     s.check(x.len(), grid.len(), dy.len());
     assert_eq!(grid.len(), dgrid.len(), "grid_sample: the gradient has the size of the grid");
     parallel::for_each_chunk_mut(dgrid, 256 * s.axes, 8 * s.channels, |piece, dgrid| {
@@ -207,23 +212,23 @@ pub fn grid_sample_backward_grid<T: Real>(s: &GridShape, x: &[T], grid: &[T], dy
             let at = piece * 256 + i;
             let (image, point) = (at / s.points, at % s.points);
             let places = s.places(grid, at);
-            let mut sum = [T::Acc::ZERO; 3];
+            let mut sum = [T::Wide::ZERO; 3];
             if s.mode == GridMode::Linear {
                 s.corners(&places, |corner, index, w| {
-                    let mut along = T::Acc::ZERO;
+                    let mut along = T::Wide::ZERO;
                     for c in 0..s.channels {
                         let plane = image * s.channels + c;
-                        along += dy[plane * s.points + point].up() * x[plane * s.plane() + index].up();
+                        along += dy[plane * s.points + point].wide() * x[plane * s.plane() + index].wide();
                     }
                     for a in 0..s.axes {
                         let others = w[(a + 1) % 3] * w[(a + 2) % 3];
-                        let sign = if corner >> a & 1 == 1 { T::Acc::ONE } else { -T::Acc::ONE };
+                        let sign = if corner >> a & 1 == 1 { T::Wide::ONE } else { -T::Wide::ONE };
                         sum[a] += sign * others * along;
                     }
                 });
             }
             for a in 0..s.axes {
-                out[a] = T::down(sum[a] * places[a].slope);
+                out[a] = T::narrow(sum[a] * places[a].slope);
             }
         }
     });
@@ -232,7 +237,8 @@ pub fn grid_sample_backward_grid<T: Real>(s: &GridShape, x: &[T], grid: &[T], dy
 /// The corners around each place: their flat indices `[batch, corners, points]` (0 outside), whether they lie inside (1 or
 /// 0), and for each value of the grid how far it lies above its lower pixel and how fast that grows. What a composite of
 /// gathers and products needs to sample with gradients of any order.
-pub fn grid_corners<T: Real>(
+#[by_dtype(T in float)]
+pub fn grid_corners<T: RealElement>(
     s: &GridShape,
     grid: &[T],
     index: &mut [i64],
@@ -250,11 +256,11 @@ pub fn grid_corners<T: Real>(
         let places = s.places(grid, at);
         s.corners(&places, |corner, i, _| {
             let to = (image * count + corner) * s.points + point;
-            (index[to], inside[to]) = (i as i64, T::down(T::Acc::ONE));
+            (index[to], inside[to]) = (i as i64, T::narrow(T::Wide::ONE));
         });
         for a in 0..s.axes {
-            above[at * s.axes + a] = T::down(places[a].above);
-            slope[at * s.axes + a] = T::down(places[a].slope);
+            above[at * s.axes + a] = T::narrow(places[a].above);
+            slope[at * s.axes + a] = T::narrow(places[a].slope);
         }
     }
 }
@@ -292,7 +298,7 @@ mod tests {
             (Linear, Reflection, false, [3., 2., 2.6875, 3.4375, 2.125, 5.35, 3.175, 2.95, 4.5]),
         ] {
             let mut y = [0.0; 9];
-            grid_sample(&shape(mode, outside, align), &X, &GRID, &mut y);
+            grid_sample_of(&shape(mode, outside, align), &X, &GRID, &mut y);
             close(&y, &expected);
         }
     }
@@ -301,14 +307,14 @@ mod tests {
     fn gradients_of_paddle() {
         let s = shape(Linear, Reflection, false);
         let (mut dx, mut dg) = ([0.0; 10], [0.0; 18]);
-        grid_sample_backward_x(&s, &GRID, &[1.0; 9], &mut dx);
+        grid_sample_backward_x_of(&s, &GRID, &[1.0; 9], &mut dx);
         close(&dx, &[1.7375, 0.7, 1.2875, 0.775, 0., 0.8875, 0.55, 0.9625, 1.1, 1.]);
-        grid_sample_backward_grid(&s, &X, &GRID, &[1.0; 9], &mut dg);
+        grid_sample_backward_grid_of(&s, &X, &GRID, &[1.0; 9], &mut dg);
         let expected =
             [0., 0., 0., 0., 3.75, -0.125, -3.75, 2.625, -7.5, 0., -12.5, 4.5, -5.25, 0.75, 5.5, 0.75, -17.5, 0.];
         close(&dg, &expected);
         let s = shape(Linear, Border, true);
-        grid_sample_backward_grid(&s, &X, &GRID, &[1.0; 9], &mut dg);
+        grid_sample_backward_grid_of(&s, &X, &GRID, &[1.0; 9], &mut dg);
         close(&dg, &[-4., -0.5, -4., -1., 3., 1.25, -3., 0.75, -6., 1., 0., -1.5, 0., 0., 0., -1.5, 0., 0.]);
     }
 
@@ -328,21 +334,21 @@ mod tests {
         };
         let dy: Vec<f64> = (0..8).map(|v| v as f64 - 2.0).collect();
         let (mut y, mut dg) = ([0.0; 8], [0.0; 12]);
-        grid_sample(&s, &x, &grid, &mut y);
+        grid_sample_of(&s, &x, &grid, &mut y);
         assert!(y.iter().all(|v| v.is_finite()) && y[1] == 0.0 && y[3] == 0.0);
-        grid_sample_backward_grid(&s, &x, &grid, &dy, &mut dg);
+        grid_sample_backward_grid_of(&s, &x, &grid, &dy, &mut dg);
         for i in [0, 1, 2, 6, 7, 8] {
             let at = |e: f64| {
                 let (mut g, mut y) = (grid, [0.0; 8]);
                 g[i] += e;
-                grid_sample(&s, &x, &g, &mut y);
+                grid_sample_of(&s, &x, &g, &mut y);
                 y.iter().zip(&dy).map(|(a, b)| a * b).sum::<f64>()
             };
             let numeric = (at(1e-5) - at(-1e-5)) / 2e-5;
             assert!((numeric - dg[i]).abs() < 1e-5, "{i}: {numeric} {}", dg[i]);
         }
         let mut dx = vec![0.0; 48];
-        grid_sample_backward_x(&s, &grid, &dy, &mut dx);
+        grid_sample_backward_x_of(&s, &grid, &dy, &mut dx);
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         assert!((dot(&dx, &x) - dot(&dy, &y)).abs() < 1e-9);
     }

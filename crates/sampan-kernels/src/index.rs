@@ -1,4 +1,4 @@
-//! Indexing: gather, scatter, masks. Indices are `i64`, checked before anything is written, so an error leaves the
+//! Indexing: gather and scatter. Indices are `i64`, checked before anything is written, so an error leaves the
 //! destination as it was (but for [`take_along_axis`], whose destination is new). Where duplicates meet, they meet in the order of their positions, whatever the threads.
 
 mod advanced;
@@ -6,12 +6,10 @@ mod along;
 mod mask;
 mod rows;
 
-pub use advanced::{IndexPlan, index_get, index_put, index_put_add};
-pub use along::{Reduce, put_along_axis, take_along_axis};
-pub use mask::{
-    diag_embed, fill_diagonal, masked_fill, masked_scatter, masked_select, nonzero, one_hot, repeat_indices, triangle,
-};
-pub use rows::{embedding, embedding_grad, flatten_nd, index_add, index_fill, index_select, scatter_rows, sum_by_row};
+pub use advanced::{IndexPlan, index_fill, index_get, index_put, index_put_add};
+pub use along::{Reduce, gather_tree, put_along_axis, take_along_axis};
+pub use mask::{nonzero, one_hot};
+pub use rows::{embedding, embedding_grad, flatten_nd, index_add, index_select};
 
 use crate::simd::simd_fn;
 use crate::{Bool, Complex64, Complex128, Element, Ordered, bf16, f16};

@@ -9,9 +9,9 @@ mod svd;
 
 pub use eig::eig;
 pub use eigh::eigh;
-pub use factor::{Triangle, cholesky, cholesky_solve, det, inverse, lu, slogdet, solve, solve_triangular};
+pub use factor::{Triangle, cholesky, det, inverse, lu, slogdet, solve, solve_triangular};
 pub use qr::qr;
-pub use svd::{lstsq, svd};
+pub use svd::svd;
 
 use crate::{Ordered, parallel};
 use std::fmt;
@@ -221,7 +221,7 @@ mod testing {
 
     pub fn random(seed: u64, rows: usize, cols: usize) -> Mat {
         let mut m = Mat::zeros(rows, cols);
-        crate::rng::normal(seed, 0, &mut m.data, 0.0, 1.0);
+        crate::rng::normal(seed, 0, m.data.as_mut_slice().into(), 0.0, 1.0);
         m
     }
 

@@ -2,11 +2,12 @@
 //! half types). Group and instance normalisation are layer normalisation of other rows, or batch normalisation of other
 //! channels.
 
-use crate::elementwise::CHUNK;
+use crate::parallel::CHUNK;
 use crate::parallel;
 use crate::simd::simd_fn;
 use crate::vmath::Real;
-use crate::widen::{RealElement, lane_sum, lane_sum2, narrowed, widened};
+use crate::widen::{RealElement, Room, lane_sum, lane_sum2, narrowed, widened};
+use sampan_macros::by_dtype;
 
 /// Rows of one piece: enough work for a thread, and at most 64 pieces so that partial gradients stay few.
 fn rows_per_piece(rows: usize, n: usize) -> usize {
@@ -99,6 +100,7 @@ simd_fn! {
 }
 
 /// Normalises rows of `n` elements; keeps mean (zero for [`RowNorm::Rms`]) and 1/deviation of each row.
+#[by_dtype(T in float)]
 pub fn row_norm<T: RealElement>(
     kind: RowNorm,
     x: &[T],
@@ -119,7 +121,7 @@ pub fn row_norm<T: RealElement>(
         weight.is_none_or(|w| w.len() == n) && bias.is_none_or(|b| b.len() == n),
         "norm: weights of another length"
     );
-    let (mut rw, mut rb) = (Vec::new(), Vec::new());
+    let (mut rw, mut rb) = (Room::default(), Room::default());
     let weight = weight.map(|w| widened(w, &mut rw));
     let bias = bias.map(|b| widened(b, &mut rb));
     let group = (CHUNK / n).max(1);
@@ -127,7 +129,7 @@ pub fn row_norm<T: RealElement>(
         y.chunks_mut(group * n).zip(mean.chunks_mut(group)).zip(rstd.chunks_mut(group)).enumerate().collect();
     parallel::for_each_chunk_mut(&mut pieces, 1, group * n, |_, piece| {
         let (i, ((y, mean), rstd)) = &mut piece[0];
-        let (mut rx, mut ry) = (Vec::new(), Vec::new());
+        let (mut rx, mut ry) = (Room::default(), Room::default());
         for (k, y) in y.chunks_mut(n).enumerate() {
             let x = widened(&x[(*i * group + k) * n..][..n], &mut rx);
             (mean[k], rstd[k]) = row_stats(x, kind, eps);
@@ -137,6 +139,7 @@ pub fn row_norm<T: RealElement>(
 }
 
 /// Gradients of [`row_norm`]. Give empty slices for gradients of weight and bias that are not wanted.
+#[by_dtype(T in float)]
 pub fn row_norm_backward<T: RealElement>(
     kind: RowNorm,
     x: &[T],
@@ -156,7 +159,7 @@ pub fn row_norm_backward<T: RealElement>(
     }
     let rows = dx.len() / n;
     assert!(x.len() == dx.len() && g.len() == dx.len() && mean.len() == rows && rstd.len() == rows);
-    let mut rw = Vec::new();
+    let mut rw = Room::default();
     let weight = weight.map(|w| widened(w, &mut rw));
     let group = rows_per_piece(rows, n);
     let (nw, nb) = (dweight.len(), dbias.len());
@@ -165,7 +168,7 @@ pub fn row_norm_backward<T: RealElement>(
         dx.chunks_mut(group * n).map(|dx| (dx, vec![T::Wide::ZERO; nw], vec![T::Wide::ZERO; nb])).collect();
     parallel::for_each_chunk_mut(&mut pieces, 1, group * n, |i, piece| {
         let (dx, dw, db) = &mut piece[0];
-        let (mut rx, mut rg, mut ry) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut rx, mut rg, mut ry) = (Room::default(), Room::default(), Room::default());
         for (k, dx) in dx.chunks_mut(n).enumerate() {
             let row = i * group + k;
             let x = widened(&x[row * n..][..n], &mut rx);
@@ -217,7 +220,7 @@ mod tests {
         for kind in [RowNorm::Layer, RowNorm::Rms] {
             let run = |x: &[f64], w: &[f64], b: &[f64]| {
                 let (mut y, mut m, mut r) = (vec![0.0; x.len()], vec![0.0; rows], vec![0.0; rows]);
-                row_norm(kind, x, n, Some(w), Some(b), 1e-5, &mut y, &mut m, &mut r);
+                row_norm_of(kind, x, n, Some(w), Some(b), 1e-5, &mut y, &mut m, &mut r);
                 (y, m, r)
             };
             let (y, m, r) = run(&x, &w, &b);
@@ -226,14 +229,14 @@ mod tests {
             let var = first.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n as f64;
             close(&y[..1], &[(x[0] - mean) / (var + 1e-5).sqrt() * w[0] + b[0]], 1e-12);
             let (mut dx, mut dw, mut db) = (x.clone(), w.clone(), b.clone());
-            row_norm_backward(kind, &x, &g, n, Some(&w), &m, &r, &mut dx, &mut dw, &mut db);
+            row_norm_backward_of(kind, &x, &g, n, Some(&w), &m, &r, &mut dx, &mut dw, &mut db);
             close(&dx, &numeric(&x, &g, |x| run(x, &w, &b).0), 1e-7);
             close(&dw, &numeric(&w, &g, |w| run(&x, w, &b).0), 1e-7);
             close(&db, &numeric(&b, &g, |b| run(&x, &w, b).0), 1e-7);
             let narrow = |v: &[f64]| v.iter().map(|&v| bf16::from_f64(v)).collect::<Vec<_>>();
             let (hx, hw, hb) = (narrow(&x), narrow(&w), narrow(&b));
             let (mut hy, mut hm, mut hr) = (hx.clone(), vec![0f32; rows], vec![0f32; rows]);
-            row_norm(kind, &hx, n, Some(&hw), Some(&hb), 1e-5, &mut hy, &mut hm, &mut hr);
+            row_norm_of(kind, &hx, n, Some(&hw), Some(&hb), 1e-5, &mut hy, &mut hm, &mut hr);
             let wide = |v: &[bf16]| v.iter().map(|v| v.to_f64()).collect::<Vec<_>>();
             close(&wide(&hy), &run(&wide(&hx), &wide(&hw), &wide(&hb)).0, 0.01);
         }
@@ -245,9 +248,9 @@ mod tests {
         let x: Vec<f32> = data(n * 400, 1).iter().map(|&v| v as f32).collect();
         let run = || {
             let (mut m, mut r, mut y) = (vec![0f32; 400], vec![0f32; 400], x.clone());
-            row_norm(RowNorm::Layer, &x, n, None, None, 1e-5, &mut y, &mut m, &mut r);
+            row_norm_of(RowNorm::Layer, &x, n, None, None, 1e-5, &mut y, &mut m, &mut r);
             let (mut dx, mut dw, mut db) = (x.clone(), vec![0f32; n], vec![0f32; n]);
-            row_norm_backward(RowNorm::Layer, &x, &y, n, None, &m, &r, &mut dx, &mut dw, &mut db);
+            row_norm_backward_of(RowNorm::Layer, &x, &y, n, None, &m, &r, &mut dx, &mut dw, &mut db);
             [y, dx, dw, db].concat().iter().map(|v| v.to_bits()).collect::<Vec<_>>()
         };
         let threads = parallel::num_threads();

@@ -8,9 +8,10 @@ mod formula;
 
 pub use formula::{Formula, Prepare};
 
+use crate::any::unsupported;
 use crate::vmath::Real;
 use crate::widen::{BLOCK, RealElement};
-use crate::{DType, Ordered, bf16, f16, parallel};
+use crate::{DType, Ordered, match_dtype, parallel};
 use formula::{Block, prepare, square_sum};
 use std::ops::Range;
 
@@ -53,31 +54,6 @@ struct Shared<'a> {
 unsafe impl Sync for Shared<'_> {}
 // SAFETY: as above; the job itself is only read.
 unsafe impl Send for Shared<'_> {}
-
-/// Calls `$body` with `$t` as the float type of `$dtype`.
-macro_rules! with_float {
-    ($dtype:expr, $t:ident => $body:expr) => {
-        match $dtype {
-            DType::Float16 => {
-                type $t = f16;
-                $body
-            }
-            DType::BFloat16 => {
-                type $t = bf16;
-                $body
-            }
-            DType::Float32 => {
-                type $t = f32;
-                $body
-            }
-            DType::Float64 => {
-                type $t = f64;
-                $body
-            }
-            other => panic!("a {other} tensor is no parameter"),
-        }
-    };
-}
 
 impl<'a> Shared<'a> {
     fn new(job: &'a mut Job<'_>) -> Shared<'a> {
@@ -180,9 +156,9 @@ pub fn step(jobs: &mut [Job]) {
             if end > at {
                 let piece = at - start..end - start;
                 // SAFETY: ranges of the row do not overlap, so neither do the pieces of a job.
-                with_float!(job.job.dtype, P => unsafe {
+                match_dtype!(job.job.dtype, P in float => unsafe {
                     job.blocks::<P>(piece, true, |job, b| job.formula.apply(job.lr, b))
-                });
+                }, else => unsupported(job.job.dtype));
                 at = end;
             }
             i += 1;
@@ -204,12 +180,12 @@ pub fn lamb_norms(jobs: &mut [Job]) -> Vec<(f64, f64)> {
         let (job, range) = (&jobs[pieces[i].0], pieces[i].1.clone());
         let mut sum = (0.0, 0.0);
         // SAFETY: the pieces do not overlap.
-        with_float!(job.job.dtype, P => unsafe {
+        match_dtype!(job.job.dtype, P in float => unsafe {
             job.blocks::<P>(range, false, |job, b| {
                 let (p, d) = job.formula.lamb_moments(b);
                 sum = (sum.0 + p, sum.1 + d);
             })
-        });
+        }, else => unsupported(job.job.dtype));
         sum
     });
     let mut totals = vec![(0.0, 0.0); jobs.len()];
@@ -224,7 +200,7 @@ pub fn square_sums(arrays: &[(DType, &[u8])]) -> Vec<f64> {
     let pieces = pieces(arrays.iter().map(|(dtype, bytes)| bytes.len() / dtype.size()));
     let sums = parallel::map(pieces.len(), CHUNK, |i| {
         let ((dtype, bytes), range) = (arrays[pieces[i].0], pieces[i].1.clone());
-        with_float!(dtype, P => squares::<P>(&bytemuck::cast_slice(bytes)[range]))
+        match_dtype!(dtype, P in float => squares::<P>(&bytemuck::cast_slice(bytes)[range]), else => unsupported(dtype))
     });
     let mut totals = vec![0.0; arrays.len()];
     pieces.iter().zip(sums).for_each(|((i, _), sum)| totals[*i] += sum);
@@ -244,6 +220,7 @@ fn squares<P: RealElement>(x: &[P]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{bf16, f16};
 
     #[test]
     fn many_parameters_of_several_types_in_one_pass() {

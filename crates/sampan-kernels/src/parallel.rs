@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 /// Below this many elementary operations work stays on the calling thread: handing over a part, half a microsecond, costs
 /// more.
-pub const SERIAL_BELOW: usize = 1 << 14;
+pub(crate) const SERIAL_BELOW: usize = 1 << 14;
 /// Below this many nobody is woken for it, which takes up to ten microseconds; who is awake helps.
 const WAKE_FROM: usize = 1 << 17;
 
@@ -83,17 +83,20 @@ fn for_each_index(count: usize, cost: usize, f: &(dyn Fn(usize) + Sync)) {
 
 /// Which of the threads that share work this is: 0 for a caller, and a number of its own below [`num_threads`] for each
 /// that helps. Something to find a thread's own storage by, not to cut work by.
-pub fn place() -> usize {
+pub(crate) fn place() -> usize {
     crew::place()
 }
 
 /// Is the work large enough to be worth other threads? `cost` counts elementary operations.
-pub fn worth_it(cost: usize) -> bool {
+pub(crate) fn worth_it(cost: usize) -> bool {
     cost >= SERIAL_BELOW && num_threads() > 1
 }
 
+/// Elements of one piece of an elementwise kernel. Fixed, so that the cut never depends on the number of threads.
+pub const CHUNK: usize = 1 << 14;
+
 /// Calls `f(range)` for `0..len` cut into pieces of `chunk`; in parallel if `len * cost_each` is worth it.
-pub fn for_each_range(len: usize, chunk: usize, cost_each: usize, f: impl Fn(Range<usize>) + Sync + Send) {
+pub(crate) fn for_each_range(len: usize, chunk: usize, cost_each: usize, f: impl Fn(Range<usize>) + Sync + Send) {
     let chunk = chunk.max(1);
     let pieces = len.div_ceil(chunk);
     let run = |i: usize| f(i * chunk..((i + 1) * chunk).min(len));
@@ -106,7 +109,7 @@ pub fn for_each_range(len: usize, chunk: usize, cost_each: usize, f: impl Fn(Ran
 }
 
 /// Calls `f(index, piece)` for `data` cut into pieces of `chunk`; in parallel if `data.len() * cost_each` is worth it.
-pub fn for_each_chunk_mut<T: Send>(
+pub(crate) fn for_each_chunk_mut<T: Send>(
     data: &mut [T],
     chunk: usize,
     cost_each: usize,
@@ -116,7 +119,7 @@ pub fn for_each_chunk_mut<T: Send>(
 }
 
 /// [`for_each_chunk_mut`] over several slices of one length, cut at the same places.
-pub fn for_each_chunks_mut<T: Send, const N: usize>(
+pub(crate) fn for_each_chunks_mut<T: Send, const N: usize>(
     mut data: [&mut [T]; N],
     chunk: usize,
     cost_each: usize,
@@ -140,7 +143,7 @@ pub fn for_each_chunks_mut<T: Send, const N: usize>(
 }
 
 /// Results of `f(i)` for `0..len` in order; in parallel if `len * cost_each` is worth it.
-pub fn map<R: Send>(len: usize, cost_each: usize, f: impl Fn(usize) -> R + Sync + Send) -> Vec<R> {
+pub(crate) fn map<R: Send>(len: usize, cost_each: usize, f: impl Fn(usize) -> R + Sync + Send) -> Vec<R> {
     if len < 2 || !worth_it(len.saturating_mul(cost_each)) {
         return (0..len).map(f).collect();
     }

@@ -1,9 +1,11 @@
 //! Pooling over up to three spatial axes, and the gathers and scatters of its gradients. Data is `planes` (batch times
 //! channels) of row-major `[depth, height, width]`; fewer axes are filled up with leading ones.
 
-use crate::float::{Float, Real};
+use crate::vmath::Real;
+use crate::widen::RealElement;
 use crate::{Buffer, Element, Ordered, parallel};
 use halve::*;
+use sampan_macros::by_dtype;
 use slide::*;
 use std::ops::Range;
 
@@ -209,7 +211,8 @@ fn beats<T: Ordered>(v: T, best: T) -> bool {
 }
 
 /// Largest element of each window; NaN if it holds one. A window without any element gives −∞.
-pub fn max_pool<T: Real>(s: &PoolShape, x: &[T], y: &mut [T]) {
+#[by_dtype(T in float)]
+pub fn max_pool<T: RealElement>(s: &PoolShape, x: &[T], y: &mut [T]) {
     s.check(x.len(), y.len());
     if y.is_empty() {
         return;
@@ -219,47 +222,49 @@ pub fn max_pool<T: Real>(s: &PoolShape, x: &[T], y: &mut [T]) {
         if s.halves() {
             return halve_max(s, x, y);
         }
-        let low = T::Acc::NEG_INFINITY;
-        let max = |best: &mut T::Acc, v: T::Acc| *best = if beats(v, *best) { v } else { *best };
+        let low = -T::Wide::INFINITY;
+        let max = |best: &mut T::Wide, v: T::Wide| *best = if beats(v, *best) { v } else { *best };
         let (mut line, mut best, mut phases) = (vec![low; s.input[2]], vec![low; s.output[2]], Phases::new(s));
         s.each_line(&axes, |row, starts, _, _| {
             line.fill(low);
             for start in starts {
-                line.iter_mut().zip(&x[start..]).for_each(|(best, v)| max(best, v.up()));
+                line.iter_mut().zip(&x[start..]).for_each(|(best, v)| max(best, v.wide()));
             }
             let y = &mut y[row..row + s.output[2]];
             if let Some(phases) = &mut phases {
                 best.fill(low);
                 slide(s, &line, 0, phases, &mut best, None);
-                y.iter_mut().zip(&best).for_each(|(y, &v)| *y = T::down(v));
+                y.iter_mut().zip(&best).for_each(|(y, &v)| *y = T::narrow(v));
                 return;
             }
             for (y, (w, _)) in y.iter_mut().zip(&axes[2]) {
                 let mut best = low;
                 line[w.clone()].iter().for_each(|&v| max(&mut best, v));
-                *y = T::down(best);
+                *y = T::narrow(best);
             }
         });
     });
 }
 
 /// [`max_pool`] that also says where in its input plane each maximum lies; of equals the first.
-pub fn max_pool_with_index<T: Real>(s: &PoolShape, x: &[T], y: &mut [T], index: &mut [i64]) {
+#[by_dtype(T in float)]
+pub fn max_pool_with_index<T: RealElement>(s: &PoolShape, x: &[T], y: &mut [T], index: &mut [i64]) {
     s.check(x.len(), y.len());
     if y.is_empty() {
         return;
     }
-    max_index(s, x, index);
+    max_index_of(s, x, index);
     if s.axes().iter().flatten().any(|(r, _)| r.is_empty()) {
-        max_pool(s, x, y);
+        max_pool_of(s, x, y);
     } else {
-        gather_by_index(s.planes, x, index, y);
+        gather_by_index_of(s.planes, x, index, y);
     }
 }
 
 /// Where in its input plane the maximum of each window lies: of equals the first, of NaNs the first, and for a window
 /// without elements the place nearest to it.
-pub fn max_index<T: Real>(s: &PoolShape, x: &[T], index: &mut [i64]) {
+#[by_dtype(T in float)]
+pub fn max_index<T: RealElement>(s: &PoolShape, x: &[T], index: &mut [i64]) {
     s.check(x.len(), index.len());
     if index.is_empty() {
         return;
@@ -309,7 +314,8 @@ fn plane_of(len: usize, planes: usize) -> usize {
 }
 
 /// `y[p, i] = x[p, index[p, i]]` for every plane `p`.
-pub fn gather_by_index<T: Real>(planes: usize, x: &[T], index: &[i64], y: &mut [T]) {
+#[by_dtype(T in bytes)]
+pub fn gather_by_index<T: Element>(planes: usize, x: &[T], index: &[i64], y: &mut [T]) {
     assert_eq!(index.len(), y.len(), "pool: as many indices as outputs");
     let (x_plane, y_plane) = (plane_of(x.len(), planes), plane_of(y.len(), planes));
     if y.is_empty() {
@@ -325,7 +331,8 @@ pub fn gather_by_index<T: Real>(planes: usize, x: &[T], index: &[i64], y: &mut [
 
 /// `dx[p, index[p, i]] += dy[p, i]` on zeros, for every plane `p`: the gradient of [`gather_by_index`] and so of max
 /// pooling.
-pub fn max_pool_backward<T: Real>(planes: usize, dy: &[T], index: &[i64], dx: &mut [T]) {
+#[by_dtype(T in float)]
+pub fn max_pool_backward<T: RealElement>(planes: usize, dy: &[T], index: &[i64], dx: &mut [T]) {
     assert_eq!(index.len(), dy.len(), "pool: as many indices as outputs");
     let (x_plane, y_plane) = (plane_of(dx.len(), planes), plane_of(dy.len(), planes));
     if dx.is_empty() {
@@ -335,13 +342,14 @@ pub fn max_pool_backward<T: Real>(planes: usize, dy: &[T], index: &[i64], dx: &m
         dx.fill(T::default());
         for (&v, &i) in dy[p * y_plane..(p + 1) * y_plane].iter().zip(&index[p * y_plane..]) {
             let out = &mut dx[i as usize];
-            *out = T::down(out.up() + v.up());
+            *out = T::narrow(out.wide() + v.wide());
         }
     });
 }
 
 /// The gradient of [`max_pool`]: what [`max_index`] and [`max_pool_backward`] give, plane by plane.
-pub fn max_pool_grad<T: Real>(s: &PoolShape, x: &[T], dy: &[T], dx: &mut [T]) {
+#[by_dtype(T in float)]
+pub fn max_pool_grad<T: RealElement>(s: &PoolShape, x: &[T], dy: &[T], dx: &mut [T]) {
     s.check(x.len(), dy.len());
     s.check(dx.len(), dy.len());
     if dy.is_empty() || dx.is_empty() {
@@ -359,13 +367,14 @@ pub fn max_pool_grad<T: Real>(s: &PoolShape, x: &[T], dy: &[T], dx: &mut [T]) {
             return halve_max_backward(s, x, dy, dx);
         }
         let mut index = Buffer::uninit(size_of::<i64>() * dy.len());
-        max_index(&PoolShape { planes, ..*s }, x, index.as_mut_slice());
-        max_pool_backward(planes, dy, index.as_slice(), dx);
+        max_index_of(&PoolShape { planes, ..*s }, x, index.as_mut_slice());
+        max_pool_backward_of(planes, dy, index.as_slice(), dx);
     });
 }
 
 /// `y[p, index[p, i]] = x[p, i]` on zeros, for every plane `p`: max unpooling. Of equal indices the last one stays.
-pub fn max_unpool<T: Real>(planes: usize, x: &[T], index: &[i64], y: &mut [T]) {
+#[by_dtype(T in bytes)]
+pub fn max_unpool<T: Element>(planes: usize, x: &[T], index: &[i64], y: &mut [T]) {
     assert_eq!(index.len(), x.len(), "pool: as many indices as inputs");
     let (y_plane, x_plane) = (plane_of(y.len(), planes), plane_of(x.len(), planes));
     if y.is_empty() {
@@ -402,7 +411,8 @@ impl Divisor {
 }
 
 /// Average of each window; a window without elements gives 0.
-pub fn avg_pool<T: Real>(s: &PoolShape, divisor: Divisor, x: &[T], y: &mut [T]) {
+#[by_dtype(T in float)]
+pub fn avg_pool<T: RealElement>(s: &PoolShape, divisor: Divisor, x: &[T], y: &mut [T]) {
     s.check(x.len(), y.len());
     if y.is_empty() {
         return;
@@ -410,27 +420,28 @@ pub fn avg_pool<T: Real>(s: &PoolShape, divisor: Divisor, x: &[T], y: &mut [T]) 
     let axes = s.axes();
     by_plane(x, s.x_plane(), y, s.y_plane(), s.cost(), |x, y| {
         if s.halves() {
-            return halve_avg(s, T::Acc::from_f64(divisor.get(4, 4)), x, y);
+            return halve_avg(s, T::Wide::from_f64(divisor.get(4, 4)), x, y);
         }
-        let mut line = vec![T::Acc::ZERO; s.input[2]];
+        let mut line = vec![T::Wide::ZERO; s.input[2]];
         s.each_line(&axes, |row, starts, inside, window| {
-            line.fill(T::Acc::ZERO);
+            line.fill(T::Wide::ZERO);
             for start in starts {
-                line.iter_mut().zip(&x[start..]).for_each(|(sum, v)| *sum += v.up());
+                line.iter_mut().zip(&x[start..]).for_each(|(sum, v)| *sum += v.wide());
             }
             for (y, (w, n)) in y[row..].iter_mut().zip(&axes[2]) {
-                let mut sum = T::Acc::ZERO;
+                let mut sum = T::Wide::ZERO;
                 line[w.clone()].iter().for_each(|&v| sum += v);
                 let inside = inside * w.len();
-                let over = T::Acc::from_f64(divisor.get(inside, window * n));
-                *y = T::down(if inside == 0 { T::Acc::ZERO } else { sum / over });
+                let over = T::Wide::from_f64(divisor.get(inside, window * n));
+                *y = T::narrow(if inside == 0 { T::Wide::ZERO } else { sum / over });
             }
         });
     });
 }
 
 /// The gradient of [`avg_pool`].
-pub fn avg_pool_backward<T: Real>(s: &PoolShape, divisor: Divisor, dy: &[T], dx: &mut [T]) {
+#[by_dtype(T in float)]
+pub fn avg_pool_backward<T: RealElement>(s: &PoolShape, divisor: Divisor, dy: &[T], dx: &mut [T]) {
     s.check(dx.len(), dy.len());
     if dy.is_empty() {
         return dx.fill(T::default());
@@ -439,62 +450,23 @@ pub fn avg_pool_backward<T: Real>(s: &PoolShape, divisor: Divisor, dy: &[T], dx:
     let cost = s.cost() * s.y_plane() / s.x_plane().max(1) + 1;
     by_plane(dy, s.y_plane(), dx, s.x_plane(), cost, |dy, dx| {
         if s.halves() {
-            return halve_avg_backward(s, T::Acc::from_f64(divisor.get(4, 4)), dy, dx);
+            return halve_avg_backward(s, T::Wide::from_f64(divisor.get(4, 4)), dy, dx);
         }
         // Sums of half types are kept wide until the plane is done.
-        let mut wide = vec![T::Acc::ZERO; dx.len()];
-        let mut line = vec![T::Acc::ZERO; s.input[2]];
+        let mut wide = vec![T::Wide::ZERO; dx.len()];
+        let mut line = vec![T::Wide::ZERO; s.input[2]];
         s.each_line(&axes, |row, starts, inside, window| {
-            line.fill(T::Acc::ZERO);
+            line.fill(T::Wide::ZERO);
             for (dy, (w, n)) in dy[row..].iter().zip(&axes[2]) {
-                let v = dy.up() / T::Acc::from_f64(divisor.get(inside * w.len(), window * n));
+                let v = dy.wide() / T::Wide::from_f64(divisor.get(inside * w.len(), window * n));
                 line[w.clone()].iter_mut().for_each(|o| *o += v);
             }
             for start in starts {
                 wide[start..].iter_mut().zip(&line).for_each(|(o, v)| *o += *v);
             }
         });
-        dx.iter_mut().zip(&wide).for_each(|(o, v)| *o = T::down(*v));
+        dx.iter_mut().zip(&wide).for_each(|(o, v)| *o = T::narrow(*v));
     });
-}
-
-/// Power average `(Σ |x|^p)^(1/p)` of each window as Paddle defines it: without absolute values, and without a
-/// divisor. `p = ∞` is [`max_pool`].
-pub fn lp_pool<T: Real>(s: &PoolShape, p: f64, x: &[T], y: &mut [T]) {
-    s.check(x.len(), y.len());
-    if y.is_empty() {
-        return;
-    }
-    let axes = s.axes();
-    let power = T::Acc::from_f64(p);
-    by_plane(x, s.x_plane(), y, s.y_plane(), 20 * s.cost(), |x, y| {
-        PoolShape::each_window(&axes, |at, ranges, _| {
-            let mut sum = T::Acc::ZERO;
-            s.each_row(ranges, |start, len| {
-                for v in &x[start..start + len] {
-                    sum += if p == 1.0 {
-                        v.up()
-                    } else if p == 2.0 {
-                        v.up() * v.up()
-                    } else {
-                        v.up().powf(power)
-                    };
-                }
-            });
-            y[at] = T::down(if p == 1.0 { sum } else { sum.powf(T::Acc::ONE / power) });
-        });
-    });
-}
-
-/// Sum of each window: the transpose of [`sum_pool_backward`]. Power pooling and its gradients of any order are made of
-/// these two and elementwise powers.
-pub fn sum_pool<T: Real>(s: &PoolShape, x: &[T], y: &mut [T]) {
-    avg_pool(s, Divisor::Fixed(1.0), x, y);
-}
-
-/// Adds each output to all inputs of its window: the gradient of [`sum_pool`].
-pub fn sum_pool_backward<T: Real>(s: &PoolShape, dy: &[T], dx: &mut [T]) {
-    avg_pool_backward(s, Divisor::Fixed(1.0), dy, dx);
 }
 
 #[cfg(test)]

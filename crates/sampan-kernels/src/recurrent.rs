@@ -4,11 +4,12 @@
 mod product;
 pub mod sequence;
 
-use crate::elementwise::CHUNK;
+use crate::parallel::CHUNK;
 use crate::parallel;
 use crate::simd::simd_fn;
 use crate::vmath::Real;
-use crate::widen::{RealElement, narrowed, widened};
+use crate::widen::{RealElement, Room, narrowed, widened};
+use sampan_macros::by_dtype;
 
 simd_fn! {
     fn lstm_row[T: Real](a: &'a [T], b: &'a [T], c: &'a [T], h_out: &'a mut [T], c_out: &'a mut [T]) {
@@ -91,6 +92,7 @@ fn group(n: usize) -> usize {
 
 /// A step of an LSTM with `n` units: from the preactivations `a + b` (input, forget, candidate and output gate, 4n a
 /// row) and the cell state to the new output and cell state.
+#[by_dtype(T in float)]
 pub fn lstm<T: RealElement>(a: &[T], b: &[T], c: &[T], n: usize, h_out: &mut [T], c_out: &mut [T]) {
     assert!(a.len() == 4 * c.len() && b.len() == a.len() && h_out.len() == c.len() && c_out.len() == c.len());
     if c.is_empty() {
@@ -99,20 +101,22 @@ pub fn lstm<T: RealElement>(a: &[T], b: &[T], c: &[T], n: usize, h_out: &mut [T]
     let rows = group(n);
     let mut pieces: Vec<_> = h_out.chunks_mut(rows * n).zip(c_out.chunks_mut(rows * n)).collect();
     parallel::for_each_chunk_mut(&mut pieces, 1, rows * n * 16, |p, piece| {
-        let (mut ra, mut rb, mut rc, mut rh, mut rn) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut rooms: [Room; 5] = Default::default();
+        let [ra, rb, rc, rh, rn] = &mut rooms;
         let (h_out, c_out) = &mut piece[0];
         for (k, (h_out, c_out)) in h_out.chunks_mut(n).zip(c_out.chunks_mut(n)).enumerate() {
             let row = p * rows + k;
-            let a = widened(&a[row * 4 * n..][..4 * n], &mut ra);
-            let b = widened(&b[row * 4 * n..][..4 * n], &mut rb);
-            let c = widened(&c[row * n..][..n], &mut rc);
-            narrowed(h_out, &mut rh, |h| narrowed(c_out, &mut rn, |new| lstm_row(a, b, c, h, new)));
+            let a = widened(&a[row * 4 * n..][..4 * n], ra);
+            let b = widened(&b[row * 4 * n..][..4 * n], rb);
+            let c = widened(&c[row * n..][..n], rc);
+            narrowed(h_out, rh, |h| narrowed(c_out, rn, |new| lstm_row(a, b, c, h, new)));
         }
     });
 }
 
 /// Gradients of [`lstm`] with respect to the preactivations (either of the two) and the old cell state, from those of the
 /// new output and cell state.
+#[by_dtype(T in float)]
 pub fn lstm_backward<T: RealElement>(
     a: &[T],
     b: &[T],
@@ -131,7 +135,7 @@ pub fn lstm_backward<T: RealElement>(
     let rows = group(n);
     let mut pieces: Vec<_> = gates.chunks_mut(rows * 4 * n).zip(prev.chunks_mut(rows * n)).collect();
     parallel::for_each_chunk_mut(&mut pieces, 1, rows * n * 24, |p, piece| {
-        let mut rooms: [Vec<T::Wide>; 7] = Default::default();
+        let mut rooms: [Room; 7] = Default::default();
         let [ra, rb, rc, rh, rd, rg, rp] = &mut rooms;
         let (gates, prev) = &mut piece[0];
         for (k, (gates, prev)) in gates.chunks_mut(4 * n).zip(prev.chunks_mut(n)).enumerate() {
@@ -148,6 +152,7 @@ pub fn lstm_backward<T: RealElement>(
 
 /// A step of a GRU with `n` units: from the preactivations of the input `a` and of the state `b` (reset, update and
 /// candidate, 3n a row; the reset gate scales the candidate's `b`) and the state to the new state.
+#[by_dtype(T in float)]
 pub fn gru<T: RealElement>(a: &[T], b: &[T], h: &[T], n: usize, out: &mut [T]) {
     assert!(a.len() == 3 * h.len() && b.len() == a.len() && out.len() == h.len());
     if h.is_empty() {
@@ -155,7 +160,7 @@ pub fn gru<T: RealElement>(a: &[T], b: &[T], h: &[T], n: usize, out: &mut [T]) {
     }
     let rows = group(n);
     parallel::for_each_chunk_mut(out, rows * n, 16, |p, out| {
-        let mut rooms: [Vec<T::Wide>; 4] = Default::default();
+        let mut rooms: [Room; 4] = Default::default();
         let [ra, rb, rh, ro] = &mut rooms;
         for (k, out) in out.chunks_mut(n).enumerate() {
             let (wide, one) = ((p * rows + k) * 3 * n, (p * rows + k) * n);
@@ -168,6 +173,7 @@ pub fn gru<T: RealElement>(a: &[T], b: &[T], h: &[T], n: usize, out: &mut [T]) {
 }
 
 /// Gradients of [`gru`] with respect to both preactivations and the state.
+#[by_dtype(T in float)]
 pub fn gru_backward<T: RealElement>(
     a: &[T],
     b: &[T],
@@ -187,7 +193,7 @@ pub fn gru_backward<T: RealElement>(
     let mut pieces: Vec<_> =
         da.chunks_mut(rows * 3 * n).zip(db.chunks_mut(rows * 3 * n)).zip(dh.chunks_mut(rows * n)).collect();
     parallel::for_each_chunk_mut(&mut pieces, 1, rows * n * 24, |p, piece| {
-        let mut rooms: [Vec<T::Wide>; 7] = Default::default();
+        let mut rooms: [Room; 7] = Default::default();
         let [ra, rb, rh, rg, r1, r2, r3] = &mut rooms;
         let ((da, db), dh) = &mut piece[0];
         let each = da.chunks_mut(3 * n).zip(db.chunks_mut(3 * n)).zip(dh.chunks_mut(n));
@@ -239,7 +245,7 @@ mod tests {
         let (a, b, c) = (data(rows * 4 * n, 1), data(rows * 4 * n, 2), data(rows * n, 3));
         let step = |a: &[f64], c: &[f64]| {
             let (mut h, mut new) = (vec![0.0; rows * n], vec![0.0; rows * n]);
-            lstm(a, &b, c, n, &mut h, &mut new);
+            lstm_of(a, &b, c, n, &mut h, &mut new);
             [h, new].concat()
         };
         let out = step(&a, &c);
@@ -251,12 +257,12 @@ mod tests {
         }
         let w = data(2 * rows * n, 4);
         let (mut gates, mut prev) = (vec![0.0; a.len()], vec![0.0; c.len()]);
-        lstm_backward(&a, &b, &c, &w[..rows * n], &w[rows * n..], n, &mut gates, &mut prev);
+        lstm_backward_of(&a, &b, &c, &w[..rows * n], &w[rows * n..], n, &mut gates, &mut prev);
         close(&gates, &numeric(&a, &w, |a| step(a, &c)), 1e-6);
         close(&prev, &numeric(&c, &w, |c| step(&a, c)), 1e-6);
         let half = |v: &[f64]| v.iter().map(|&v| bf16::from_f64(v)).collect::<Vec<_>>();
         let (mut h, mut new) = (half(&c), half(&c));
-        lstm(&half(&a), &half(&b), &half(&c), n, &mut h, &mut new);
+        lstm_of(&half(&a), &half(&b), &half(&c), n, &mut h, &mut new);
         close(&h.iter().map(|v| v.to_f64()).collect::<Vec<_>>(), &out[..rows * n], 2e-2);
     }
 
@@ -266,7 +272,7 @@ mod tests {
         let (a, b, h) = (data(rows * 3 * n, 1), data(rows * 3 * n, 2), data(rows * n, 3));
         let step = |a: &[f64], b: &[f64], h: &[f64]| {
             let mut out = vec![0.0; rows * n];
-            gru(a, b, h, n, &mut out);
+            gru_of(a, b, h, n, &mut out);
             out
         };
         let out = step(&a, &b, &h);
@@ -278,7 +284,7 @@ mod tests {
         }
         let w = data(rows * n, 4);
         let (mut da, mut db, mut dh) = (a.clone(), b.clone(), h.clone());
-        gru_backward(&a, &b, &h, &w, n, &mut da, &mut db, &mut dh);
+        gru_backward_of(&a, &b, &h, &w, n, &mut da, &mut db, &mut dh);
         close(&da, &numeric(&a, &w, |a| step(a, &b, &h)), 1e-6);
         close(&db, &numeric(&b, &w, |b| step(&a, b, &h)), 1e-6);
         close(&dh, &numeric(&h, &w, |h| step(&a, &b, h)), 1e-6);

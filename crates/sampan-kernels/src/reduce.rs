@@ -15,7 +15,8 @@ pub(crate) use fold::{Max, Min, fold_row};
 pub use moments::{logsumexp, power_norm, variance};
 pub use number::Number;
 
-use crate::copy::{cast_slice, convert};
+use crate::complex::ComplexElement;
+use crate::cast::{cast_slice, convert};
 use crate::simd::simd_fn;
 use crate::vmath::Real;
 use crate::widen::RealElement;
@@ -23,6 +24,8 @@ use crate::{Bool, Element, Ordered, View};
 use bytemuck::Zeroable;
 use drive::{Place, reduce};
 use fold::{FoldOf, Prod, Sum};
+use sampan_macros::by_dtype;
+use std::iter::Product;
 use std::marker::PhantomData;
 
 /// A reduction that accumulates in another type than it gives back.
@@ -44,11 +47,13 @@ fn number<T: Number>(
 }
 
 /// Sum over the flagged axes.
+#[by_dtype(T in number)]
 pub fn sum<T: Number>(src: View<'_, T>, reduced: &[bool], dst: &mut [T]) {
     number(src, reduced, dst, Sum(PhantomData), &|_| ());
 }
 
 /// Mean over the flagged axes; NaN over none.
+#[by_dtype(T in float)]
 pub fn mean<T: Number + RealElement>(src: View<'_, T>, reduced: &[bool], dst: &mut [T]) {
     let n: usize = src.shape.iter().zip(reduced).filter(|&(_, &r)| r).map(|(&n, _)| n).product();
     number(src, reduced, dst, Sum(PhantomData), &|sums| divide(sums, n as f64));
@@ -70,22 +75,34 @@ simd_fn! {
 }
 
 /// Product over the flagged axes.
+#[by_dtype(T in number)]
 pub fn prod<T: Number>(src: View<'_, T>, reduced: &[bool], dst: &mut [T]) {
     number(src, reduced, dst, Prod(PhantomData), &|_| ());
 }
 
 /// Largest over the flagged axes; NaN where there is one.
+#[by_dtype(T in number)]
 pub fn max<T: Number>(src: View<'_, T>, reduced: &[bool], dst: &mut [T]) {
     number(src, reduced, dst, Max(PhantomData), &|_| ());
 }
 
 /// Smallest over the flagged axes; NaN where there is one.
+#[by_dtype(T in number)]
 pub fn min<T: Number>(src: View<'_, T>, reduced: &[bool], dst: &mut [T]) {
     number(src, reduced, dst, Min(PhantomData), &|_| ());
 }
 
+/// Product of complex numbers over rows of `n`.
+#[by_dtype(T in complex)]
+pub fn prod_complex<T: ComplexElement + Product>(src: &[T], n: usize, dst: &mut [T]) {
+    assert_eq!(src.len(), dst.len() * n, "prod: the destination has another size than the rows");
+    for (i, d) in dst.iter_mut().enumerate() {
+        *d = src[i * n..][..n].iter().copied().product();
+    }
+}
+
 /// Sum of what `load` makes of the elements, slice by slice.
-pub fn sum_map<A: Ordered, B: Number<Acc = B>>(
+fn sum_map<A: Ordered, B: Number<Acc = B>>(
     src: View<'_, A>,
     reduced: &[bool],
     dst: &mut [B],
@@ -94,17 +111,19 @@ pub fn sum_map<A: Ordered, B: Number<Acc = B>>(
     reduce(src, reduced, dst, Some(&|_, x, y| load(x, y)), Sum(PhantomData), &|_| ());
 }
 
-/// Sum in another type: bool and small integers into `i64`, for example.
-pub fn sum_as<A: Ordered, B: Number<Acc = B>>(src: View<'_, A>, reduced: &[bool], dst: &mut [B]) {
+/// Sum in another type.
+fn sum_as<A: Ordered, B: Number<Acc = B>>(src: View<'_, A>, reduced: &[bool], dst: &mut [B]) {
     sum_map(src, reduced, dst, &cast_slice);
 }
 
-/// Product in another type.
-pub fn prod_as<A: Ordered, B: Number<Acc = B>>(src: View<'_, A>, reduced: &[bool], dst: &mut [B]) {
-    reduce(src, reduced, dst, Some(&|_, x, y| cast_slice(x, y)), Prod(PhantomData), &|_| ());
+/// Sum of truth values and integers as `i64`.
+#[by_dtype(A in real)]
+pub fn sum_i64<A: Ordered>(src: View<'_, A>, reduced: &[bool], dst: &mut [i64]) {
+    sum_as(src, reduced, dst);
 }
 
 /// How many elements are not zero.
+#[by_dtype(T in real)]
 pub fn count_nonzero<T: Ordered>(src: View<'_, T>, reduced: &[bool], dst: &mut [i64]) {
     sum_map(src, reduced, dst, &|x, y| {
         for (y, &x) in y.iter_mut().zip(x) {
@@ -114,7 +133,7 @@ pub fn count_nonzero<T: Ordered>(src: View<'_, T>, reduced: &[bool], dst: &mut [
 }
 
 /// Sum of squares, in the computing type.
-pub fn sum_sq<T: RealElement>(src: View<'_, T>, reduced: &[bool], dst: &mut [T::Wide])
+fn sum_sq<T: RealElement>(src: View<'_, T>, reduced: &[bool], dst: &mut [T::Wide])
 where
     T::Wide: Number<Acc = T::Wide>,
 {
@@ -130,6 +149,15 @@ fn truth(_: Place, x: &[Bool], y: &mut [u8]) {
     for (y, &x) in y.iter_mut().zip(x) {
         *y = x.get() as u8;
     }
+}
+
+/// How many elements are NaN, and how many infinite.
+#[by_dtype(T in float)]
+pub fn count_non_finite<T: Ordered>(x: &[T]) -> (usize, usize) {
+    x.iter().fold((0, 0), |(nan, inf), &v| {
+        let v = v.to_f64();
+        (nan + v.is_nan() as usize, inf + v.is_infinite() as usize)
+    })
 }
 
 /// Is any element true?

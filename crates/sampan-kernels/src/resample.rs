@@ -1,9 +1,10 @@
 //! Interpolation along one axis at a time. A sparse table says which inputs each output mixes and with what weights;
 //! images and volumes apply one table per axis, and gradients apply the transposed tables.
 
-use crate::float::{Float, Real, narrow, widened};
+use crate::vmath::Real;
+use crate::widen::{RealElement, Room, narrowed, widened};
 use crate::{Buffer, parallel};
-use std::mem::size_of;
+use sampan_macros::by_dtype;
 
 /// How a new coordinate takes its value from old ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -176,7 +177,7 @@ fn cubic(t: f64) -> [f64; 4] {
 }
 
 /// Applies a table along the middle axis of `[outer, n_in, inner]`, giving `[outer, n_out, inner]`.
-pub fn apply_axis<T: Float>(table: &Table, outer: usize, inner: usize, src: &[T], dst: &mut [T]) {
+fn apply_axis<T: Real>(table: &Table, outer: usize, inner: usize, src: &[T], dst: &mut [T]) {
     let (n_in, n_out) = (table.n_in, table.n_out());
     assert!(src.len() == outer * n_in * inner && dst.len() == outer * n_out * inner, "interpolate: sizes do not fit");
     if dst.is_empty() {
@@ -213,7 +214,8 @@ pub fn apply_axis<T: Float>(table: &Table, outer: usize, inner: usize, src: &[T]
 
 /// Applies one table to each axis of `[planes, spatial…, inner]`; the last axis first. `inner` is 1 for channels-first
 /// data. Half types are widened once and rounded once.
-pub fn resample<T: Real>(tables: &[Table], planes: usize, inner: usize, src: &[T], dst: &mut [T]) {
+#[by_dtype(T in float)]
+pub fn resample<T: RealElement>(tables: &[Table], planes: usize, inner: usize, src: &[T], dst: &mut [T]) {
     let (n_in, n_out) = tables.iter().fold((1, 1), |(i, o), t| (i * t.n_in(), o * t.n_out()));
     assert!(
         src.len() == planes * n_in * inner && dst.len() == planes * n_out * inner,
@@ -221,24 +223,39 @@ pub fn resample<T: Real>(tables: &[Table], planes: usize, inner: usize, src: &[T
         src.len(),
         dst.len()
     );
-    let mut now = widened(src);
-    let mut inner = inner;
+    let [rs, rd] = &mut <[Room; 2]>::default();
+    let src = widened(src, rs);
+    narrowed(dst, rd, |dst| apply(tables, planes, inner, src, dst));
+}
+
+/// [`resample`] in the computing type.
+fn apply<T: Real>(tables: &[Table], planes: usize, mut inner: usize, src: &[T], dst: &mut [T]) {
+    let mut left = tables.iter().filter(|t| !t.is_identity()).count();
+    if left == 0 {
+        return dst.copy_from_slice(src);
+    }
+    let mut between: Option<Buffer> = None;
     for (axis, table) in tables.iter().enumerate().rev() {
         if !table.is_identity() {
+            left -= 1;
             let outer = planes * tables[..axis].iter().map(Table::n_in).product::<usize>();
-            let mut next = Buffer::uninit(outer * table.n_out() * inner * size_of::<T::Acc>());
-            apply_axis::<T::Acc>(table, outer, inner, now.as_slice(), next.as_mut_slice());
-            now = next;
+            let from = between.as_ref().map_or(src, |b| b.as_slice());
+            if left == 0 {
+                return apply_axis(table, outer, inner, from, dst);
+            }
+            let mut next = Buffer::uninit(outer * table.n_out() * inner * size_of::<T>());
+            apply_axis::<T>(table, outer, inner, from, next.as_mut_slice());
+            between = Some(next);
         }
         inner *= table.n_out();
     }
-    narrow(now.as_slice(), dst);
 }
 
 /// The gradient of [`resample`] by `src`.
-pub fn resample_backward<T: Real>(tables: &[Table], planes: usize, inner: usize, dy: &[T], dx: &mut [T]) {
+#[by_dtype(T in float)]
+pub fn resample_backward<T: RealElement>(tables: &[Table], planes: usize, inner: usize, dy: &[T], dx: &mut [T]) {
     let transposed: Vec<Table> = tables.iter().map(Table::transposed).collect();
-    resample(&transposed, planes, inner, dy, dx);
+    resample_of(&transposed, planes, inner, dy, dx);
 }
 
 #[cfg(test)]
@@ -249,7 +266,7 @@ mod tests {
 
     fn line(method: Method, corners: Corners, n: usize, scale: Option<f64>) -> Vec<f64> {
         let mut y = vec![0.0; n];
-        resample(&[Table::new(method, corners, 5, n, scale)], 1, 1, &[3.0, 1.0, 4.0, 1.0, 5.0], &mut y);
+        resample_of(&[Table::new(method, corners, 5, n, scale)], 1, 1, &[3.0, 1.0, 4.0, 1.0, 5.0], &mut y);
         y
     }
 
@@ -286,8 +303,8 @@ mod tests {
                 let x: Vec<f64> = (0..2 * 72 * inner).map(|v| (v * 37 % 11) as f64).collect();
                 let dy: Vec<f64> = (0..2 * 40 * inner).map(|v| (v * 53 % 13) as f64).collect();
                 let (mut y, mut dx) = (vec![0.0; dy.len()], vec![0.0; x.len()]);
-                resample(&tables, 2, inner, &x, &mut y);
-                resample_backward(&tables, 2, inner, &dy, &mut dx);
+                resample_of(&tables, 2, inner, &x, &mut y);
+                resample_backward_of(&tables, 2, inner, &dy, &mut dx);
                 let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
                 assert!((dot(&y, &dy) - dot(&x, &dx)).abs() < 1e-8);
             }

@@ -10,9 +10,11 @@
 mod fill;
 mod stream;
 
-pub use fill::{bernoulli, bernoulli_with, exponential, keep_or_drop, normal, randint, random_bits, uniform};
+pub(crate) use fill::keep_or_drop;
+pub use fill::{bernoulli, bernoulli_with, exponential, normal, randint, random_bits, uniform};
 pub use stream::{
-    BadProbs, Stream, binomial, cauchy, gamma, geometric, multinomial, poisson, randperm, truncated_normal,
+    BadProbs, Stream, binomial, cauchy, gamma, geometric, multinomial, no_probability, poisson, randperm,
+    truncated_normal,
 };
 
 use pulp::Simd;

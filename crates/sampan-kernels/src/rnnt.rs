@@ -2,16 +2,16 @@
 //! frames and labels. In each cell a way either emits a blank and goes on to the next frame, or emits the next label. All in
 //! log space.
 
+use crate::ctc::log_add;
 use crate::parallel;
 use crate::widen::RealElement;
+use sampan_macros::by_dtype;
 
-/// One batch of lattices `[batch, frames, columns]`: the log-probability of the blank and of the next label in each cell,
-/// and how many frames and labels each sequence has. A sequence has at least one frame, and fewer labels than columns.
-#[derive(Clone, Copy)]
+/// One batch of lattices `[batch, frames, columns]`, which hold the log-probability of the blank and of the next label in
+/// each cell: how many frames and labels each sequence has. A sequence has at least one frame, and fewer labels than columns.
+#[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
-pub struct Rnnt<'a, T> {
-    pub blanks: &'a [T],
-    pub emits: &'a [T],
+pub struct Rnnt<'a> {
     pub frames: usize,
     pub columns: usize,
     pub input_lengths: &'a [i64],
@@ -25,11 +25,6 @@ struct Lattice<'a, T> {
     columns: usize,
     /// The last frame and the last column.
     end: (usize, usize),
-}
-
-fn log_add(a: f64, b: f64) -> f64 {
-    let (hi, lo) = if a > b { (a, b) } else { (b, a) };
-    if hi == f64::NEG_INFINITY { hi } else { hi + (lo - hi).exp().ln_1p() }
 }
 
 impl<T: RealElement> Lattice<'_, T> {
@@ -91,32 +86,37 @@ impl<T: RealElement> Lattice<'_, T> {
     }
 }
 
-impl<T: RealElement> Rnnt<'_, T> {
+/// A batch with its log-probabilities.
+#[derive(Clone, Copy)]
+struct Given<'a, T> {
+    s: &'a Rnnt<'a>,
+    blanks: &'a [T],
+    emits: &'a [T],
+}
+
+impl<T: RealElement> Given<'_, T> {
     fn lattice(&self, n: usize) -> Lattice<'_, T> {
-        let size = self.frames * self.columns;
+        let size = self.s.frames * self.s.columns;
         Lattice {
             blanks: &self.blanks[n * size..][..size],
             emits: &self.emits[n * size..][..size],
-            columns: self.columns,
-            end: (self.input_lengths[n] as usize - 1, self.label_lengths[n] as usize),
+            columns: self.s.columns,
+            end: (self.s.input_lengths[n] as usize - 1, self.s.label_lengths[n] as usize),
         }
     }
 
-    /// The negative log-likelihood of each sequence.
-    pub fn loss(&self, loss: &mut [T]) {
-        let values = parallel::map(loss.len(), self.frames * self.columns * 32, |n| {
+    fn loss(&self, loss: &mut [T]) {
+        let values = parallel::map(loss.len(), self.s.frames * self.s.columns * 32, |n| {
             let lattice = self.lattice(n);
             lattice.total(&lattice.forward())
         });
         loss.iter_mut().zip(values).for_each(|(loss, total)| *loss = T::from_f64(-total));
     }
 
-    /// The gradient of [`loss`](Self::loss) with respect to the blanks and the labels, times `g` of each sequence: minus
-    /// how probable each step is, given the labels.
-    pub fn backward(&self, g: &[T], d_blanks: &mut [T], d_emits: &mut [T]) {
+    fn backward(&self, g: &[T], d_blanks: &mut [T], d_emits: &mut [T]) {
         d_blanks.fill(T::from_f64(0.0));
         d_emits.fill(T::from_f64(0.0));
-        let size = self.frames * self.columns;
+        let size = self.s.frames * self.s.columns;
         let found = parallel::map(g.len(), size * 64, |n| {
             let mut cells = Vec::new();
             self.lattice(n).posteriors(|at, blank, emit| cells.push((at, blank, emit)));
@@ -130,6 +130,19 @@ impl<T: RealElement> Rnnt<'_, T> {
             }
         }
     }
+}
+
+/// The negative log-likelihood of each sequence.
+#[by_dtype(T in float)]
+pub fn loss<T: RealElement>(s: &Rnnt, blanks: &[T], emits: &[T], loss: &mut [T]) {
+    Given { s, blanks, emits }.loss(loss);
+}
+
+/// The gradient of [`loss`] with respect to the blanks and the labels, times `g` of each sequence: minus how probable each
+/// step is, given the labels.
+#[by_dtype(T in float)]
+pub fn backward<T: RealElement>(s: &Rnnt, blanks: &[T], emits: &[T], g: &[T], d_blanks: &mut [T], d_emits: &mut [T]) {
+    Given { s, blanks, emits }.backward(g, d_blanks, d_emits);
 }
 
 #[cfg(test)]
@@ -159,11 +172,10 @@ mod tests {
         let (blanks, emits): (Vec<f64>, Vec<f64>) = (numbers(7), numbers(5));
         for (t, u) in [(4, 2), (2, 1), (1, 2), (3, 0)] {
             let run = |blanks: &[f64], emits: &[f64]| {
-                let job =
-                    Rnnt { blanks, emits, frames, columns, input_lengths: &[t as i64], label_lengths: &[u as i64] };
+                let job = Rnnt { frames, columns, input_lengths: &[t as i64], label_lengths: &[u as i64] };
                 let (mut loss, mut db, mut de) = ([0.0], vec![9.0; 12], vec![9.0; 12]);
-                job.loss(&mut loss);
-                job.backward(&[1.0], &mut db, &mut de);
+                loss_of(&job, blanks, emits, &mut loss);
+                backward_of(&job, blanks, emits, &[1.0], &mut db, &mut de);
                 (loss[0], [db, de].concat())
             };
             let (loss, grad) = run(&blanks, &emits);

@@ -17,6 +17,19 @@ pub enum Scalar {
 }
 
 impl Scalar {
+    /// One element.
+    pub fn of<T: Element>(v: T) -> Scalar {
+        let z = v.to_complex();
+        match T::DTYPE {
+            DType::Bool => Scalar::Bool(z.re != 0.0),
+            // The one type that a float does not hold.
+            DType::Int64 => Scalar::Int(bytemuck::cast(v)),
+            d if d.is_int() => Scalar::Int(z.re as i64),
+            d if d.is_float() => Scalar::Float(z.re),
+            _ => Scalar::Complex(z),
+        }
+    }
+
     /// As the widest float; of a complex number the real part.
     pub fn to_f64(self) -> f64 {
         match self {
@@ -65,6 +78,18 @@ impl Scalar {
             Scalar::Complex(z) => T::from_complex(z),
             other => T::from_i64(other.to_i64()),
         }
+    }
+
+    /// What memory of a dtype holds for this number, as a type of the same size.
+    pub(crate) fn stored<T: Element>(self, dtype: DType) -> T {
+        bytemuck::pod_read_unaligned(&self.bytes(dtype)[..size_of::<T>()])
+    }
+
+    /// What memory of a dtype holds for this number; the rest is zero.
+    fn bytes(self, dtype: DType) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        crate::match_dtype!(dtype, T in any => bytes[..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&self.to::<T>())));
+        bytes
     }
 }
 

@@ -1,10 +1,11 @@
 //! Running sums, products and extremes along one axis of row-major data seen as `(outer, n, inner)`.
 
 use crate::complex::ComplexElement;
-use crate::elementwise::CHUNK;
+use crate::parallel::CHUNK;
 use crate::reduce::Number;
 use crate::vmath::Real;
 use crate::{Element, Ordered, RealElement, parallel};
+use sampan_macros::by_dtype;
 use std::ops::{Add, Mul};
 
 /// Calls `f(outer index, its n·inner outputs)`, several outer indices to a parallel piece.
@@ -54,30 +55,34 @@ fn scan<T: Element, A: Copy + Send>(
 
 #[inline(always)]
 fn load<T: Number>(v: T) -> T::Chain {
-    crate::copy::convert(v)
+    crate::cast::convert(v)
 }
 
 #[inline(always)]
 fn store<T: Number>(v: T::Chain) -> T {
-    crate::copy::convert(v)
+    crate::cast::convert(v)
 }
 
 /// Running sum; floats add up in `f64`, integers wrap.
+#[by_dtype(T in number)]
 pub fn cumsum<T: Number>(src: &[T], dst: &mut [T], n: usize, inner: usize) {
     scan(src, dst, (n, inner), load::<T>, Number::add, store);
 }
 
 /// Running product.
+#[by_dtype(T in number)]
 pub fn cumprod<T: Number>(src: &[T], dst: &mut [T], n: usize, inner: usize) {
     scan(src, dst, (n, inner), load::<T>, Number::mul, store);
 }
 
 /// Running product of complex numbers.
+#[by_dtype(T in complex)]
 pub fn cumprod_complex<T: ComplexElement>(src: &[T], dst: &mut [T], n: usize, inner: usize) {
     scan(src, dst, (n, inner), T::number, |a, b| a * b, T::element);
 }
 
 /// Running ln Σ eˣ.
+#[by_dtype(T in float)]
 pub fn logcumsumexp<T: RealElement>(src: &[T], dst: &mut [T], n: usize, inner: usize) {
     // The peak so far, NaN once one was met, and the sum of exponentials relative to it.
     let join = |(m, s): (T::Wide, f64), (x, _): (T::Wide, f64)| {
@@ -99,11 +104,13 @@ pub fn logcumsumexp<T: RealElement>(src: &[T], dst: &mut [T], n: usize, inner: u
 }
 
 /// `dst[k] = a[k] · dst[k − 1] + b[k]`, from zero.
+#[by_dtype(T in float)]
 pub fn linear_recurrence<T: RealElement>(a: &[T], b: &[T], dst: &mut [T], n: usize, inner: usize) {
     recurrence(a, b, dst, (n, inner), |v: T| v.to_f64(), T::from_f64);
 }
 
 /// [`linear_recurrence`] of complex numbers.
+#[by_dtype(T in complex)]
 pub fn linear_recurrence_complex<T: ComplexElement>(a: &[T], b: &[T], dst: &mut [T], n: usize, inner: usize) {
     recurrence(a, b, dst, (n, inner), T::number, T::element);
 }
@@ -130,11 +137,13 @@ fn recurrence<T: Element, A: Copy + Add<Output = A> + Mul<Output = A>>(
 }
 
 /// Running maximum and where it was met last; NaN, once met, stays.
+#[by_dtype(T in number)]
 pub fn cummax<T: Number>(src: &[T], values: &mut [T], indices: &mut [i64], n: usize, inner: usize) {
     extreme(src, values, indices, n, inner, |x, best| x >= best);
 }
 
 /// Running minimum and where it was met last; NaN, once met, stays.
+#[by_dtype(T in number)]
 pub fn cummin<T: Number>(src: &[T], values: &mut [T], indices: &mut [i64], n: usize, inner: usize) {
     extreme(src, values, indices, n, inner, |x, best| x <= best);
 }
@@ -180,8 +189,8 @@ mod tests {
         let x: Vec<i32> = (0..24).map(|i| (i * 7) % 5 - 2).collect();
         for (outer, n, inner) in [(1, 24, 1), (2, 4, 3), (6, 4, 1), (1, 2, 12)] {
             let (mut s, mut m, mut at) = (vec![0; 24], vec![0; 24], vec![0i64; 24]);
-            cumsum(&x, &mut s, n, inner);
-            cummax(&x, &mut m, &mut at, n, inner);
+            cumsum_of(&x, &mut s, n, inner);
+            cummax_of(&x, &mut m, &mut at, n, inner);
             for o in 0..outer {
                 for j in 0..inner {
                     let pick = |k: usize| x[(o * n + k) * inner + j];
@@ -201,9 +210,9 @@ mod tests {
     fn long_chains_do_not_stop() {
         let n = (1 << 24) + 100;
         let mut y = vec![0f32; n];
-        cumsum(&vec![1f32; n], &mut y, n, 1);
+        cumsum_of(&vec![1f32; n], &mut y, n, 1);
         assert_eq!(y[n - 1], n as f32);
-        logcumsumexp(&vec![0f32; n], &mut y, n, 1);
+        logcumsumexp_of(&vec![0f32; n], &mut y, n, 1);
         assert_eq!(y[n - 1], (n as f64).ln() as f32);
     }
 
@@ -211,9 +220,9 @@ mod tests {
     fn recurrences() {
         let (a, b) = ([0.5f32, 2.0, 3.0, 0.0], [1.0f32, 1.0, 1.0, 5.0]);
         let mut y = [0.0; 4];
-        linear_recurrence(&a, &b, &mut y, 4, 1);
+        linear_recurrence_of(&a, &b, &mut y, 4, 1);
         assert_eq!(y, [1.0, 3.0, 10.0, 5.0]);
-        linear_recurrence(&a, &b, &mut y, 2, 2);
+        linear_recurrence_of(&a, &b, &mut y, 2, 2);
         assert_eq!(y, [1.0, 1.0, 4.0, 5.0]);
     }
 
@@ -221,17 +230,17 @@ mod tests {
     fn logarithms_and_nan() {
         let x = [0.0f64, 1000.0, -3.0, 999.0];
         let mut y = [0.0; 4];
-        logcumsumexp(&x, &mut y, 4, 1);
+        logcumsumexp_of(&x, &mut y, 4, 1);
         assert_eq!(y[..3], [0.0, 1000.0, 1000.0]);
         assert!((y[3] - 1000.3132616875182).abs() < 1e-12);
         let x = [f64::NEG_INFINITY, f64::NEG_INFINITY, 1.0, f64::NAN];
-        logcumsumexp(&x, &mut y, 4, 1);
+        logcumsumexp_of(&x, &mut y, 4, 1);
         assert!(y[1] == f64::NEG_INFINITY && y[2] == 1.0 && y[3].is_nan());
-        logcumsumexp(&[1.0, f64::NAN, f64::INFINITY, 2.0], &mut y, 4, 1);
+        logcumsumexp_of(&[1.0, f64::NAN, f64::INFINITY, 2.0], &mut y, 4, 1);
         assert!(y[0] == 1.0 && y[1..].iter().all(|y| y.is_nan()));
         let x = [1.0f32, f32::NAN, 3.0];
         let (mut v, mut at) = ([0.0; 3], [0; 3]);
-        cummin(&x, &mut v, &mut at, 3, 1);
+        cummin_of(&x, &mut v, &mut at, 3, 1);
         assert!(v[0] == 1.0 && v[1].is_nan() && v[2].is_nan());
         assert_eq!(at, [0, 1, 1]);
     }

@@ -1,10 +1,10 @@
 //! Softmax, its logarithm and cross entropy, along one axis of row-major data seen as `(outer, n, inner)`.
 
-use crate::elementwise::CHUNK;
-use crate::{Element, View, parallel};
+use crate::parallel::CHUNK;
 use crate::simd::simd_fn;
 use crate::vmath::Real;
-use crate::widen::{RealElement, lane_max, lane_sum, lane_sum2, narrowed, widened};
+use crate::widen::{RealElement, Room, lane_max, lane_sum, lane_sum2, narrowed, widened};
+use crate::{Element, View, parallel};
 use sampan_macros::by_dtype;
 
 /// Columns that are worked on side by side where `inner > 1`.
@@ -30,7 +30,7 @@ fn slabs2<T: RealElement>(
     let group = (CHUNK / each).max(1) * each;
     parallel::for_each_chunk_mut(y, group, 4, |i, y| {
         let at = i * group..i * group + y.len();
-        let (mut ra, mut rb, mut ry) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut ra, mut rb, mut ry) = (Room::default(), Room::default(), Room::default());
         let a_wide = widened(&a[at.clone()], &mut ra);
         // One input handed in twice is widened once.
         let b_wide = if std::ptr::eq(a, b) { a_wide } else { widened(&b[at], &mut rb) };
@@ -235,7 +235,7 @@ pub fn cross_entropy<T: RealElement>(
     let mut pieces: Vec<_> = peak.chunks_mut(group).zip(rest.chunks_mut(group)).collect();
     parallel::for_each_chunk_mut(&mut pieces, 1, group * n * 4, |i, piece| {
         let (peak, rest) = &mut piece[0];
-        let mut room = Vec::new();
+        let mut room = Room::default();
         logsumexp_rows(widened(&x[i * group * n..][..peak.len() * n], &mut room), peak, rest, n);
     });
     for (i, (loss, &label)) in loss.iter_mut().zip(labels).enumerate() {
@@ -265,7 +265,7 @@ pub fn cross_entropy_backward<T: RealElement>(
     }
     let group = (CHUNK / n).max(1);
     parallel::for_each_chunk_mut(dx, group * n, 4, |i, dx| {
-        let (mut rx, mut ry) = (Vec::new(), Vec::new());
+        let (mut rx, mut ry) = (Room::default(), Room::default());
         for (k, dx) in dx.chunks_exact_mut(n).enumerate() {
             let row = i * group + k;
             if labels[row] == ignore_index {

@@ -4,6 +4,7 @@ use crate::parallel;
 use crate::simd::simd_fn;
 use crate::vmath::Real;
 use crate::widen::lane_sum2;
+use sampan_macros::by_dtype;
 
 /// Elements that are summed together; such sums are added up in order.
 const CHUNK: usize = 4096;
@@ -43,9 +44,15 @@ fn whole_chunk<T: Real>(x: &[T], y: &[T]) -> f64 {
     if sum.is_finite() { sum } else { x.iter().zip(y).map(|(x, y)| (x.to_f64() - y.to_f64()).powi(2)).sum() }
 }
 
+/// `scale * Σ (x − y)²`, into the one element of `out`.
+#[by_dtype(T in [f32, f64])]
+pub fn sum<T: Real>(x: &[T], y: &[T], scale: f64, out: &mut [T]) {
+    assert!(x.len() == y.len() && out.len() == 1, "squared_error: slices of different lengths");
+    out[0] = T::of(scale * total(x, y));
+}
+
 /// Σ (x − y)².
-pub fn sum<T: Real>(x: &[T], y: &[T]) -> f64 {
-    assert_eq!(x.len(), y.len(), "squared_error: slices of different lengths");
+fn total<T: Real>(x: &[T], y: &[T]) -> f64 {
     if x.len() <= CHUNK {
         return whole_chunk(x, y);
     }
@@ -58,6 +65,7 @@ pub fn sum<T: Real>(x: &[T], y: &[T]) -> f64 {
 }
 
 /// `scale * (x − y)²`, element by element.
+#[by_dtype(T in [f32, f64])]
 pub fn each<T: Real>(x: &[T], y: &[T], scale: f64, out: &mut [T]) {
     assert!(x.len() == out.len() && y.len() == out.len(), "squared_error: slices of different lengths");
     parallel::for_each_chunk_mut(out, CHUNK, 1, |i, out| {
@@ -67,6 +75,7 @@ pub fn each<T: Real>(x: &[T], y: &[T], scale: f64, out: &mut [T]) {
 }
 
 /// `scale * grad * (x − y)`, with one gradient for each element or a single one for all.
+#[by_dtype(T in [f32, f64])]
 pub fn gradient<T: Real>(x: &[T], y: &[T], grad: &[T], scale: f64, out: &mut [T]) {
     assert!(x.len() == out.len() && y.len() == out.len(), "squared_error: slices of different lengths");
     assert!(grad.len() == 1 || grad.len() == out.len(), "squared_error: {} gradients", grad.len());
@@ -87,13 +96,13 @@ mod tests {
             let x: Vec<f64> = (0..n).map(|i| (i % 13) as f64).collect();
             let y: Vec<f64> = (0..n).map(|i| (i % 7) as f64).collect();
             let squares: Vec<f64> = x.iter().zip(&y).map(|(x, y)| (x - y) * (x - y)).collect();
-            assert_eq!(sum(&x, &y), squares.iter().sum::<f64>());
+            assert_eq!(total(&x, &y), squares.iter().sum::<f64>());
             let mut out = vec![0.0; n];
-            each(&x, &y, 2.0, &mut out);
+            each_of(&x, &y, 2.0, &mut out);
             assert!(out.iter().zip(&squares).all(|(o, s)| *o == 2.0 * s));
-            gradient(&x, &y, &[3.0], 2.0, &mut out);
+            gradient_of(&x, &y, &[3.0], 2.0, &mut out);
             assert!((0..n).all(|i| out[i] == 6.0 * (x[i] - y[i])));
-            gradient(&x, &y, &y, 2.0, &mut out);
+            gradient_of(&x, &y, &y, 2.0, &mut out);
             assert!((0..n).all(|i| out[i] == 2.0 * y[i] * (x[i] - y[i])));
         }
     }

@@ -1,7 +1,9 @@
 //! Sliding blocks of images as columns, and back: what `paddle.nn.functional.unfold` and `fold` compute.
 
-use crate::float::{Float, Real};
-use crate::parallel;
+use crate::vmath::Real;
+use crate::widen::RealElement;
+use crate::{Element, parallel};
+use sampan_macros::by_dtype;
 
 /// Blocks of a plane. Padding is before and after each axis; the number of blocks per axis is `blocks`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,7 +73,8 @@ impl Blocks {
 
 /// `x` is `[planes, height, width]`, `cols` is `[planes, kernel elements, blocks]`; with planes = batch × channels this
 /// is the layout `[batch, channels × kernel elements, blocks]`.
-pub fn unfold<T: Real>(s: &Blocks, planes: usize, x: &[T], cols: &mut [T]) {
+#[by_dtype(T in bytes)]
+pub fn unfold<T: Element>(s: &Blocks, planes: usize, x: &[T], cols: &mut [T]) {
     assert!(x.len() == planes * s.plane() && cols.len() == planes * s.columns(), "unfold: {planes} planes of {s:?}");
     parallel::for_each_chunk_mut(cols, s.columns(), 2, |p, cols| {
         let x = &x[p * s.plane()..(p + 1) * s.plane()];
@@ -81,14 +84,15 @@ pub fn unfold<T: Real>(s: &Blocks, planes: usize, x: &[T], cols: &mut [T]) {
 }
 
 /// Adds the columns up where [`unfold`] takes them from: its transpose.
-pub fn fold<T: Real>(s: &Blocks, planes: usize, cols: &[T], x: &mut [T]) {
+#[by_dtype(T in float)]
+pub fn fold<T: RealElement>(s: &Blocks, planes: usize, cols: &[T], x: &mut [T]) {
     assert!(x.len() == planes * s.plane() && cols.len() == planes * s.columns(), "fold: {planes} planes of {s:?}");
     parallel::for_each_chunk_mut(x, s.plane(), 2 * s.kernel[0] * s.kernel[1], |p, x| {
         let cols = &cols[p * s.columns()..(p + 1) * s.columns()];
         // Half types add up wide and are rounded once.
-        let mut wide = vec![T::Acc::ZERO; x.len()];
-        s.each(|at, place| wide[place] += cols[at].up());
-        x.iter_mut().zip(&wide).for_each(|(o, v)| *o = T::down(*v));
+        let mut wide = vec![T::Wide::ZERO; x.len()];
+        s.each(|at, place| wide[place] += cols[at].wide());
+        x.iter_mut().zip(&wide).for_each(|(o, v)| *o = T::narrow(*v));
     });
 }
 
@@ -101,10 +105,10 @@ mod tests {
         let s = Blocks::new([3, 3], [2, 2], [1, 1], [1, 1], [0, 0], [0, 0]).unwrap();
         let x: Vec<f32> = (0..9).map(|v| v as f32).collect();
         let mut cols = vec![9.0; 16];
-        unfold(&s, 1, &x, &mut cols);
+        unfold_of(&s, 1, &x, &mut cols);
         assert_eq!(cols, [0., 1., 3., 4., 1., 2., 4., 5., 3., 4., 6., 7., 4., 5., 7., 8.]);
         let mut back = vec![9.0; 9];
-        fold(&s, 1, &cols, &mut back);
+        fold_of(&s, 1, &cols, &mut back);
         assert_eq!(back, [0., 2., 2., 6., 16., 10., 6., 14., 8.]);
     }
 
@@ -114,8 +118,8 @@ mod tests {
         let x: Vec<f64> = (0..2 * 35).map(|v| (v * 37 % 11) as f64).collect();
         let c: Vec<f64> = (0..2 * s.columns()).map(|v| (v * 53 % 13) as f64).collect();
         let (mut cols, mut back) = (vec![1.0; c.len()], vec![1.0; x.len()]);
-        unfold(&s, 2, &x, &mut cols);
-        fold(&s, 2, &c, &mut back);
+        unfold_of(&s, 2, &x, &mut cols);
+        fold_of(&s, 2, &c, &mut back);
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         assert_eq!(dot(&cols, &c), dot(&x, &back));
         assert!(Blocks::new([2, 2], [3, 3], [1, 1], [1, 1], [0, 0], [0, 0]).is_none());

@@ -167,7 +167,7 @@ pub fn erf(x: f32) -> f32 {
 }
 
 /// Up to here [`sin`], [`cos`] and [`tan`] are right; larger arguments need more digits of π than the reduction has, and
-/// the caller takes them to `f64` (see [`crate::elementwise::RealFn1::BEYOND`]).
+/// the loops take them to `f64`.
 pub const WIDEST_ANGLE: f64 = 1_125_899_906_842_624.0; // 2⁵⁰
 
 /// x = n·π/2 + r with |r| ≤ π/4; gives n mod 4 and r. Done in `f64`, which keeps every bit up to [`WIDEST_ANGLE`]; beyond

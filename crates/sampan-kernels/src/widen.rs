@@ -1,7 +1,7 @@
 //! Floating types as kernels compute with them: the half types are widened to `f32` block by block.
 
 use crate::simd::simd_fn;
-use crate::{Ordered, bf16, f16, vmath::Real};
+use crate::{Buffer, Element, Ordered, bf16, f16, parallel, vmath::Real};
 use half::slice::HalfFloatSliceExt;
 
 /// Elements of one block that is widened, computed and narrowed; it stays in the first-level cache.
@@ -107,26 +107,43 @@ pub(crate) fn blocks<T: RealElement>(src: &[T], mut f: impl FnMut(usize, &[T::Wi
     }
 }
 
+/// Where the wide copy of a half-precision slice lies: no memory until it is needed, and the same for the next slice.
+#[derive(Default)]
+pub(crate) struct Room(Option<Buffer>);
+
+impl Room {
+    fn of<W: Element>(&mut self, len: usize) -> &mut [W] {
+        let bytes = len * size_of::<W>();
+        if self.0.as_ref().is_some_and(|b| b.len() < bytes) {
+            self.0 = None;
+        }
+        &mut self.0.get_or_insert_with(|| Buffer::uninit(bytes)).as_mut_slice()[..len]
+    }
+}
+
+/// Elements that a thread converts at a time.
+const PIECE: usize = 1 << 14;
+
 /// A slice in the computing type: itself, or its widened copy in `room`.
 #[inline]
-pub(crate) fn widened<'s, T: RealElement>(x: &'s [T], room: &'s mut Vec<T::Wide>) -> &'s [T::Wide] {
+pub(crate) fn widened<'s, T: RealElement>(x: &'s [T], room: &'s mut Room) -> &'s [T::Wide] {
     if !T::HALF {
         return bytemuck::cast_slice(x);
     }
-    room.resize(x.len(), T::Wide::ZERO);
-    T::widen_slice(x, room);
-    room
+    let wide = room.of(x.len());
+    parallel::for_each_chunk_mut(wide, PIECE, 2, |i, wide| T::widen_slice(&x[i * PIECE..][..wide.len()], wide));
+    wide
 }
 
 /// Lets `f` write a slice in the computing type: in place, or through `room`.
 #[inline]
-pub(crate) fn narrowed<T: RealElement>(y: &mut [T], room: &mut Vec<T::Wide>, f: impl FnOnce(&mut [T::Wide])) {
+pub(crate) fn narrowed<T: RealElement>(y: &mut [T], room: &mut Room, f: impl FnOnce(&mut [T::Wide])) {
     if !T::HALF {
         return f(bytemuck::cast_slice_mut(y));
     }
-    room.resize(y.len(), T::Wide::ZERO);
-    f(room);
-    T::narrow_slice(room, y);
+    let wide = room.of(y.len());
+    f(wide);
+    parallel::for_each_chunk_mut(y, PIECE, 2, |i, y| T::narrow_slice(&wide[i * PIECE..][..y.len()], y));
 }
 
 /// Independent accumulators of a row sum.

@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream};
-use syn::{Error, FnArg, GenericArgument, Ident, ItemFn, Pat, PathArguments, Result, Token, Type};
+use syn::{Error, FnArg, GenericArgument, Ident, ItemFn, Pat, PathArguments, Result, Token, Type, TypeSlice};
 
 /// `T in float, D in [i64, f64]`: the type parameters, with the dtypes each is made for.
 pub struct Attr(Vec<(Ident, TokenStream)>);
@@ -68,9 +68,23 @@ fn depends(ty: &Type, generics: &[Ident]) -> bool {
     matches!(ty, Type::Path(_)) && any(quote!(#ty), generics)
 }
 
-fn erase(ty: &Type, value: TokenStream, generics: &[Ident]) -> Option<Erased> {
+/// `[T]` behind a reference, and whether that may write.
+fn slice_of(ty: &Type) -> Option<(&TypeSlice, bool)> {
+    let Type::Reference(reference) = ty else { return None };
+    let Type::Slice(slice) = &*reference.elem else { return None };
+    Some((slice, reference.mutability.is_some()))
+}
+
+/// The name of a type parameter's dtype in the plain function.
+fn dtype_name(generic: &Ident) -> Ident {
+    format_ident!("dtype_of_{}", generic.to_string().to_lowercase())
+}
+
+/// How an argument looks to the plain function. The elements of types `by_size` go by their size, so that only the dtype
+/// says what a number among the arguments is to them.
+fn erase(ty: &Type, value: TokenStream, generics: &[Ident], by_size: &[Ident]) -> Option<Erased> {
     if let Some(inner) = argument(ty, "Option") {
-        let Erased { plain, typed, .. } = erase(inner, quote!(v), generics)?;
+        let Erased { plain, typed, .. } = erase(inner, quote!(v), generics, by_size)?;
         return Some(Erased { plain: quote!(Option<#plain>), typed: quote!(#value.map(|v| #typed)), tells: None });
     }
     if let Some(element) = argument(ty, "View").filter(|t| depends(t, generics)) {
@@ -78,15 +92,22 @@ fn erase(ty: &Type, value: TokenStream, generics: &[Ident]) -> Option<Erased> {
         return Some(Erased { plain: quote!(crate::AnyView<'_>), typed: quote!(#value.of()), tells });
     }
     if depends(ty, generics) {
-        return Some(Erased { plain: quote!(crate::Scalar), typed: quote!(#value.to()), tells: None });
+        let typed = match parameter(ty, by_size).map(|g| dtype_name(&g)) {
+            Some(dtype) => quote!(#value.stored(#dtype)),
+            None => quote!(#value.to()),
+        };
+        return Some(Erased { plain: quote!(crate::Scalar), typed, tells: None });
     }
-    let Type::Reference(reference) = ty else { return None };
-    let Type::Slice(slice) = &*reference.elem else { return None };
+    let (slice, mutable) = slice_of(ty)?;
+    if let Some(each) = slice_of(&slice.elem).filter(|(s, _)| depends(&s.elem, generics)) {
+        let tells = None;
+        let typed = quote!(&#value.iter().map(|v| v.of()).collect::<Vec<_>>());
+        return (!each.1).then_some(Erased { plain: quote!(&[crate::AnySlice<'_>]), typed, tells });
+    }
     if !depends(&slice.elem, generics) {
         return None;
     }
-    let plain =
-        if reference.mutability.is_some() { quote!(crate::AnySliceMut<'_>) } else { quote!(crate::AnySlice<'_>) };
+    let plain = if mutable { quote!(crate::AnySliceMut<'_>) } else { quote!(crate::AnySlice<'_>) };
     Some(Erased { plain, typed: quote!(#value.of()), tells: parameter(&slice.elem, generics) })
 }
 
@@ -100,12 +121,14 @@ pub fn expand(attr: Attr, mut item: ItemFn) -> Result<TokenStream> {
     item.vis = syn::parse_quote!(pub(crate));
 
     let generics: Vec<Ident> = attr.0.iter().map(|(g, _)| g.clone()).collect();
+    let by_size: Vec<Ident> =
+        attr.0.iter().filter(|(_, group)| group.to_string() == "bytes").map(|(g, _)| g.clone()).collect();
     let (mut params, mut arguments, mut dtypes) = (Vec::new(), Vec::new(), vec![None; generics.len()]);
     for input in &item.sig.inputs {
         let FnArg::Typed(arg) = input else { return Err(Error::new_spanned(input, "a kernel is no method")) };
         let Pat::Ident(pat) = &*arg.pat else { return Err(Error::new_spanned(arg, "an argument needs a name")) };
         let (ident, ty) = (&pat.ident, &arg.ty);
-        match erase(ty, quote!(#ident), &generics) {
+        match erase(ty, quote!(#ident), &generics, &by_size) {
             Some(erased) => {
                 let plain = erased.plain;
                 params.push(quote!(#ident: #plain));
@@ -122,15 +145,19 @@ pub fn expand(attr: Attr, mut item: ItemFn) -> Result<TokenStream> {
     }
     let output = &item.sig.output;
     let mut body = quote!(#typed_name::<#(#generics),*>(#(#arguments),*));
+    let mut found = Vec::new();
     for ((generic, group), dtype) in attr.0.iter().zip(&dtypes).rev() {
         let Some(dtype) = dtype else {
             return Err(Error::new_spanned(generic, "no slice or view among the arguments has elements of this type"));
         };
-        body = quote!(crate::match_dtype!(#dtype, #generic in #group => #body, else => crate::any::unsupported(#dtype)));
+        let name = dtype_name(generic);
+        found.push(quote!(let #name = #dtype;));
+        body = quote!(crate::match_dtype!(#name, #generic in #group => #body, else => crate::any::unsupported(#name)));
     }
     Ok(quote! {
         #(#docs)*
         #vis fn #name(#(#params),*) #output {
+            #(#found)*
             #body
         }
         #item

@@ -94,8 +94,8 @@ pub fn function(attr: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 ///
 /// becomes `softmax(x: AnySlice, y: AnySliceMut, n: usize)`, which calls `softmax_of::<f32>` for float32 and so on, so that
-/// the loops are compiled in the crate of the kernels and nowhere else. `&[T]`, `&mut [T]`, `View<T>`, `T` and options of
-/// them lose their type. The groups are those of `match_dtype!`; `bytes` stands for elements that only move.
+/// the loops are compiled in the crate of the kernels and nowhere else. `&[T]`, `&mut [T]`, `&[&[T]]`, `View<T>`, `T` and
+/// options of them lose their type. The groups are those of `match_dtype!`; `bytes` stands for elements that only move.
 #[proc_macro_attribute]
 pub fn by_dtype(attr: TokenStream, item: TokenStream) -> TokenStream {
     let attr = syn::parse_macro_input!(attr as by_dtype::Attr);

@@ -4,8 +4,8 @@ use super::elementwise::sum_to;
 use super::prelude::*;
 use super::reduction::{LogsumexpOpts, SumOpts};
 use crate::autograd::{grad_enabled, vjp};
-use sampan_kernels::View;
-use sampan_kernels::attention::{Attention, Dropout};
+use sampan_kernels::attention::{self as kernel, Attention, Dropout};
+use sampan_kernels::{AnySlice, AnyView};
 
 /// `softmax(query keyᵀ · scale + mask) value` for every sequence and head: `query` is `[batch, length, heads, width]`, `key` and
 /// `value` may have another length and, if `heads` is a multiple of theirs, fewer heads; without the batch axis one
@@ -221,9 +221,9 @@ fn attention(
     let lse = cx.out([form.batch, form.heads(), form.q_len], DType::Float64)?;
     cx.cpu(|| {
         let call = Call::new(form, [query, key, value], mask4.as_ref(), dropout, wide)?;
-        match_dtype!(wide, T in [f32, f64] => {
-            call.with::<T>(|a| a.forward(out.data_mut::<T>().slice(), lse.data_mut::<f64>().slice()))
-        }, else => {});
+        call.with(|s, [q, k, v], mask| {
+            kernel::forward(s, q, k, v, mask, out.values_mut().slice(), lse.data_mut::<f64>().slice());
+        });
         Ok(())
     })?;
     let out = out.try_cast(dtype)?;
@@ -348,11 +348,12 @@ fn attention_backward(
         let call = Call::new(form, [query, key, value], mask4.as_ref(), dropout, wide)?;
         let ready = |t: &Tensor| t.cast(wide).contiguous();
         let (lse, g, delta) = (lse.cast(DType::Float64).contiguous(), ready(g), ready(delta));
-        match_dtype!(wide, T in [f32, f64] => {
-            let (lse, g, delta) = (lse.data::<f64>(), g.data::<T>(), delta.data::<T>());
-            let (mut dq, mut dk, mut dv) = (dq.data_mut::<T>(), dk.data_mut::<T>(), dv.data_mut::<T>());
-            call.with::<T>(|a| a.backward(lse.slice(), g.slice(), delta.slice(), dq.slice(), dk.slice(), dv.slice()))
-        }, else => {});
+        let (lse, g, delta) = (lse.data::<f64>(), g.values(), delta.values());
+        let (mut dq, mut dk, mut dv) = (dq.values_mut(), dk.values_mut(), dv.values_mut());
+        call.with(|s, [q, k, v], mask| {
+            let (lse, g, delta) = (lse.slice(), g.slice(), delta.slice());
+            kernel::backward(s, q, k, v, mask, lse, g, delta, dq.slice(), dk.slice(), dv.slice());
+        });
         Ok(())
     })?;
     let outputs = (dq.try_cast(dtype)?, dk.try_cast(dtype)?, dv.try_cast(dtype)?);
@@ -410,12 +411,10 @@ impl Call {
         Ok(Call { form, tensors: tensors.map(|t| t.cast(dtype).contiguous()), mask: mask.transpose()?, dropout })
     }
 
-    fn with<T: sampan_kernels::Real>(&self, f: impl FnOnce(Attention<T>)) {
-        let [q, k, v] = &self.tensors;
-        let (q, k, v) = (q.data::<T>(), k.data::<T>(), v.data::<T>());
-        let mask = self.mask.as_ref().map(|(m, layout)| (m.data::<T>(), layout));
+    /// Calls `f` with the kernel's description, queries, keys and values, and the mask.
+    fn with(&self, f: impl FnOnce(&Attention, [AnySlice; 3], Option<AnyView>)) {
         let form = self.form;
-        f(Attention {
+        let sizes = Attention {
             batch: form.batch,
             heads: form.heads(),
             kv_heads: form.kv_heads,
@@ -425,12 +424,11 @@ impl Call {
             v_dim: form.v_dim,
             scale: form.scale,
             causal: form.causal,
-            q: q.slice(),
-            k: k.slice(),
-            v: v.slice(),
-            mask: mask.as_ref().map(|(m, l)| -> View<T> { m.view_as(l) }),
             dropout: self.dropout,
-        })
+        };
+        let tensors = self.tensors.each_ref().map(|t| t.values());
+        let mask = self.mask.as_ref().map(|(m, layout)| (m.values(), layout));
+        f(&sizes, tensors.each_ref().map(|t| t.slice()), mask.as_ref().map(|(m, layout)| m.view_as(layout)))
     }
 }
 

@@ -7,7 +7,6 @@ use super::standardize::{CHANNELS, DEPENDENT, Plan, affine, check_affine, check_
 use crate::autograd::vjp;
 use sampan_kernels::activation::Activation;
 use sampan_kernels::batch_norm::{self, Channels};
-use sampan_kernels::elementwise::RealElement;
 
 /// The activation of a name.
 fn activation_of(name: &str) -> Result<Activation> {
@@ -88,14 +87,11 @@ fn channel_norm(
     let (y, mean, var) = (cx.out(x.shape(), dtype)?, cx.out([c], stats)?, cx.out([c], stats)?);
     cx.cpu(|| {
         let (x, w, b) = (x.contiguous(), ready(weight, stats)?, ready(bias, stats)?);
-        match_dtype!(dtype, T in float => {
-            type Wide = <T as RealElement>::Wide;
-            let (x, w, b) = (x.data::<T>(), w.as_ref().map(|w| w.data::<Wide>()), b.as_ref().map(|b| b.data::<Wide>()));
-            let (mut y, mut mean, mut var) = (y.data_mut::<T>(), mean.data_mut::<Wide>(), var.data_mut::<Wide>());
-            let (w, b) = (w.as_ref().map(|w| w.slice()), b.as_ref().map(|b| b.slice()));
-            let (y, mean, var) = (y.slice(), mean.slice(), var.slice());
-            batch_norm::train::<T>(x.slice(), extents, w, b, epsilon, activation, y, mean, var);
-        }, else => {});
+        let (x, w, b) = (x.values(), w.as_ref().map(|w| w.values()), b.as_ref().map(|b| b.values()));
+        let (mut y, mut mean, mut var) = (y.values_mut(), mean.values_mut(), var.values_mut());
+        let (w, b) = (w.as_ref().map(|w| w.slice()), b.as_ref().map(|b| b.slice()));
+        let (y, mean, var) = (y.slice(), mean.slice(), var.slice());
+        batch_norm::train(x.slice(), extents, w, b, epsilon, activation, y, mean, var);
         Ok(())
     })?;
     let there = [weight.is_some(), bias.is_some()];
@@ -190,16 +186,23 @@ fn channel_norm_grad(
         let (x, grad, w) = (x.contiguous(), grad.try_cast(dtype)?.contiguous(), ready(weight, stats)?);
         let b = ready(bias, stats)?;
         let (mean, var) = (mean.try_cast(stats)?.contiguous(), var.try_cast(stats)?.contiguous());
-        match_dtype!(dtype, T in float => {
-            type Wide = <T as RealElement>::Wide;
-            let (x, grad, w) = (x.data::<T>(), grad.data::<T>(), w.as_ref().map(|w| w.data::<Wide>()));
-            let (b, mean, var) = (b.as_ref().map(|b| b.data::<Wide>()), mean.data::<Wide>(), var.data::<Wide>());
-            let (mut dx, mut dw, mut db) = (dx.data_mut::<T>(), dw.data_mut::<Wide>(), db.data_mut::<Wide>());
-            batch_norm::backward::<T>(
-                x.slice(), grad.slice(), extents, mean.slice(), var.slice(), w.as_ref().map(|w| w.slice()),
-                b.as_ref().map(|b| b.slice()), epsilon, activation, dx.slice(), dw.slice(), db.slice(),
-            );
-        }, else => {});
+        let (x, grad, w) = (x.values(), grad.values(), w.as_ref().map(|w| w.values()));
+        let (b, mean, var) = (b.as_ref().map(|b| b.values()), mean.values(), var.values());
+        let (mut dx, mut dw, mut db) = (dx.values_mut(), dw.values_mut(), db.values_mut());
+        batch_norm::backward(
+            x.slice(),
+            grad.slice(),
+            extents,
+            mean.slice(),
+            var.slice(),
+            w.as_ref().map(|w| w.slice()),
+            b.as_ref().map(|b| b.slice()),
+            epsilon,
+            activation,
+            dx.slice(),
+            dw.slice(),
+            db.slice(),
+        );
         Ok(())
     })?;
     // The statistics among the arguments are functions of `x`, whose gradient accounts for them.
@@ -292,15 +295,10 @@ fn channel_norm_by(
     cx.cpu(|| {
         let (x, w, b) = (x.contiguous(), ready(weight, stats)?, ready(bias, stats)?);
         let (mean, var) = (mean.try_cast(stats)?.contiguous(), var.try_cast(stats)?.contiguous());
-        match_dtype!(dtype, T in float => {
-            type Wide = <T as RealElement>::Wide;
-            let (x, w, b) = (x.data::<T>(), w.as_ref().map(|w| w.data::<Wide>()), b.as_ref().map(|b| b.data::<Wide>()));
-            let (mean, var, mut y) = (mean.data::<Wide>(), var.data::<Wide>(), y.data_mut::<T>());
-            let (w, b) = (w.as_ref().map(|w| w.slice()), b.as_ref().map(|b| b.slice()));
-            batch_norm::infer::<T>(
-                x.slice(), extents, mean.slice(), var.slice(), w, b, epsilon, activation, y.slice(),
-            );
-        }, else => {});
+        let (x, w, b) = (x.values(), w.as_ref().map(|w| w.values()), b.as_ref().map(|b| b.values()));
+        let (mean, var, mut y) = (mean.values(), var.values(), y.values_mut());
+        let (w, b) = (w.as_ref().map(|w| w.slice()), b.as_ref().map(|b| b.slice()));
+        batch_norm::infer(x.slice(), extents, mean.slice(), var.slice(), w, b, epsilon, activation, y.slice());
         Ok(())
     })?;
     let there = [weight.is_some(), bias.is_some()];

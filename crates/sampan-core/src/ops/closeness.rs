@@ -97,16 +97,7 @@ fn isin(
     let out = cx.out(x.shape(), DType::Bool)?;
     cx.cpu(|| {
         let (x, known) = (x.try_cast(dtype)?.contiguous(), test_x.try_cast(dtype)?.contiguous());
-        match_dtype!(dtype, T => {
-            // NaN equals nothing, not even itself.
-            let mut sorted: Vec<T> = known.data::<T>().slice().iter().copied().filter(|v| !v.is_nan()).collect();
-            let order = |a: &T, b: &T| a.partial_cmp(b).expect("no NaN is left");
-            sorted.sort_unstable_by(order);
-            let found = |v: &T| !v.is_nan() && sorted.binary_search_by(|k| order(k, v)).is_ok();
-            for (o, v) in out.data_mut::<Bool>().slice().iter_mut().zip(x.data::<T>().slice()) {
-                *o = Bool::from(found(v) != invert);
-            }
-        });
+        sampan_kernels::sort::isin(x.values().slice(), known.values().slice(), invert, out.data_mut().slice());
         Ok(())
     })?;
     Ok(out)

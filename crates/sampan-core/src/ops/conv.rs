@@ -142,10 +142,8 @@ fn conv_forward(
     let out = cx.out(&out_shape, dtype)?;
     cx.cpu(|| {
         let (x, w, b) = (x.in_rows()?, weight.in_rows()?, bias.map(Tensor::in_rows).transpose()?);
-        match_dtype!(dtype, T in float => {
-            let (x, w, b) = (x.data::<T>(), w.data::<T>(), b.as_ref().map(|b| b.data::<T>()));
-            conv::conv_forward(&s, x.slice(), w.slice(), b.as_ref().map(|b| b.slice()), out.data_mut::<T>().slice())
-        }, else => {});
+        let (x, w, b) = (x.values(), w.values(), b.as_ref().map(|b| b.values()));
+        conv::conv_forward(&s, x.slice(), w.slice(), b.as_ref().map(|b| b.slice()), out.values_mut().slice());
         Ok(())
     })?;
     let has_bias = bias.is_some();
@@ -197,13 +195,11 @@ fn conv_backward_data(
     let out = cx.out(&out_shape, dtype)?;
     cx.cpu(|| {
         let (y, w, b) = (y.contiguous(), weight.contiguous(), bias.map(Tensor::contiguous));
-        match_dtype!(dtype, T in float => {
-            let (y, w, mut out) = (y.data::<T>(), w.data::<T>(), out.data_mut::<T>());
-            conv::conv_backward_data(&s, w.slice(), y.slice(), out.slice());
-            if let Some(b) = b {
-                conv::add_bias(&s, b.data::<T>().slice(), out.slice());
-            }
-        }, else => {});
+        let (y, w, mut out) = (y.values(), w.values(), out.values_mut());
+        conv::conv_backward_data(&s, w.slice(), y.slice(), out.slice());
+        if let Some(b) = b {
+            conv::add_bias(&s, b.values().slice(), out.slice());
+        }
         Ok(())
     })?;
     let has_bias = bias.is_some();
@@ -252,9 +248,7 @@ fn conv_backward_weight(
     let out = cx.out(&out_shape, dtype)?;
     cx.cpu(|| {
         let (y, x) = (y.contiguous(), x.contiguous());
-        match_dtype!(dtype, T in float => {
-            conv::conv_backward_weight(&s, x.data::<T>().slice(), y.data::<T>().slice(), out.data_mut::<T>().slice())
-        }, else => {});
+        conv::conv_backward_weight(&s, x.values().slice(), y.values().slice(), out.values_mut().slice());
         Ok(())
     })?;
     cx.grad(out, &[y, x], move |g| {

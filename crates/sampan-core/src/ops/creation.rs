@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use super::shape::checked_shape;
-use sampan_kernels::arrange;
+use sampan_kernels::{arrange, copy};
 
 impl Tensor {
     /// Zeros of a shape and dtype.
@@ -79,7 +79,7 @@ impl Tensor {
 }
 
 fn fill(out: &Tensor, value: Scalar) {
-    match_dtype!(out.dtype(), T in any => arrange::fill(out.data_mut::<T>().slice(), value.to::<T>()));
+    arrange::fill(out.values_mut().slice(), value);
 }
 
 fn filled(cx: &Cx, shape: &[usize], value: Scalar, dtype: DType) -> Result<Tensor> {
@@ -235,15 +235,12 @@ fn arange(
     ensure!(len < (1u64 << 48) as f64, "{len} elements are too many for this machine");
     let out = cx.out([len as usize], dtype)?;
     cx.cpu(|| {
-        match_dtype!(dtype, T => {
-            let mut data = out.data_mut::<T>();
-            if whole {
-                let (a, s) = (start.to_i64(), step.to_i64());
-                arrange::fill_with(data.slice(), |i| T::from_i64(a.wrapping_add(s.wrapping_mul(i as i64))));
-            } else {
-                arrange::fill_with(data.slice(), |i| T::from_f64(a + s * i as f64));
-            }
-        });
+        let mut data = out.values_mut();
+        if whole {
+            arrange::arange_ints(data.slice(), start.to_i64(), step.to_i64());
+        } else {
+            arrange::arange_floats(data.slice(), a, s);
+        }
         Ok(())
     })?;
     Ok(out)
@@ -257,7 +254,7 @@ fn arange(
 /// ```
 #[op(non_diff, samples = linspace_samples, alias(end = stop, steps = num))]
 fn linspace(cx: &Cx, start: Operand, stop: Operand, num: i64, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
-    spaced(cx, &start, &stop, num, dtype, |v| v)
+    spaced(cx, &start, &stop, num, dtype, None)
 }
 
 /// `num` powers of `base`, their exponents evenly spaced from `start` to `stop`, both included.
@@ -276,7 +273,7 @@ fn logspace(
     #[opt(None)] dtype: Option<DType>,
 ) -> Result<Tensor> {
     let base = number(&base)?.to_f64();
-    spaced(cx, &start, &stop, num, dtype, move |v| base.powf(v))
+    spaced(cx, &start, &stop, num, dtype, Some(base))
 }
 
 fn spaced(
@@ -285,18 +282,14 @@ fn spaced(
     stop: &Operand,
     num: i64,
     dtype: Option<DType>,
-    f: impl Fn(f64) -> f64 + Sync + Send + Copy,
+    base: Option<f64>,
 ) -> Result<Tensor> {
     ensure!(num >= 0, "num cannot be negative, got {num}");
     let dtype = dtype.unwrap_or_else(default_dtype);
     let out = cx.out([num as usize], dtype)?;
     cx.cpu(|| {
         let (a, b) = (number(start)?.to_f64(), number(stop)?.to_f64());
-        let step = if num > 1 { (b - a) / (num - 1) as f64 } else { 0.0 };
-        // From both ends, so that the last number is `stop` itself.
-        let at =
-            move |i: i64| if i < num / 2 || num == 1 { a + step * i as f64 } else { b - step * (num - 1 - i) as f64 };
-        match_dtype!(dtype, T => arrange::fill_with(out.data_mut::<T>().slice(), |i| T::from_f64(f(at(i as i64)))));
+        arrange::spaced(out.values_mut().slice(), a, b, base);
         Ok(())
     })?;
     Ok(out)
@@ -319,9 +312,8 @@ fn eye(
     let dtype = dtype.unwrap_or_else(default_dtype);
     let out = cx.zeros(&shape, dtype)?;
     cx.cpu(|| {
-        match_dtype!(dtype, T in any => {
-            out.data_mut::<T>().slice().iter_mut().step_by(shape[1] + 1).take(shape[1]).for_each(|v| *v = T::from_i64(1));
-        });
+        let (diagonal, step) = (shape[0].min(shape[1]), shape[1] as isize + 1);
+        copy::fill_strided(Scalar::Int(1), out.values_mut().slice(), &[diagonal], &[step], 0);
         Ok(())
     })?;
     Ok(out)

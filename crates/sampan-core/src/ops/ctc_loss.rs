@@ -3,7 +3,7 @@
 use super::loss::Reduction;
 use super::prelude::*;
 use crate::autograd::vjp;
-use sampan_kernels::ctc::Ctc;
+use sampan_kernels::ctc::{self, Ctc};
 
 /// Stands for ln 0 in the composite, where infinities would turn gradients into NaN.
 const NEVER: f64 = -1e30;
@@ -77,10 +77,7 @@ fn ctc_nll(
     cx.cpu(|| {
         let batch = check_values(log_probs, labels, input_lengths, label_lengths)?;
         let p = log_probs.contiguous();
-        match_dtype!(p.dtype(), T in float => {
-            let data = p.data::<T>();
-            job(&p, data.slice(), labels, &batch, blank).loss(out.data_mut::<T>().slice());
-        }, else => {});
+        ctc::loss(&job(&p, labels, &batch, blank), p.values().slice(), out.values_mut().slice());
         Ok(())
     })?;
     cx.grad(out, &[log_probs, labels, input_lengths, label_lengths], move |g| {
@@ -89,9 +86,8 @@ fn ctc_nll(
     })
 }
 
-fn job<'a, T>(p: &Tensor, data: &'a [T], labels: &Tensor, batch: &'a Batch, blank: i64) -> Ctc<'a, T> {
+fn job<'a>(p: &Tensor, labels: &Tensor, batch: &'a Batch, blank: i64) -> Ctc<'a> {
     Ctc {
-        log_probs: data,
         batch: p.dim(1),
         classes: p.dim(2),
         labels: &batch.labels,
@@ -133,10 +129,8 @@ fn ctc_nll_grad(
     cx.cpu(|| {
         let batch = check_values(log_probs, labels, input_lengths, label_lengths)?;
         let (p, grad) = (log_probs.contiguous(), grad.try_cast(log_probs.dtype())?.contiguous());
-        match_dtype!(p.dtype(), T in float => {
-            let (data, grad) = (p.data::<T>(), grad.data::<T>());
-            job(&p, data.slice(), labels, &batch, blank).backward(grad.slice(), out.data_mut::<T>().slice());
-        }, else => {});
+        let job = job(&p, labels, &batch, blank);
+        ctc::backward(&job, p.values().slice(), grad.values().slice(), out.values_mut().slice());
         Ok(())
     })?;
     cx.grad(out, &[log_probs, labels, input_lengths, label_lengths, grad], move |g| {

@@ -2,6 +2,7 @@
 
 use super::prelude::*;
 use super::sorting::TopkOpts;
+use sampan_kernels::index::gather_tree as gather_tree_kernel;
 use sampan_kernels::rng;
 
 /// The sequences that end in each beam, from the tokens `ids` and the beams `parents` they continue, both
@@ -27,23 +28,11 @@ fn gather_tree(cx: &Cx, ids: &Tensor, parents: &Tensor) -> Result<Tensor> {
     cx.cpu(|| {
         let parents = parents.try_cast(DType::Int64)?.try_to_vec::<i64>()?;
         let ids = ids.contiguous();
-        match_dtype!(ids.dtype(), T => {
-            let (ids, mut out) = (ids.data::<T>(), out.data_mut::<T>());
-            let (ids, out) = (ids.slice(), out.slice());
-            for (n, beam) in (0..batch).flat_map(|n| (0..beams).map(move |k| (n, k))) {
-                let mut from = beam;
-                for t in (0..times).rev() {
-                    let row = (t * batch + n) * beams;
-                    out[row + beam] = ids[row + from];
-                    if t > 0 {
-                        let parent = parents[row + from];
-                        ensure!((0..beams as i64).contains(&parent), "parent {parent} at [{t}, {n}, {from}] is none of {beams} beams");
-                        from = parent as usize;
-                    }
-                }
-            }
-        });
-        Ok(())
+        let (extents, mut out) = ((times, batch, beams), out.values_mut());
+        gather_tree_kernel(ids.values().slice(), &parents, extents, out.slice()).map_err(|e| {
+            let (t, n, from) = (e.position / beams / batch, e.position / beams % batch, e.position % beams);
+            Error::invalid(format!("parent {} at [{t}, {n}, {from}] is none of {beams} beams", e.value))
+        })
     })?;
     Ok(out)
 }
@@ -97,11 +86,11 @@ fn top_p_sampling(
             Some(seeds) => draws
                 .iter_mut()
                 .zip(seeds)
-                .for_each(|(d, s)| rng::uniform(s as u64, 0, std::slice::from_mut(d), 0.0, 1.0)),
-            None if seed >= 0 => rng::uniform(seed as u64, 0, &mut draws, 0.0, 1.0),
+                .for_each(|(d, s)| rng::uniform(s as u64, 0, std::slice::from_mut(d).into(), 0.0, 1.0)),
+            None if seed >= 0 => rng::uniform(seed as u64, 0, draws.as_mut_slice().into(), 0.0, 1.0),
             None => {
                 let (seed, start) = crate::random::reserve(rows);
-                rng::uniform(seed, start, &mut draws, 0.0, 1.0)
+                rng::uniform(seed, start, draws.as_mut_slice().into(), 0.0, 1.0)
             }
         }
         let (probs, ps) = (x.to_f64_vec(), ps.to_f64_vec());

@@ -4,7 +4,7 @@ use super::linalg::{
     batch_of, check_matrix, check_square, definite, diagonal_matrix, failed, identity, mask, regular, stack,
 };
 use super::prelude::*;
-use sampan_kernels::linalg as kernel;
+use sampan_kernels::{AnySliceMut, linalg as kernel};
 
 /// The triangular `L` of `x = L Lᵀ` for symmetric positive definite matrices, or `U` of `x = Uᵀ U` with `upper=True`.
 /// Only the triangle of that name is read.
@@ -19,9 +19,7 @@ fn cholesky(cx: &Cx, x: &Tensor, #[opt(false)] upper: bool) -> Result<Tensor> {
     let out = cx.out(x.shape(), x.dtype())?;
     cx.cpu(|| {
         let x = x.contiguous();
-        match_dtype!(x.dtype(), T in [f32, f64] => {
-            kernel::cholesky::<T>(x.data::<T>().slice(), n, upper, out.data_mut::<T>().slice()).map_err(failed)
-        }, else => Ok(()))
+        kernel::cholesky(x.values().slice(), n, upper, out.values_mut().slice()).map_err(failed)
     })?;
     cx.grad_from_output(out, &[], move |g| {
         let turn = |t: &Tensor| if upper { t.transpose_last() } else { t.clone() };
@@ -58,10 +56,8 @@ fn qr(cx: &Cx, x: &Tensor, #[default("reduced")] mode: &str) -> Result<Varying> 
     let r = cx.out(stack(batch_of(x), &[k, n]), x.dtype())?;
     cx.cpu(|| {
         let x = x.contiguous();
-        match_dtype!(x.dtype(), T in [f32, f64] => {
-            let (mut q, mut r) = (q.data_mut::<T>(), r.data_mut::<T>());
-            kernel::qr::<T>(x.data::<T>().slice(), m, n, complete, q.slice(), r.slice()).map_err(failed)
-        }, else => Ok(()))
+        let (mut q, mut r) = (q.values_mut(), r.values_mut());
+        kernel::qr(x.values().slice(), m, n, complete, q.slice(), r.slice()).map_err(failed)
     })?;
     if only_r {
         return cx.grad(Varying(vec![r]), &[x], move |g| {
@@ -115,10 +111,8 @@ fn svd(cx: &Cx, x: &Tensor, #[opt(false)] full_matrices: bool) -> Result<(Tensor
     let vh = cx.out(stack(batch, &[kv, n]), x.dtype())?;
     cx.cpu(|| {
         let x = x.contiguous();
-        match_dtype!(x.dtype(), T in [f32, f64] => {
-            let (mut u, mut s, mut vh) = (u.data_mut::<T>(), s.data_mut::<T>(), vh.data_mut::<T>());
-            kernel::svd::<T>(x.data::<T>().slice(), m, n, full_matrices, u.slice(), s.slice(), vh.slice()).map_err(failed)
-        }, else => Ok(()))
+        let (mut u, mut s, mut vh) = (u.values_mut(), s.values_mut(), vh.values_mut());
+        kernel::svd(x.values().slice(), m, n, full_matrices, u.slice(), s.slice(), vh.slice()).map_err(failed)
     })?;
     cx.grad_from_output((u, s, vh), &[], move |g| {
         let vectors = g.has_grad(0) || g.has_grad(2);
@@ -171,10 +165,8 @@ fn svdvals(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let s = cx.out(stack(batch_of(x), &[m.min(n)]), x.dtype())?;
     cx.cpu(|| {
         let x = x.contiguous();
-        match_dtype!(x.dtype(), T in [f32, f64] => {
-            let mut s = s.data_mut::<T>();
-            kernel::svd::<T>(x.data::<T>().slice(), m, n, false, &mut [], s.slice(), &mut []).map_err(failed)
-        }, else => Ok(()))
+        let none = || AnySliceMut::new(x.dtype(), &mut []);
+        kernel::svd(x.values().slice(), m, n, false, none(), s.values_mut().slice(), none()).map_err(failed)
     })?;
     cx.grad(s, &[x], |g| {
         let (u, _, vh) = g.saved(0).try_svd()?;
@@ -207,10 +199,8 @@ fn eigh(cx: &Cx, x: &Tensor, #[opt("L")] uplo: &str) -> Result<(Tensor, Tensor)>
     let v = cx.out(x.shape(), x.dtype())?;
     cx.cpu(|| {
         let x = x.contiguous();
-        match_dtype!(x.dtype(), T in [f32, f64] => {
-            let (mut w, mut v) = (w.data_mut::<T>(), v.data_mut::<T>());
-            kernel::eigh::<T>(x.data::<T>().slice(), n, upper, w.slice(), v.slice()).map_err(failed)
-        }, else => Ok(()))
+        let (mut w, mut v) = (w.values_mut(), v.values_mut());
+        kernel::eigh(x.values().slice(), n, upper, w.slice(), v.slice()).map_err(failed)
     })?;
     cx.grad_from_output((w, v), &[], |g| {
         let (w, v) = (g.output(0), g.output(1));
@@ -237,9 +227,8 @@ fn eigvalsh(cx: &Cx, x: &Tensor, #[opt("L")] uplo: &str) -> Result<Tensor> {
     let w = cx.out(stack(batch_of(x), &[n]), x.dtype())?;
     cx.cpu(|| {
         let x = x.contiguous();
-        match_dtype!(x.dtype(), T in [f32, f64] => {
-            kernel::eigh::<T>(x.data::<T>().slice(), n, upper, w.data_mut::<T>().slice(), &mut []).map_err(failed)
-        }, else => Ok(()))
+        let none = AnySliceMut::new(x.dtype(), &mut []);
+        kernel::eigh(x.values().slice(), n, upper, w.values_mut().slice(), none).map_err(failed)
     })?;
     cx.grad(w, &[x], move |g| {
         let (_, v) = g.saved(0).try_eigh_with(EighOpts::new().uplo(if upper { "U" } else { "L" }))?;
@@ -262,12 +251,8 @@ fn eig(cx: &Cx, x: &Tensor) -> Result<(Tensor, Tensor)> {
     let v = cx.out(x.shape(), x.dtype())?;
     cx.cpu(|| {
         let x = x.contiguous();
-        match_dtype!(x.dtype(), T in [f32, f64] => {
-            let (mut w_im, mut v_im) = (vec![T::default(); w.numel()], vec![T::default(); v.numel()]);
-            let (mut w, mut v) = (w.data_mut::<T>(), v.data_mut::<T>());
-            kernel::eig::<T>(x.data::<T>().slice(), n, w.slice(), &mut w_im, v.slice(), &mut v_im).map_err(failed)?;
-            refuse_complex(&w_im)
-        }, else => Ok(()))
+        let all_real = kernel::eig(x.values().slice(), n, w.values_mut().slice(), v.values_mut().slice());
+        if all_real.map_err(failed)? { Ok(()) } else { Err(some_complex()) }
     })?;
     cx.grad_from_output((w, v), &[], |g| {
         let (w, v) = (g.output(0), g.output(1));
@@ -284,12 +269,9 @@ fn eig(cx: &Cx, x: &Tensor) -> Result<(Tensor, Tensor)> {
     })
 }
 
-fn refuse_complex<T: Ordered>(im: &[T]) -> Result<()> {
-    if im.iter().all(|v| v.to_f64() == 0.0) {
-        return Ok(());
-    }
-    Err(Error::new(crate::error::Kind::Unimplemented, "some eigenvalues are complex, and this op gives real ones only")
-        .hint("use eigh or eigvalsh for symmetric matrices, svd for singular values"))
+fn some_complex() -> Error {
+    Error::new(crate::error::Kind::Unimplemented, "some eigenvalues are complex, and this op gives real ones only")
+        .hint("use eigh or eigvalsh for symmetric matrices, svd for singular values")
 }
 
 /// The eigenvalues of square matrices, where all are real; complex ones are an error.

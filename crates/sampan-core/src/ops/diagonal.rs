@@ -34,9 +34,7 @@ fn triangle(cx: &Cx, x: &Tensor, diagonal: i64, lower: bool) -> Result<Tensor> {
     let out = cx.out(x.shape(), x.dtype())?;
     cx.cpu(|| {
         let x = x.contiguous();
-        match_dtype!(x.dtype(), T in any => {
-            arrange::triangle(x.data::<T>().slice(), out.data_mut::<T>().slice(), rows, cols, diagonal, lower)
-        });
+        arrange::triangle(x.values().slice(), out.values_mut().slice(), rows, cols, diagonal, lower);
         Ok(())
     })?;
     Ok(out)
@@ -105,13 +103,11 @@ fn diagonal_scatter(
     let out = cx.out(x.shape(), x.dtype())?;
     cx.cpu(|| {
         let y = y.fitting(x.dtype())?.contiguous();
-        match_dtype!(x.dtype(), T in any => {
-            let mut data = out.data_mut::<T>();
-            copy::copy_strided(x.data::<T>().view(), data.slice());
-            if y.numel() > 0 {
-                copy::scatter_strided(y.data::<T>().slice(), data.slice(), &place.shape, &place.strides, place.offset);
-            }
-        });
+        let mut data = out.values_mut();
+        copy::copy_strided(x.values().view(), data.slice());
+        if y.numel() > 0 {
+            copy::scatter_strided(y.values().slice(), data.slice(), &place.shape, &place.strides, place.offset);
+        }
         Ok(())
     })?;
     let (shape, dtype) = (y.shape_vec(), y.dtype());
@@ -239,17 +235,9 @@ fn fill_diagonal(
     cx.cpu(|| {
         let step: isize = Layout::contiguous(x.shape()).strides.iter().sum();
         let end = if rank == 2 && !wrap { x.numel().min(cols * cols) } else { x.numel() };
-        match_dtype!(x.dtype(), T in any => {
-            let mut data = out.data_mut::<T>();
-            copy::copy_strided(x.data::<T>().view(), data.slice());
-            for at in (0..end).step_by(step as usize) {
-                // Off the main diagonal as long as the row stays the same.
-                let column = (at % cols) as i64;
-                if (0..cols as i64).contains(&column.saturating_add(offset)) {
-                    data.slice()[(at as i64 + offset) as usize] = value.to::<T>();
-                }
-            }
-        });
+        let mut data = out.values_mut();
+        copy::copy_strided(x.values().view(), data.slice());
+        arrange::fill_diagonal(data.slice(), cols, step as usize, end, offset, value);
         Ok(())
     })?;
     cx.grad(out, &[], move |g| Ok(g.grad().fill_diagonal_with(0, offset, FillDiagonalOpts::new().wrap(wrap))))

@@ -8,7 +8,7 @@ fn random_mask(cx: &Cx, shape: &[usize], p: f64) -> Result<Tensor> {
     let mask = cx.out(shape, DType::Bool)?;
     cx.cpu(|| {
         let (seed, start) = crate::random::reserve(mask.numel());
-        rng::bernoulli::<Bool>(seed, start, mask.data_mut::<Bool>().slice(), p);
+        rng::bernoulli(seed, start, mask.values_mut().slice(), p);
         Ok(())
     })?;
     Ok(mask)
@@ -118,13 +118,13 @@ fn random_like(x: &Tensor, fill: impl FnOnce(u64, u64, &mut [f32])) -> Result<Te
 
 /// Uniform noise of the shape of `x` in [lo, hi).
 pub(crate) fn noise_like(x: &Tensor, lo: f64, hi: f64) -> Result<Tensor> {
-    random_like(x, |seed, start, out| rng::uniform(seed, start, out, lo, hi))
+    random_like(x, |seed, start, out| rng::uniform(seed, start, out.into(), lo, hi))
 }
 
 /// Gumbel noise of the shape of `x`.
 pub(crate) fn gumbel_like(x: &Tensor) -> Result<Tensor> {
     random_like(x, |seed, start, out| {
-        rng::exponential(seed, start, out, 1.0);
+        rng::exponential(seed, start, (&mut *out).into(), 1.0);
         out.iter_mut().for_each(|v| *v = -v.max(f32::MIN_POSITIVE).ln());
     })
 }

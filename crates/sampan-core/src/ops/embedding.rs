@@ -100,14 +100,12 @@ fn embedding_rows(cx: &Cx, x: &Tensor, weight: &Tensor, padding: i64, by_freq: b
         let ids = ids.data::<i64>();
         // Rows without columns tell the kernel nothing about their number.
         index::check(ids.slice(), rows, false)
-            .and_then(|_| {
-                match_dtype!(w.dtype(), T => {
-                    let w = w.data::<T>();
-                    let mut out = out.data_mut::<T>();
-                    if width == 0 { Ok(()) } else {
-                        index::embedding(w.slice(), width, ids.slice(), Some(padding), out.slice())
-                    }
-                })
+            .and_then(|_| match width {
+                0 => Ok(()),
+                _ => {
+                    let (w, mut out) = (w.values(), out.values_mut());
+                    index::embedding(w.slice(), width, ids.slice(), Some(padding), out.slice())
+                }
             })
             .map_err(|e| outside(0, e).hint("ids must lie in [0, num_embeddings)"))
     })?;
@@ -153,11 +151,9 @@ fn unembed(cx: &Cx, x: &Tensor, ids: &Tensor, n: i64, padding: i64) -> Result<Te
         }
         let x = x.contiguous();
         let idx = idx.data::<i64>();
-        match_dtype!(x.dtype(), T => {
-            let x = x.data::<T>();
-            index::embedding_grad(out.data_mut::<T>().slice(), width, idx.slice(), Some(padding), x.slice())
-        })
-        .map_err(|e| outside(0, e))
+        let x = x.values();
+        index::embedding_grad(out.values_mut().slice(), width, idx.slice(), Some(padding), x.slice())
+            .map_err(|e| outside(0, e))
     })?;
     cx.grad(out, &[ids], move |g| Ok([Some(g.saved(0).embedding_rows(&g.grad(), padding, false)), None]))
 }
@@ -183,10 +179,8 @@ fn one_hot(cx: &Cx, x: &Tensor, #[default(-1)] num_classes: i64) -> Result<Tenso
     shape.push(classes as usize);
     let out = cx.out(&shape, default_dtype())?;
     cx.cpu(|| {
-        match_dtype!(out.dtype(), T in float => {
-            index::one_hot(idx.data::<i64>().slice(), classes as usize, out.data_mut::<T>().slice())
-        }, else => Ok(()))
-        .map_err(|e| {
+        let idx = idx.data::<i64>();
+        index::one_hot(idx.slice(), classes as usize, out.values_mut().slice()).map_err(|e| {
             Error::range(format!(
                 "label {} at position {} must lie in [0, {classes}), the number of classes",
                 e.value, e.position

@@ -4,7 +4,6 @@
 //! number of points: `backward` the inverse one, `forward` the other, `ortho` each by its root.
 
 use super::prelude::*;
-use sampan_kernels::complex::ComplexElement;
 use sampan_kernels::fft as kernel;
 
 /// The factor of a transform of `n` points.
@@ -53,15 +52,13 @@ fn points(x: &Tensor, axes: &[usize]) -> usize {
 
 /// Transforms a contiguous complex tensor in place along some axes.
 fn transform(t: &Tensor, axes: &[usize], forward: bool, factor: f64) {
-    match_dtype!(t.dtype(), T in complex => {
-        let mut data = t.data_mut::<T>();
-        for (i, &a) in axes.iter().enumerate() {
-            // One axis carries the factor of all.
-            let scale = if i == 0 { factor } else { 1.0 } as <T as ComplexElement>::Part;
-            let inner = t.shape()[a + 1..].iter().product();
-            kernel::transform(data.slice(), t.shape()[a], inner, !forward, scale);
-        }
-    }, else => {});
+    let mut data = t.values_mut();
+    for (i, &a) in axes.iter().enumerate() {
+        // One axis carries the factor of all.
+        let scale = if i == 0 { factor } else { 1.0 };
+        let inner = t.shape()[a + 1..].iter().product();
+        kernel::transform(data.slice(), t.shape()[a], inner, !forward, scale);
+    }
 }
 
 /// The transform of complex numbers along `axes`.
@@ -80,9 +77,7 @@ fn fft_c2c(cx: &Cx, x: &Tensor, axes: &[i64], normalization: &str, forward: bool
     let factor = factor(normalization, forward, points(x, &at))?;
     let out = cx.out(x.shape(), x.dtype())?;
     cx.cpu(|| {
-        match_dtype!(x.dtype(), T in complex => {
-            sampan_kernels::copy::copy_strided(x.data::<T>().view(), out.data_mut::<T>().slice())
-        }, else => {});
+        put(&out, x);
         transform(&out, &at, forward, factor);
         Ok(())
     })?;
@@ -120,11 +115,7 @@ fn fft_r2c(cx: &Cx, x: &Tensor, axes: &[i64], normalization: &str, forward: bool
         let half = moved.remove(last);
         moved.push(half);
         let lines = if last + 1 == x.ndim() { out.clone() } else { cx.out(&moved, dtype.complex())? };
-        match_dtype!(lines.dtype(), T in complex => {
-            type Part = <T as ComplexElement>::Part;
-            let (rows, scale) = (rows.data::<Part>(), factor as Part);
-            kernel::real_to_complex(rows.slice(), lines.data_mut::<T>().slice(), n, !forward, scale);
-        }, else => {});
+        kernel::real_to_complex(rows.values().slice(), lines.values_mut().slice(), n, !forward, factor.into());
         if last + 1 < x.ndim() {
             put(&out, &lines.try_moveaxis(-1, last)?);
         }
@@ -141,9 +132,7 @@ fn fft_r2c(cx: &Cx, x: &Tensor, axes: &[i64], normalization: &str, forward: bool
 
 /// Copies a view into a contiguous tensor of the same shape.
 fn put(out: &Tensor, values: &Tensor) {
-    match_dtype!(out.dtype(), T in any => {
-        sampan_kernels::copy::copy_strided(values.data::<T>().view(), out.data_mut::<T>().slice())
-    });
+    sampan_kernels::copy::copy_strided(values.values().view(), out.values_mut().slice());
 }
 
 /// The transform along `axes` of complex numbers that stand for twice as many: along the last one of them the coefficients
@@ -187,11 +176,7 @@ fn fft_c2r(
         moved.remove(last);
         moved.push(n);
         let lines = if last + 1 == x.ndim() { out.clone() } else { cx.out(&moved, dtype)? };
-        match_dtype!(rows.dtype(), T in complex => {
-            type Part = <T as ComplexElement>::Part;
-            let (rows, scale) = (rows.data::<T>(), factor as Part);
-            kernel::complex_to_real(rows.slice(), lines.data_mut::<Part>().slice(), n, !forward, scale);
-        }, else => {});
+        kernel::complex_to_real(rows.values().slice(), lines.values_mut().slice(), n, !forward, factor.into());
         if last + 1 < x.ndim() {
             put(&out, &lines.try_moveaxis(-1, last)?);
         }

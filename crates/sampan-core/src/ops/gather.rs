@@ -51,11 +51,9 @@ fn index_select(cx: &Cx, x: &Tensor, index: &Tensor, #[default(0)] axis: i64) ->
     cx.cpu(|| {
         let x = x.contiguous();
         let idx = idx.data::<i64>();
-        match_dtype!(x.dtype(), T in any => {
-            let (x, along) = (x.data::<T>(), split_at(x.shape(), axis));
-            index::index_select(x.slice(), along, idx.slice(), true, out.data_mut::<T>().slice())
-        })
-        .map_err(|e| outside(axis, e))
+        let (values, along) = (x.values(), split_at(x.shape(), axis));
+        index::index_select(values.slice(), along, idx.slice(), true, out.values_mut().slice())
+            .map_err(|e| outside(axis, e))
     })?;
     let n = x.shape()[axis] as i64;
     cx.grad(out, &[index], move |g| Ok([Some(g.grad().unselect(g.saved(0), axis as i64, n)), None]))
@@ -82,11 +80,9 @@ fn unselect(cx: &Cx, x: &Tensor, index: &Tensor, axis: i64, n: i64) -> Result<Te
     cx.cpu(|| {
         let x = x.contiguous();
         let idx = idx.data::<i64>();
-        match_dtype!(x.dtype(), T in any => {
-            let x = x.data::<T>();
-            index::index_add(out.data_mut::<T>().slice(), split_at(out.shape(), axis), idx.slice(), true, x.slice(), 1.0)
-        })
-        .map_err(|e| outside(axis, e))
+        let (x, along) = (x.values(), split_at(out.shape(), axis));
+        index::index_add(out.values_mut().slice(), along, idx.slice(), true, x.slice(), 1.0)
+            .map_err(|e| outside(axis, e))
     })?;
     cx.grad(out, &[index], move |g| Ok([Some(g.grad().index_select(g.saved(0), axis as i64)), None]))
 }
@@ -217,12 +213,9 @@ fn take_along(cx: &Cx, x: &Tensor, indices: &Tensor, axis: i64) -> Result<Tensor
     cx.cpu(|| {
         let x = x.contiguous();
         let (data, shape) = (idx.data::<i64>(), idx.shape());
-        match_dtype!(x.dtype(), T in any => {
-            let values = x.data::<T>();
-            let mut out = out.data_mut::<T>();
-            index::take_along_axis(values.slice(), x.shape(), axis, data.slice(), shape, true, out.slice())
-        })
-        .map_err(|e| outside(axis, e))
+        let (values, mut out) = (x.values(), out.values_mut());
+        index::take_along_axis(values.slice(), x.shape(), axis, data.slice(), shape, true, out.slice())
+            .map_err(|e| outside(axis, e))
     })?;
     let shape = x.shape_vec();
     cx.grad(out, &[indices], move |g| Ok([Some(g.grad().untake_along(g.saved(0), axis as i64, &shape)), None]))
@@ -246,14 +239,10 @@ fn untake_along(cx: &Cx, x: &Tensor, indices: &Tensor, axis: i64, shape: &[i64])
     cx.cpu(|| {
         let x = x.contiguous();
         let data = idx.data::<i64>();
-        match_dtype!(x.dtype(), T in any => {
-            let values = x.data::<T>();
-            index::put_along_axis(
-                out.data_mut::<T>().slice(), &shape, axis, data.slice(), idx.shape(), true, values.slice(),
-                index::Reduce::Add, true,
-            )
-        })
-        .map_err(|e| outside(axis, e))
+        let (values, how) = (x.values(), index::Reduce::Add);
+        let mut out = out.values_mut();
+        index::put_along_axis(out.slice(), &shape, axis, data.slice(), idx.shape(), true, values.slice(), how, true)
+            .map_err(|e| outside(axis, e))
     })?;
     cx.grad(out, &[indices], move |g| Ok([Some(g.grad().take_along(g.saved(0), axis as i64)), None]))
 }

@@ -101,9 +101,7 @@ fn grid_sample(
     let out = cx.out(&shape, dtype)?;
     cx.cpu(|| {
         let (x, grid) = (ready(dtype, x)?, ready(dtype, grid)?);
-        match_dtype!(dtype, T in float => {
-            kernel::grid_sample(&s, x.data::<T>().slice(), grid.data::<T>().slice(), out.data_mut::<T>().slice())
-        }, else => {});
+        kernel::grid_sample(&s, x.values().slice(), grid.values().slice(), out.values_mut().slice());
         Ok(())
     })?;
     cx.grad(out, &[x, grid], move |g| {
@@ -148,10 +146,8 @@ fn grid_scatter(
     let out = cx.out(&shape, dtype)?;
     cx.cpu(|| {
         let (y, grid) = (ready(dtype, y)?, ready(dtype, grid)?);
-        match_dtype!(dtype, T in float => {
-            let (dy, grid) = (y.data::<T>(), grid.data::<T>());
-            kernel::grid_sample_backward_x(&s, grid.slice(), dy.slice(), out.data_mut::<T>().slice())
-        }, else => {});
+        let (dy, grid) = (y.values(), grid.values());
+        kernel::grid_sample_backward_x(&s, grid.slice(), dy.slice(), out.values_mut().slice());
         Ok(())
     })?;
     cx.grad(out, &[y, grid], move |g| {
@@ -196,11 +192,9 @@ fn grid_slope(
     let out = cx.out(grid.shape(), dtype)?;
     cx.cpu(|| {
         let (y, x, grid) = (ready(dtype, y)?, ready(dtype, x)?, ready(dtype, grid)?);
-        match_dtype!(dtype, T in float => {
-            let (dy, x, grid) = (y.data::<T>(), x.data::<T>(), grid.data::<T>());
-            let mut out = out.data_mut::<T>();
-            kernel::grid_sample_backward_grid(&s, x.slice(), grid.slice(), dy.slice(), out.slice())
-        }, else => {});
+        let (dy, x, grid) = (y.values(), x.values(), grid.values());
+        let mut out = out.values_mut();
+        kernel::grid_sample_backward_grid(&s, x.slice(), grid.slice(), dy.slice(), out.slice());
         Ok(())
     })?;
     // Third and higher orders are rare: they come from the composite that this kernel stands for.
@@ -266,12 +260,10 @@ fn grid_corners(
     let (above, slope) = (cx.out(grid.shape(), dtype)?, cx.out(grid.shape(), dtype)?);
     cx.cpu(|| {
         let grid = grid.try_contiguous()?;
-        match_dtype!(dtype, T in float => {
-            let (mut index, mut inside) = (index.data_mut::<i64>(), inside.data_mut::<T>());
-            let (mut above, mut slope) = (above.data_mut::<T>(), slope.data_mut::<T>());
-            let grid = grid.data::<T>();
-            kernel::grid_corners(&s, grid.slice(), index.slice(), inside.slice(), above.slice(), slope.slice())
-        }, else => {});
+        let (mut index, mut inside) = (index.data_mut::<i64>(), inside.values_mut());
+        let (mut above, mut slope) = (above.values_mut(), slope.values_mut());
+        let grid = grid.values();
+        kernel::grid_corners(&s, grid.slice(), index.slice(), inside.slice(), above.slice(), slope.slice());
         Ok(())
     })?;
     // Indices, and the slope, are constant between the kinks.

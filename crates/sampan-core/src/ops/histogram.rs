@@ -1,13 +1,14 @@
 //! Counting elements in bins.
 
 use super::prelude::*;
+use sampan_kernels::cast;
 use sampan_kernels::sort::{bincount as bincount_kernel, bincount_len, histogram as histogram_kernel, histogram_range};
 
 /// The ends of a histogram, from the arguments or from the data.
 fn range(x: &Tensor, lo: f64, hi: f64) -> Result<(f64, f64)> {
     ensure!(lo <= hi, "max must not be below min, got min={lo} and max={hi}");
     let x = x.contiguous();
-    match_dtype!(x.dtype(), T => histogram_range(x.data::<T>().slice(), lo, hi))
+    histogram_range(x.values().slice(), lo, hi)
         .ok_or_else(|| Error::invalid("the range of the data is not finite").hint("pass min and max"))
 }
 
@@ -51,20 +52,18 @@ fn histogram(
         match weight {
             Some(w) => {
                 let (x, w) = (wide(input)?, wide(w)?);
-                histogram_kernel(x.data::<f64>().slice(), Some(w.data::<f64>().slice()), lo, hi, &mut sums);
+                histogram_kernel(x.values().slice(), Some(w.values().slice()), lo, hi, &mut sums);
             }
             None => {
                 let x = input.contiguous();
-                match_dtype!(x.dtype(), T => histogram_kernel(x.data::<T>().slice(), None, lo, hi, &mut sums));
+                histogram_kernel(x.values().slice(), None, lo, hi, &mut sums);
             }
         }
         if density {
             let total: f64 = sums.iter().sum();
             sums.iter_mut().for_each(|s| *s *= bins as f64 / (total * (hi - lo)));
         }
-        match_dtype!(dtype, T => {
-            out.data_mut::<T>().slice().iter_mut().zip(&sums).for_each(|(d, &s)| *d = T::from_f64(s))
-        });
+        cast::cast_row(sums[..].into(), out.values_mut().slice());
         Ok(())
     })?;
     Ok(out)
@@ -181,11 +180,7 @@ fn histogramdd(
                 *s /= total * volume(i, &all);
             }
         }
-        let fill = |t: &Tensor, v: &[f64]| {
-            match_dtype!(t.dtype(), T => {
-                t.data_mut::<T>().slice().iter_mut().zip(v).for_each(|(d, &s)| *d = T::from_f64(s))
-            })
-        };
+        let fill = |t: &Tensor, v: &[f64]| cast::cast_row(v.into(), t.values_mut().slice());
         fill(&out[0], &sums);
         out[1..].iter().zip(&all).for_each(|(t, e)| fill(t, e));
         Ok(())
@@ -250,12 +245,10 @@ fn bincount(
     };
     let out = cx.out([len], dtype)?;
     match weights {
-        None => bincount_kernel::<f32, i64>(data.slice(), None, out.data_mut().slice()),
+        None => bincount_kernel(data.slice(), None, out.values_mut().slice()),
         Some(w) => {
-            let w = w.contiguous();
-            match_dtype!(w.dtype(), W => match_dtype!(dtype, D in [f32, f64] => {
-                bincount_kernel(data.slice(), Some(w.data::<W>().slice()), out.data_mut::<D>().slice())
-            }, else => {}));
+            let w = w.try_cast(DType::Float64)?.contiguous();
+            bincount_kernel(data.slice(), Some(w.data::<f64>().slice()), out.values_mut().slice());
         }
     }
     Ok(out)

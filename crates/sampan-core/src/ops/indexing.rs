@@ -8,7 +8,7 @@ use super::prelude::*;
 use crate::i;
 use crate::tensor::indexing::{Index, decode};
 use sampan_kernels::copy;
-use sampan_kernels::index::{IndexPlan, index_get as get_kernel, index_put, index_put_add};
+use sampan_kernels::index::{IndexPlan, index_fill, index_get as get_kernel, index_put, index_put_add};
 
 /// The part of `x` that `index` names, as NumPy's brackets do: integers, slices, `...`, `None`, integer tensors and
 /// boolean masks. A view where there is no tensor in the index.
@@ -79,7 +79,7 @@ fn index_get(cx: &Cx, x: &Tensor, indices: &[Tensor], axes: &[i64], place: i64) 
     let out = cx.out(indexed_shape(x.shape(), &axes, place as usize, &index_shape), x.dtype())?;
     cx.cpu(|| {
         let plan = plan(x.layout(), indices, &axes, place as usize)?;
-        match_dtype!(x.dtype(), T in any => get_kernel(x.data::<T>().view(), &plan, out.data_mut::<T>().slice()));
+        get_kernel(x.values().view(), &plan, out.values_mut().slice());
         Ok(())
     })?;
     let (shape, count) = (x.shape_vec(), indices.len());
@@ -114,7 +114,7 @@ fn index_unget(cx: &Cx, x: &Tensor, indices: &[Tensor], axes: &[i64], place: i64
     cx.cpu(|| {
         let plan = plan(out.layout(), indices, &axes, place as usize)?;
         let x = x.contiguous();
-        match_dtype!(x.dtype(), T in any => index_put_add(out.data_mut::<T>().slice(), &plan, x.data::<T>().slice()));
+        index_put_add(out.values_mut().slice(), &plan, x.values().slice());
         Ok(())
     })?;
     let count = indices.len();
@@ -175,10 +175,10 @@ pub(crate) fn write_at(x: &Tensor, index: &[Index], value: &Operand, accumulate:
             let target = if view.is_contiguous() { view.clone() } else { view.try_clone_data()? };
             let plan = plan_over(target.layout())?;
             let values = whole(&value, &view, &shape)?;
-            match_dtype!(x.dtype(), T in any => {
-                let (mut to, from) = Tensor::data_pair::<T>(&target, &values);
+            {
+                let (mut to, from) = Tensor::values_pair(&target, &values);
                 index_put_add(to.slice(), &plan, from.slice());
-            });
+            }
             if target.shares_memory(&view) { Ok(()) } else { write_view(&view, &Operand::Tensor(target)) }
         }
     }
@@ -221,15 +221,13 @@ fn write_view(view: &Tensor, value: &Operand) -> Result<()> {
         return Ok(());
     }
     match value {
-        Operand::Scalar(s) => match_dtype!(view.dtype(), T in any => {
-            copy::fill_strided(s.to::<T>(), view.data_mut::<T>().storage(), &l.shape, &l.strides, l.offset);
-        }),
+        Operand::Scalar(s) => {
+            copy::fill_strided(*s, view.values_mut().storage(), &l.shape, &l.strides, l.offset);
+        }
         tensor => {
             let values = whole(tensor, view, &l.shape)?;
-            match_dtype!(view.dtype(), T in any => {
-                let (mut to, from) = Tensor::data_pair::<T>(view, &values);
-                copy::scatter_strided(from.slice(), to.storage(), &l.shape, &l.strides, l.offset);
-            });
+            let (mut to, from) = Tensor::values_pair(view, &values);
+            copy::scatter_strided(from.slice(), to.storage(), &l.shape, &l.strides, l.offset);
         }
     }
     Ok(())
@@ -239,15 +237,13 @@ fn write_view(view: &Tensor, value: &Operand) -> Result<()> {
 fn write_plan(view: &Tensor, plan: &IndexPlan, value: &Operand, shape: &[usize]) -> Result<()> {
     let origin = view.layout().offset;
     match value {
-        Operand::Scalar(s) => match_dtype!(view.dtype(), T in any => {
-            index_put(view.data_mut::<T>().storage(), origin, plan, &[s.to::<T>()]);
-        }),
+        Operand::Scalar(s) => {
+            index_fill(view.values_mut().storage(), origin, plan, *s);
+        }
         tensor => {
             let values = whole(tensor, view, shape)?;
-            match_dtype!(view.dtype(), T in any => {
-                let (mut to, from) = Tensor::data_pair::<T>(view, &values);
-                index_put(to.storage(), origin, plan, from.slice());
-            });
+            let (mut to, from) = Tensor::values_pair(view, &values);
+            index_put(to.storage(), origin, plan, from.slice());
         }
     }
     Ok(())

@@ -31,23 +31,21 @@ fn concat(cx: &Cx, x: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
     cx.cpu(|| {
         let outer: usize = shape[..axis].iter().product();
         let parts = x.iter().map(|t| t.try_cast(dtype)).collect::<Result<Vec<_>>>()?;
-        match_dtype!(dtype, T in any => {
-            let mut data = out.data_mut::<T>();
-            let mut rest = data.slice();
-            if outer == 1 {
-                // Each part is one run of the result, whatever its own strides.
-                for t in &parts {
-                    let (run, after) = rest.split_at_mut(t.numel());
-                    copy::copy_strided(t.data::<T>().view(), run);
-                    rest = after;
-                }
-            } else {
-                let parts: Vec<Tensor> = parts.iter().map(Tensor::contiguous).collect();
-                let guards: Vec<_> = parts.iter().map(|t| t.data::<T>()).collect();
-                let slices: Vec<&[T]> = guards.iter().map(|g| g.slice()).collect();
-                arrange::concat(&slices, outer, rest);
+        let mut data = out.values_mut();
+        let mut rest = data.slice();
+        if outer == 1 {
+            // Each part is one run of the result, whatever its own strides.
+            for t in &parts {
+                let (run, after) = rest.split_at(t.numel());
+                copy::copy_strided(t.values().view(), run);
+                rest = after;
             }
-        });
+        } else {
+            let parts: Vec<Tensor> = parts.iter().map(Tensor::contiguous).collect();
+            let guards: Vec<_> = parts.iter().map(|t| t.values()).collect();
+            let slices: Vec<_> = guards.iter().map(|g| g.slice()).collect();
+            arrange::concat(&slices, outer, rest);
+        }
         Ok(())
     })?;
     let ends: Vec<(usize, usize, DType)> = x

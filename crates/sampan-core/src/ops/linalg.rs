@@ -64,9 +64,7 @@ fn inverse(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = cx.out(x.shape(), x.dtype())?;
     cx.cpu(|| {
         let x = x.contiguous();
-        match_dtype!(x.dtype(), T in [f32, f64] => {
-            kernel::inverse::<T>(x.data::<T>().slice(), n, out.data_mut::<T>().slice()).map_err(failed)
-        }, else => Ok(()))
+        kernel::inverse(x.values().slice(), n, out.values_mut().slice()).map_err(failed)
     })?;
     cx.grad_from_output(out, &[], |g| {
         let t = g.output(0).transpose_last();
@@ -114,10 +112,7 @@ fn solve_matrices(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let out = cx.out(stack(&batch, &[n, k]), x.dtype())?;
     cx.cpu(|| {
         let (x, y) = (spread(x, &batch), spread(y, &batch));
-        match_dtype!(x.dtype(), T in [f32, f64] => {
-            let mut out = out.data_mut::<T>();
-            kernel::solve::<T>(x.data::<T>().slice(), n, y.data::<T>().slice(), k, out.slice()).map_err(failed)
-        }, else => Ok(()))
+        kernel::solve(x.values().slice(), n, y.values().slice(), k, out.values_mut().slice()).map_err(failed)
     })?;
     let y_shape = y.shape_vec();
     cx.grad_from_output(out, &[x], move |g| {
@@ -158,10 +153,8 @@ fn triangular_solve(
     let how = kernel::Triangle { upper, transpose, unit: unitriangular };
     cx.cpu(|| {
         let (x, y) = (spread(x, &batch), spread(y, &batch));
-        match_dtype!(x.dtype(), T in [f32, f64] => {
-            let (x, y, mut out) = (x.data::<T>(), y.data::<T>(), out.data_mut::<T>());
-            kernel::solve_triangular::<T>(x.slice(), n, how, y.slice(), k, out.slice()).map_err(failed)
-        }, else => Ok(()))
+        let (x, y, mut out) = (x.values(), y.values(), out.values_mut());
+        kernel::solve_triangular(x.slice(), n, how, y.slice(), k, out.slice()).map_err(failed)
     })?;
     let y_shape = y.shape_vec();
     cx.grad_from_output(out, &[x], move |g| {
@@ -223,11 +216,7 @@ fn det(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = cx.out(batch_of(x), x.dtype())?;
     cx.cpu(|| {
         let x = x.contiguous();
-        match_dtype!(x.dtype(), T in [f32, f64] => {
-            let mut out = out.data_mut::<T>();
-            out.slice().fill(1.0);
-            kernel::det::<T>(x.data::<T>().slice(), n, out.slice())
-        }, else => {});
+        kernel::det(x.values().slice(), n, out.values_mut().slice());
         Ok(())
     })?;
     cx.grad_from_output(out, &[x], |g| {
@@ -250,13 +239,9 @@ fn slogdet(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = cx.out([&[2], batch_of(x)].concat(), x.dtype())?;
     cx.cpu(|| {
         let x = x.contiguous();
-        match_dtype!(x.dtype(), T in [f32, f64] => {
-            let mut out = out.data_mut::<T>();
-            let (sign, logdet) = out.slice().split_at_mut(count);
-            sign.fill(1.0);
-            logdet.fill(0.0);
-            kernel::slogdet::<T>(x.data::<T>().slice(), n, sign, logdet)
-        }, else => {});
+        let mut out = out.values_mut();
+        let (sign, logdet) = out.slice().split_at(count);
+        kernel::slogdet(x.values().slice(), n, sign, logdet);
         Ok(())
     })?;
     cx.grad(out, &[x], |g| {

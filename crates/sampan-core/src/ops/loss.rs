@@ -475,14 +475,7 @@ fn sequence_mask(
     let out = cx.out(&shape, dtype)?;
     cx.cpu(|| {
         let lengths = x.to_f64_vec();
-        match_dtype!(dtype, T => {
-            let mut out = out.data_mut::<T>();
-            for (row, n) in out.slice().chunks_exact_mut(maxlen.max(1)).zip(lengths) {
-                for (i, o) in row.iter_mut().enumerate() {
-                    *o = T::from_i64(((i as f64) < n) as i64);
-                }
-            }
-        });
+        sampan_kernels::arrange::length_mask(out.values_mut().slice(), maxlen, &lengths);
         Ok(())
     })?;
     Ok(out)

@@ -24,10 +24,8 @@ fn lu(cx: &Cx, x: &Tensor, #[default(true)] pivot: bool, #[default(false)] get_i
     let infos = cx.zeros(batch_of(x), DType::Int32)?;
     cx.cpu(|| {
         let x = x.contiguous();
-        match_dtype!(x.dtype(), T in [f32, f64] => {
-            let (mut out, mut pivots, mut infos) = (out.data_mut::<T>(), pivots.data_mut::<i32>(), infos.data_mut::<i32>());
-            kernel::lu::<T>(x.data::<T>().slice(), m, n, out.slice(), pivots.slice(), infos.slice())
-        }, else => {});
+        let (mut out, mut pivots, mut infos) = (out.values_mut(), pivots.data_mut::<i32>(), infos.data_mut::<i32>());
+        kernel::lu(x.values().slice(), m, n, out.slice(), pivots.slice(), infos.slice());
         Ok(())
     })?;
     let mut outputs = vec![out, pivots];

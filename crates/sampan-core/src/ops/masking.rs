@@ -135,7 +135,7 @@ fn masked_fill(x: &Tensor, mask: &Tensor, value: Operand) -> Result<Tensor> {
 fn argwhere(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     cx.needs_values()?;
     let x = x.contiguous();
-    let flat = match_dtype!(x.dtype(), T in any => index::nonzero(x.data::<T>().slice(), x.shape()));
+    let flat = index::nonzero(x.values().slice(), x.shape());
     let count = match x.ndim() {
         0 => x.try_cast(DType::Bool)?.to_f64() as usize,
         rank => flat.len() / rank,

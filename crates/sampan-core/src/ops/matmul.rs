@@ -2,8 +2,7 @@
 
 use super::elementwise::sum_to;
 use super::prelude::*;
-use sampan_kernels::View;
-use sampan_kernels::gemm::{Batch, Gemm, Mat, MatMut, batched_matmul, matmul as matmul_kernel};
+use sampan_kernels::gemm as kernel;
 
 /// The matrix product, with vectors and batches as in NumPy; either operand may be taken transposed.
 ///
@@ -55,9 +54,13 @@ fn matrix_product(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let out = cx.out(&shape, dtype)?;
     cx.cpu(|| {
         let (x, y) = (x.in_dtype(dtype)?, y.in_dtype(dtype)?);
-        match_dtype!(dtype, T in number => product::<T>(&x, &y, &out, &batch, m, n, k), else => {
-            match_dtype!(dtype, T in complex => product::<T>(&x, &y, &out, &batch, m, n, k), else => {})
-        });
+        let spread = |t: &Tensor| {
+            let mut shape = batch.clone();
+            shape.extend_from_slice(&t.shape()[t.ndim() - 2..]);
+            t.layout().broadcast_to(&shape)
+        };
+        let (lx, ly) = (spread(&x), spread(&y));
+        kernel::product(x.values().view_as(&lx), y.values().view_as(&ly), out.values_mut().slice());
         Ok(())
     })?;
     cx.grad(out, &[x, y], |g| {
@@ -67,29 +70,6 @@ fn matrix_product(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
             g.if_needed(1, || sum_to(&x.conjugate().transpose_last().matrix_product(&g.grad()), y.shape())),
         ])
     })
-}
-
-fn product<T: Gemm>(x: &Tensor, y: &Tensor, out: &Tensor, batch: &[usize], m: usize, n: usize, k: usize) {
-    let spread = |t: &Tensor| {
-        let mut shape = Shape::from_slice(batch);
-        shape.extend_from_slice(&t.shape()[t.ndim() - 2..]);
-        t.layout().broadcast_to(&shape)
-    };
-    let (lx, ly) = (spread(x), spread(y));
-    let (xd, yd) = (x.data::<T>(), y.data::<T>());
-    let rank = batch.len();
-    let mat = |l: &Layout| (l.strides[rank], l.strides[rank + 1]);
-    let ((xr, xc), (yr, yc)) = (mat(&lx), mat(&ly));
-    batched_matmul(
-        Batch { shape: batch, a_strides: &lx.strides[..rank], b_strides: &ly.strides[..rank], c_stride: m * n },
-        m,
-        n,
-        k,
-        Mat { data: xd.view().data, offset: lx.offset, row_stride: xr, col_stride: xc },
-        Mat { data: yd.view().data, offset: ly.offset, row_stride: yr, col_stride: yc },
-        MatMut::rows(out.data_mut::<T>().slice(), n),
-        false,
-    );
 }
 
 /// The product of two matrices; more axes are batches, as in `matmul`.
@@ -258,7 +238,9 @@ fn linear(cx: &Cx, x: &Tensor, weight: &Tensor, #[default(None)] bias: Option<&T
     cx.cpu(|| {
         let (x, w) = (in_shape(x, [m, k]).in_dtype(dtype)?, weight.in_dtype(dtype)?);
         let bias = bias.map(|b| b.in_dtype(dtype)?.in_rows()).transpose()?;
-        match_dtype!(dtype, T in number => affine::<T>(&x, &w, bias.as_ref(), &out), else => {});
+        let bias = bias.as_ref().map(|b| b.values());
+        let bias = bias.as_ref().map(|b| b.slice());
+        kernel::affine(x.values().view(), w.values().view(), bias, out.values_mut().slice());
         Ok(())
     })?;
     let biased = bias.is_some();
@@ -279,30 +261,6 @@ fn in_shape(x: &Tensor, shape: impl AsRef<[usize]>) -> Tensor {
 fn linear_composite(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
     let out = x.try_matmul(weight)?;
     bias.map_or(Ok(out.clone()), |b| out.try_add(b))
-}
-
-/// The product on top of the bias, which every row of the output starts from.
-fn affine<T: Gemm>(x: &Tensor, w: &Tensor, bias: Option<&Tensor>, out: &Tensor) {
-    let (m, k, n) = (x.dim(0), x.dim(1), w.dim(1));
-    let mut data = out.data_mut::<T>();
-    let c = data.slice();
-    if let Some(b) = bias {
-        let b = b.data::<T>();
-        let rows = View { data: b.slice(), shape: &[m, n], strides: &[0, 1], offset: 0 };
-        sampan_kernels::copy::copy_strided(rows, c);
-    }
-    let (xd, wd) = (x.data::<T>(), w.data::<T>());
-    let mat = |t: &Tensor| (t.layout().offset, t.strides()[0], t.strides()[1]);
-    let ((xo, xr, xc), (wo, wr, wc)) = (mat(x), mat(w));
-    matmul_kernel(
-        m,
-        n,
-        k,
-        Mat { data: xd.view().data, offset: xo, row_stride: xr, col_stride: xc },
-        Mat { data: wd.view().data, offset: wo, row_stride: wr, col_stride: wc },
-        MatMut::rows(c, n),
-        bias.is_some(),
-    );
 }
 
 fn matmul_samples() -> Vec<Sample> {

@@ -40,14 +40,12 @@ fn vector_norm(
     cx.cpu(|| {
         let x = x.try_cast(dtype)?;
         let x = if p.is_infinite() { x.try_abs()? } else { x };
-        match_dtype!(dtype, T in float => {
-            let (x, mut out) = (x.data::<T>(), out.data_mut::<T>());
-            match p {
-                f64::INFINITY => reduce::max(x.view(), &plan.mask, out.slice()),
-                f64::NEG_INFINITY => reduce::min(x.view(), &plan.mask, out.slice()),
-                p => reduce::power_norm(x.view(), &plan.mask, p, out.slice()),
-            }
-        }, else => {});
+        let (x, mut out) = (x.values(), out.values_mut());
+        match p {
+            f64::INFINITY => reduce::max(x.view(), &plan.mask, out.slice()),
+            f64::NEG_INFINITY => reduce::min(x.view(), &plan.mask, out.slice()),
+            p => reduce::power_norm(x.view(), &plan.mask, p, out.slice()),
+        }
         Ok(())
     })?;
     cx.grad_from_output(out, &[x], move |g| {

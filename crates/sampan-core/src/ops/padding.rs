@@ -100,13 +100,12 @@ fn pad_around(cx: &Cx, x: &Tensor, before: &[i64], after: &[i64], #[default(0)] 
         let seen = x.try_view_slice(starts.as_slice(), lens.as_slice(), steps.as_slice())?.contiguous();
         let inner = Layout::contiguous(&shape);
         let offset: isize = at.iter().zip(&inner.strides).map(|(&a, &s)| a as isize * s).sum();
-        match_dtype!(x.dtype(), T in any => {
-            let mut data = out.data_mut::<T>();
-            arrange::fill(data.slice(), value.to::<T>());
-            if seen.numel() > 0 {
-                copy::scatter_strided(seen.data::<T>().slice(), data.slice(), seen.shape(), &inner.strides, offset as usize);
-            }
-        });
+        let mut data = out.values_mut();
+        arrange::fill(data.slice(), value);
+        if seen.numel() > 0 {
+            let seen_values = seen.values();
+            copy::scatter_strided(seen_values.slice(), data.slice(), seen.shape(), &inner.strides, offset as usize);
+        }
         Ok(())
     })?;
     let from = x.shape_vec();

@@ -109,9 +109,7 @@ fn max_pool_index(
     let out = cx.out(&shape, DType::Int64)?;
     cx.cpu(|| {
         let x = x.in_rows()?;
-        match_dtype!(x.dtype(), T in float => {
-            pool::max_index(&s, x.data::<T>().slice(), out.data_mut::<i64>().slice())
-        }, else => {});
+        pool::max_index(&s, x.values().slice(), out.data_mut::<i64>().slice());
         Ok(())
     })?;
     Ok(out)
@@ -146,10 +144,8 @@ fn max_pool(
         let mask = cx.out(&shape, DType::Int64)?;
         cx.cpu(|| {
             let x = x.in_rows()?;
-            match_dtype!(x.dtype(), T in float => {
-                let mut mask = mask.data_mut::<i64>();
-                pool::max_pool_with_index(&s, x.data::<T>().slice(), out.data_mut::<T>().slice(), mask.slice())
-            }, else => {});
+            let mut mask = mask.data_mut::<i64>();
+            pool::max_pool_with_index(&s, x.values().slice(), out.values_mut().slice(), mask.slice());
             Ok(())
         })?;
         return cx.grad_from_output(Varying(vec![out, mask]), &[], move |g| {
@@ -158,9 +154,7 @@ fn max_pool(
     }
     cx.cpu(|| {
         let x = x.in_rows()?;
-        match_dtype!(x.dtype(), T in float => {
-            pool::max_pool(&s, x.data::<T>().slice(), out.data_mut::<T>().slice())
-        }, else => {});
+        pool::max_pool(&s, x.values().slice(), out.values_mut().slice());
         Ok(())
     })?;
     // Places are found again rather than kept: `x` is alive anyway, and inference never needs them.
@@ -198,9 +192,7 @@ fn max_pool_grad(
     let out = cx.out(x.shape(), x.dtype())?;
     cx.cpu(|| {
         let (x, grad) = (x.in_rows()?, grad.in_rows()?);
-        match_dtype!(x.dtype(), T in float => {
-            pool::max_pool_grad(&s, x.data::<T>().slice(), grad.data::<T>().slice(), out.data_mut::<T>().slice())
-        }, else => {});
+        pool::max_pool_grad(&s, x.values().slice(), grad.values().slice(), out.values_mut().slice());
         Ok(())
     })?;
     cx.grad(out, &[x], move |g| {
@@ -250,10 +242,8 @@ fn scatter_planes(cx: &Cx, x: &Tensor, index: &Tensor, output: &[i64]) -> Result
     cx.cpu(|| {
         check_index(index, shape[2..].iter().product())?;
         let (x, index) = (x.in_rows()?, index.in_rows()?);
-        match_dtype!(x.dtype(), T in float => {
-            let (dy, index) = (x.data::<T>(), index.data::<i64>());
-            pool::max_pool_backward(planes(&x), dy.slice(), index.slice(), out.data_mut::<T>().slice())
-        }, else => {});
+        let (dy, index) = (x.values(), index.data::<i64>());
+        pool::max_pool_backward(planes(&x), dy.slice(), index.slice(), out.values_mut().slice());
         Ok(())
     })?;
     cx.grad(out, &[index], |g| Ok([Some(g.grad().gather_planes(g.saved(0))), None]))
@@ -279,10 +269,8 @@ fn gather_planes(cx: &Cx, x: &Tensor, index: &Tensor) -> Result<Tensor> {
     cx.cpu(|| {
         check_index(index, x.shape()[2..].iter().product())?;
         let (x, index) = (x.in_rows()?, index.in_rows()?);
-        match_dtype!(x.dtype(), T in float => {
-            let (x_data, index) = (x.data::<T>(), index.data::<i64>());
-            pool::gather_by_index(planes(&x), x_data.slice(), index.slice(), out.data_mut::<T>().slice())
-        }, else => {});
+        let (x_data, index) = (x.values(), index.data::<i64>());
+        pool::gather_by_index(planes(&x), x_data.slice(), index.slice(), out.values_mut().slice());
         Ok(())
     })?;
     cx.grad(out, &[index], move |g| Ok([Some(g.grad().scatter_planes(g.saved(0), input.as_slice())), None]))
@@ -327,9 +315,7 @@ fn avg_pool(
     let out = cx.out(&shape, x.dtype())?;
     cx.cpu(|| {
         let x = x.in_rows()?;
-        match_dtype!(x.dtype(), T in float => {
-            pool::avg_pool(&s, by, x.data::<T>().slice(), out.data_mut::<T>().slice())
-        }, else => {});
+        pool::avg_pool(&s, by, x.values().slice(), out.values_mut().slice());
         Ok(())
     })?;
     cx.grad(out, &[], move |g| {
@@ -365,9 +351,7 @@ fn avg_unpool(
     let out = cx.out(&shape, y.dtype())?;
     cx.cpu(|| {
         let y = y.try_contiguous()?;
-        match_dtype!(y.dtype(), T in float => {
-            pool::avg_pool_backward(&s, by, y.data::<T>().slice(), out.data_mut::<T>().slice())
-        }, else => {});
+        pool::avg_pool_backward(&s, by, y.values().slice(), out.values_mut().slice());
         Ok(())
     })?;
     cx.grad(out, &[], move |g| {

@@ -201,10 +201,8 @@ fn unpool_planes(cx: &Cx, x: &Tensor, index: &Tensor, output: &[i64]) -> Result<
     cx.cpu(|| {
         check_index(index, shape[2..].iter().product())?;
         let (x, index) = (x.try_contiguous()?, index.try_contiguous()?);
-        match_dtype!(x.dtype(), T in float => {
-            let (x_data, index) = (x.data::<T>(), index.data::<i64>());
-            pool::max_unpool(planes(&x), x_data.slice(), index.slice(), out.data_mut::<T>().slice())
-        }, else => {});
+        let (x_data, index) = (x.values(), index.data::<i64>());
+        pool::max_unpool(planes(&x), x_data.slice(), index.slice(), out.values_mut().slice());
         Ok(())
     })?;
     cx.grad(out, &[index], |g| Ok([Some(g.grad().gather_planes(g.saved(0))), None]))

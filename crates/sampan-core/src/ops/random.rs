@@ -54,7 +54,7 @@ fn fill_uniform(cx: &Cx, shape: &[usize], dtype: DType, min: f64, max: f64, seed
     let out = cx.out(shape, dtype)?;
     cx.cpu(|| {
         let (seed, start) = stream(seed, out.numel());
-        match_dtype!(dtype, T in float => rng::uniform::<T>(seed, start, out.data_mut::<T>().slice(), min, max), else => {});
+        rng::uniform(seed, start, out.values_mut().slice(), min, max);
         Ok(())
     })?;
     Ok(out)
@@ -99,7 +99,7 @@ fn fill_normal(cx: &Cx, shape: &[usize], dtype: DType, mean: f64, std: f64, seed
     let out = cx.out(shape, dtype)?;
     cx.cpu(|| {
         let (seed, start) = stream(seed, out.numel());
-        match_dtype!(dtype, T in float => rng::normal::<T>(seed, start, out.data_mut::<T>().slice(), mean, std), else => {});
+        rng::normal(seed, start, out.values_mut().slice(), mean, std);
         Ok(())
     })?;
     Ok(out)
@@ -129,7 +129,7 @@ fn fill_ints(cx: &Cx, shape: &[usize], dtype: DType, low: i64, high: Option<i64>
     let out = cx.out(shape, dtype)?;
     cx.cpu(|| {
         let (seed, start) = crate::random::reserve(out.numel());
-        match_dtype!(dtype, T => rng::randint::<T>(seed, start, out.data_mut::<T>().slice(), low, high));
+        rng::randint(seed, start, out.values_mut().slice(), low, high);
         Ok(())
     })?;
     Ok(out)
@@ -196,11 +196,7 @@ fn truncated_normal(
     ensure!(mean.is_finite() && std.is_finite(), "mean and std must be finite, got {mean} and {std}");
     ensure!(std >= 0.0 && a <= b, "std cannot be negative and a must not exceed b, got std {std}, a {a}, b {b}");
     let out = cx.out(&shape, dtype)?;
-    fill_random(cx, &out, |seed, at| {
-        match_dtype!(dtype, T in float => {
-            rng::truncated_normal::<T>(seed, at, out.data_mut::<T>().slice(), mean, std, a, b)
-        }, else => {})
-    })
+    fill_random(cx, &out, |seed, at| rng::truncated_normal(seed, at, out.values_mut().slice(), mean, std, a, b))
 }
 
 /// Runs a fill on a fresh stretch of the stream.
@@ -280,10 +276,11 @@ fn bernoulli(cx: &Cx, x: &Tensor, #[default(None)] p: Option<f64>) -> Result<Ten
     let x = contiguous_for(cx, x);
     cx.cpu(|| if p.is_none() { check_probs(&x) } else { Ok(()) })?;
     fill_random(cx, &out, |seed, at| {
-        match_dtype!(x.dtype(), T in float => match p {
-            Some(p) => rng::bernoulli::<T>(seed, at, out.data_mut::<T>().slice(), p),
-            None => rng::bernoulli_with::<T>(seed, at, x.data::<T>().slice(), out.data_mut::<T>().slice()),
-        }, else => {})
+        let mut out = out.values_mut();
+        match p {
+            Some(p) => rng::bernoulli(seed, at, out.slice(), p),
+            None => rng::bernoulli_with(seed, at, x.values().slice(), out.slice()),
+        }
     })
 }
 
@@ -293,10 +290,7 @@ fn contiguous_for(cx: &Cx, x: &Tensor) -> Tensor {
 }
 
 fn check_probs(x: &Tensor) -> Result<()> {
-    let bad = match_dtype!(x.dtype(), T => {
-        x.data::<T>().slice().iter().map(|v| v.to_f64()).find(|p| !(0.0..=1.0).contains(p))
-    });
-    match bad {
+    match rng::no_probability(x.values().slice()) {
         Some(bad) => Err(Error::invalid(format!("probabilities must lie in [0, 1], got {bad}"))),
         None => Ok(()),
     }
@@ -323,11 +317,8 @@ fn multinomial(cx: &Cx, x: &Tensor, #[default(1)] num_samples: i64, #[opt(false)
     cx.cpu(|| {
         let x = x.contiguous();
         let (seed, start) = crate::random::reserve(x.numel() / classes * k.max(classes));
-        match_dtype!(x.dtype(), T in float => {
-            let (probs, mut draws) = (x.data::<T>(), out.data_mut::<i64>());
-            rng::multinomial::<T>(seed, start, probs.slice(), classes, k, replacement, draws.slice())
-        }, else => Ok(()))
-        .map_err(|e| {
+        let (probs, mut draws) = (x.values(), out.data_mut::<i64>());
+        rng::multinomial(seed, start, probs.slice(), classes, k, replacement, draws.slice()).map_err(|e| {
             Error::invalid(match e {
                 BadProbs::Invalid { row, class } => {
                     format!("weight {class} of row {row} is negative, infinite or NaN")
@@ -352,11 +343,7 @@ fn multinomial(cx: &Cx, x: &Tensor, #[default(1)] num_samples: i64, #[opt(false)
 fn poisson(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = cx.out(x.shape(), float_dtype(Some(x.dtype()))?)?;
     let x = contiguous_for(cx, x);
-    fill_random(cx, &out, |seed, at| {
-        match_dtype!(x.dtype(), T in float => {
-            rng::poisson::<T>(seed, at, x.data::<T>().slice(), out.data_mut::<T>().slice())
-        }, else => {})
-    })
+    fill_random(cx, &out, |seed, at| rng::poisson(seed, at, x.values().slice(), out.values_mut().slice()))
 }
 
 /// Successes in `count` trials of probability `prob`, which broadcast; int64.
@@ -390,11 +377,7 @@ fn binomial(cx: &Cx, count: &Tensor, prob: &Tensor) -> Result<Tensor> {
 fn standard_gamma(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = cx.out(x.shape(), float_dtype(Some(x.dtype()))?)?;
     let x = contiguous_for(cx, x);
-    fill_random(cx, &out, |seed, at| {
-        match_dtype!(x.dtype(), T in float => {
-            rng::gamma::<T>(seed, at, x.data::<T>().slice(), out.data_mut::<T>().slice())
-        }, else => {})
-    })
+    fill_random(cx, &out, |seed, at| rng::gamma(seed, at, x.values().slice(), out.values_mut().slice()))
 }
 
 fn shape_samples() -> Vec<Sample> {

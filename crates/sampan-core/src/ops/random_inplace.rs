@@ -46,12 +46,7 @@ fn uniform_(
     #[default(0)] seed: i64,
 ) -> Result<Tensor> {
     ensure!(min <= max && (max - min).is_finite(), "min {min} must not exceed max {max}");
-    let out = redraw_seeded(
-        cx,
-        x,
-        seed,
-        |seed, at, out| match_dtype!(x.dtype(), T in float => rng::uniform::<T>(seed, at, out.data_mut::<T>().slice(), min, max), else => {}),
-    )?;
+    let out = redraw_seeded(cx, x, seed, |seed, at, out| rng::uniform(seed, at, out.values_mut().slice(), min, max))?;
     cleared(cx, out, 1)
 }
 
@@ -64,11 +59,7 @@ fn uniform_(
 #[op(samples = real_line, peer = "none: random")]
 fn normal_(cx: &Cx, x: &Tensor, #[default(0.0)] mean: f64, #[default(1.0)] std: f64) -> Result<Tensor> {
     ensure!(std >= 0.0, "std cannot be negative, got {std}");
-    let out = redraw(
-        cx,
-        x,
-        |seed, at, out| match_dtype!(x.dtype(), T in float => rng::normal::<T>(seed, at, out.data_mut::<T>().slice(), mean, std), else => {}),
-    )?;
+    let out = redraw(cx, x, |seed, at, out| rng::normal(seed, at, out.values_mut().slice(), mean, std))?;
     cleared(cx, out, 1)
 }
 
@@ -83,11 +74,9 @@ fn log_normal_(cx: &Cx, x: &Tensor, #[default(1.0)] mean: f64, #[default(2.0)] s
     ensure!(std >= 0.0, "std cannot be negative, got {std}");
     // Halves would be rounded twice.
     let wide = if x.dtype() == DType::Float64 { DType::Float64 } else { DType::Float32 };
-    let noise = redraw(
-        cx,
-        &x.try_empty_like_with(EmptyLikeOpts::new().dtype(wide))?,
-        |seed, at, out| match_dtype!(wide, T in float => rng::normal::<T>(seed, at, out.data_mut::<T>().slice(), mean, std), else => {}),
-    )?;
+    let noise = redraw(cx, &x.try_empty_like_with(EmptyLikeOpts::new().dtype(wide))?, |seed, at, out| {
+        rng::normal(seed, at, out.values_mut().slice(), mean, std)
+    })?;
     cleared(cx, noise.try_exp()?.try_cast(x.dtype())?, 1)
 }
 
@@ -100,11 +89,7 @@ fn log_normal_(cx: &Cx, x: &Tensor, #[default(1.0)] mean: f64, #[default(2.0)] s
 #[op(samples = real_line, peer = "none: random", alias(lambd = lam))]
 fn exponential_(cx: &Cx, x: &Tensor, #[default(1.0)] lam: f64) -> Result<Tensor> {
     ensure!(lam > 0.0, "lam must be positive, got {lam}");
-    let out = redraw(
-        cx,
-        x,
-        |seed, at, out| match_dtype!(x.dtype(), T in float => rng::exponential::<T>(seed, at, out.data_mut::<T>().slice(), lam), else => {}),
-    )?;
+    let out = redraw(cx, x, |seed, at, out| rng::exponential(seed, at, out.values_mut().slice(), lam))?;
     cleared(cx, out, 1)
 }
 
@@ -116,11 +101,7 @@ fn exponential_(cx: &Cx, x: &Tensor, #[default(1.0)] lam: f64) -> Result<Tensor>
 /// ```
 #[op(samples = real_line, peer = "none: random")]
 fn cauchy_(cx: &Cx, x: &Tensor, #[default(0.0)] loc: f64, #[default(1.0)] scale: f64) -> Result<Tensor> {
-    let out = redraw(
-        cx,
-        x,
-        |seed, at, out| match_dtype!(x.dtype(), T in float => rng::cauchy::<T>(seed, at, out.data_mut::<T>().slice(), loc, scale), else => {}),
-    )?;
+    let out = redraw(cx, x, |seed, at, out| rng::cauchy(seed, at, out.values_mut().slice(), loc, scale))?;
     cleared(cx, out, 1)
 }
 
@@ -133,11 +114,7 @@ fn cauchy_(cx: &Cx, x: &Tensor, #[default(0.0)] loc: f64, #[default(1.0)] scale:
 #[op(samples = geometric_samples, peer = "none: random")]
 fn geometric_(cx: &Cx, x: &Tensor, probs: f64) -> Result<Tensor> {
     ensure!(probs > 0.0 && probs < 1.0, "probs must lie in (0, 1), got {probs}");
-    let out = redraw(
-        cx,
-        x,
-        |seed, at, out| match_dtype!(x.dtype(), T in float => rng::geometric::<T>(seed, at, out.data_mut::<T>().slice(), probs), else => {}),
-    )?;
+    let out = redraw(cx, x, |seed, at, out| rng::geometric(seed, at, out.values_mut().slice(), probs))?;
     cleared(cx, out, 1)
 }
 
@@ -182,7 +159,7 @@ fn random_(cx: &Cx, x: &Tensor, #[default(0)] from_: i64, #[default(None)] to: O
     let out = cx.out(x.shape(), x.dtype())?;
     cx.cpu(|| {
         let (seed, start) = crate::random::reserve(out.numel());
-        match_dtype!(x.dtype(), T => rng::randint::<T>(seed, start, out.data_mut::<T>().slice(), from_, to));
+        rng::randint(seed, start, out.values_mut().slice(), from_, to);
         Ok(())
     })?;
     cleared(cx, out, 1)

@@ -55,11 +55,9 @@ fn lstm_cell(cx: &Cx, x_gates: &Tensor, h_gates: &Tensor, c: &Tensor) -> Result<
     let (h_out, c_out) = (cx.out(c.shape(), dtype)?, cx.out(c.shape(), dtype)?);
     cx.cpu(|| {
         let [a, b, c] = ready([x_gates, h_gates, c], dtype)?;
-        match_dtype!(dtype, T in float => {
-            let (a, b, c) = (a.data::<T>(), b.data::<T>(), c.data::<T>());
-            let (mut h_out, mut c_out) = (h_out.data_mut::<T>(), c_out.data_mut::<T>());
-            kernel::lstm::<T>(a.slice(), b.slice(), c.slice(), units, h_out.slice(), c_out.slice());
-        }, else => {});
+        let (a, b, c) = (a.values(), b.values(), c.values());
+        let (mut h_out, mut c_out) = (h_out.values_mut(), c_out.values_mut());
+        kernel::lstm(a.slice(), b.slice(), c.slice(), units, h_out.slice(), c_out.slice());
         Ok(())
     })?;
     cx.grad((h_out, c_out), &[x_gates, h_gates, c], |g| {
@@ -104,13 +102,18 @@ fn lstm_cell_grad(
     let (gates, prev) = (cx.out(x_gates.shape(), dtype)?, cx.out(c.shape(), dtype)?);
     cx.cpu(|| {
         let [a, b, c, dh, dc] = ready([x_gates, h_gates, c, dh, dc], dtype)?;
-        match_dtype!(dtype, T in float => {
-            let (a, b, c, dh, dc) = (a.data::<T>(), b.data::<T>(), c.data::<T>(), dh.data::<T>(), dc.data::<T>());
-            let (mut gates, mut prev) = (gates.data_mut::<T>(), prev.data_mut::<T>());
-            kernel::lstm_backward::<T>(
-                a.slice(), b.slice(), c.slice(), dh.slice(), dc.slice(), units, gates.slice(), prev.slice(),
-            );
-        }, else => {});
+        let (a, b, c, dh, dc) = (a.values(), b.values(), c.values(), dh.values(), dc.values());
+        let (mut gates, mut prev) = (gates.values_mut(), prev.values_mut());
+        kernel::lstm_backward(
+            a.slice(),
+            b.slice(),
+            c.slice(),
+            dh.slice(),
+            dc.slice(),
+            units,
+            gates.slice(),
+            prev.slice(),
+        );
         Ok(())
     })?;
     cx.grad((gates, prev), &[x_gates, h_gates, c, dh, dc], |g| {
@@ -154,10 +157,8 @@ fn gru_cell(cx: &Cx, x_gates: &Tensor, h_gates: &Tensor, h: &Tensor) -> Result<T
     let out = cx.out(h.shape(), dtype)?;
     cx.cpu(|| {
         let [a, b, h] = ready([x_gates, h_gates, h], dtype)?;
-        match_dtype!(dtype, T in float => {
-            let (a, b, h, mut out) = (a.data::<T>(), b.data::<T>(), h.data::<T>(), out.data_mut::<T>());
-            kernel::gru::<T>(a.slice(), b.slice(), h.slice(), units, out.slice());
-        }, else => {});
+        let (a, b, h, mut out) = (a.values(), b.values(), h.values(), out.values_mut());
+        kernel::gru(a.slice(), b.slice(), h.slice(), units, out.slice());
         Ok(())
     })?;
     cx.grad(out, &[x_gates, h_gates, h], |g| {
@@ -198,13 +199,9 @@ fn gru_cell_grad(
     let out = (cx.out(x_gates.shape(), dtype)?, cx.out(x_gates.shape(), dtype)?, cx.out(h.shape(), dtype)?);
     cx.cpu(|| {
         let [a, b, h, grad] = ready([x_gates, h_gates, h, grad], dtype)?;
-        match_dtype!(dtype, T in float => {
-            let (a, b, h, grad) = (a.data::<T>(), b.data::<T>(), h.data::<T>(), grad.data::<T>());
-            let (mut da, mut db, mut dh) = (out.0.data_mut::<T>(), out.1.data_mut::<T>(), out.2.data_mut::<T>());
-            kernel::gru_backward::<T>(
-                a.slice(), b.slice(), h.slice(), grad.slice(), units, da.slice(), db.slice(), dh.slice(),
-            );
-        }, else => {});
+        let (a, b, h, grad) = (a.values(), b.values(), h.values(), grad.values());
+        let (mut da, mut db, mut dh) = (out.0.values_mut(), out.1.values_mut(), out.2.values_mut());
+        kernel::gru_backward(a.slice(), b.slice(), h.slice(), grad.slice(), units, da.slice(), db.slice(), dh.slice());
         Ok(())
     })?;
     cx.grad(out, &[x_gates, h_gates, h, grad], |g| {

@@ -67,16 +67,12 @@ fn sum(
     let out = cx.out(&plan.out, dtype)?;
     cx.cpu(|| {
         if dtype == DType::Int64 && x.dtype() != dtype {
-            match_dtype!(x.dtype(), T => {
-                reduce::sum_as::<T, i64>(x.data::<T>().view(), &plan.mask, out.data_mut().slice())
-            });
+            reduce::sum_i64(x.values().view(), &plan.mask, out.data_mut().slice());
             return Ok(());
         }
         // Complex numbers add up part by part.
         let (x, out, mask) = (x.in_dtype(dtype)?.parts(), out.parts(), plan.mask_of_parts(dtype));
-        match_dtype!(x.dtype(), T in number => {
-            reduce::sum(x.data::<T>().view(), &mask, out.data_mut::<T>().slice())
-        }, else => {});
+        reduce::sum(x.values().view(), &mask, out.values_mut().slice());
         Ok(())
     })?;
     let (shape, from) = (x.shape_vec(), x.dtype());
@@ -107,9 +103,7 @@ fn mean(
     let out = cx.out(&plan.out, dtype)?;
     cx.cpu(|| {
         let (x, out, mask) = (x.in_dtype(dtype)?.parts(), out.parts(), plan.mask_of_parts(dtype));
-        match_dtype!(x.dtype(), T in float => {
-            reduce::mean(x.data::<T>().view(), &mask, out.data_mut::<T>().slice())
-        }, else => {});
+        reduce::mean(x.values().view(), &mask, out.values_mut().slice());
         Ok(())
     })?;
     let (shape, from) = (x.shape_vec(), x.dtype());
@@ -138,9 +132,10 @@ macro_rules! extreme {
         plan.nonempty($x)?;
         let out = $cx.out(&plan.out, $x.dtype())?;
         $cx.cpu(|| {
-            match_dtype!($x.dtype(), T in number => {
-                reduce::$kernel($x.data::<T>().view(), &plan.mask, out.data_mut::<T>().slice())
-            }, else => reduce::$bools($x.data().view(), &plan.mask, out.data_mut().slice()));
+            match $x.dtype() {
+                DType::Bool => reduce::$bools($x.data().view(), &plan.mask, out.data_mut().slice()),
+                _ => reduce::$kernel($x.values().view(), &plan.mask, out.values_mut().slice()),
+            }
             Ok(())
         })?;
         $cx.grad_from_output(out, &[$x], move |g| {
@@ -198,15 +193,12 @@ fn prod(
     let out = cx.out(&plan.out, dtype)?;
     cx.cpu(|| {
         let x = x.in_dtype(dtype)?;
-        match_dtype!(dtype, T in number => {
-            reduce::prod(x.data::<T>().view(), &plan.mask, out.data_mut::<T>().slice())
-        }, else => match_dtype!(dtype, T in complex => {
+        if dtype.is_complex() {
             let lines = reduced_last(&x, &plan).0.contiguous();
-            let (lines, mut out) = (lines.data::<T>(), out.data_mut::<T>());
-            for (i, o) in out.slice().iter_mut().enumerate() {
-                *o = lines.slice()[i * plan.count..][..plan.count].iter().product();
-            }
-        }, else => {}));
+            reduce::prod_complex(lines.values().slice(), plan.count, out.values_mut().slice());
+        } else {
+            reduce::prod(x.values().view(), &plan.mask, out.values_mut().slice());
+        }
         Ok(())
     })?;
     cx.grad(out, &[x], move |g| {
@@ -286,9 +278,7 @@ fn count_nonzero(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)]
     let out = cx.out(&plan.out, DType::Int64)?;
     cx.cpu(|| {
         let x = if x.is_complex() { x.try_cast(DType::Bool)? } else { x.clone() };
-        match_dtype!(x.dtype(), T => {
-            reduce::count_nonzero(x.data::<T>().view(), &plan.mask, out.data_mut().slice())
-        });
+        reduce::count_nonzero(x.values().view(), &plan.mask, out.data_mut().slice());
         Ok(())
     })?;
     Ok(out)
@@ -366,9 +356,7 @@ fn logsumexp(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] kee
     let out = cx.out(&plan.out, dtype)?;
     cx.cpu(|| {
         let x = x.in_dtype(dtype)?;
-        match_dtype!(dtype, T in float => {
-            reduce::logsumexp(x.data::<T>().view(), &plan.mask, out.data_mut::<T>().slice())
-        }, else => {});
+        reduce::logsumexp(x.values().view(), &plan.mask, out.values_mut().slice());
         Ok(())
     })?;
     cx.grad(out, &[x], move |g| {

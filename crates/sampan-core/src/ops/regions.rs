@@ -144,14 +144,12 @@ fn write_slice(cx: &Cx, x: &Tensor, value: &Tensor, starts: &[i64], lens: &[i64]
     let out = cx.out(x.shape(), x.dtype())?;
     cx.cpu(|| {
         let value = value.fitting(x.dtype())?.try_expand(&target.shape)?.contiguous();
-        match_dtype!(x.dtype(), T in any => {
-            let mut data = out.data_mut::<T>();
-            copy::copy_strided(x.data::<T>().view(), data.slice());
-            if value.numel() > 0 {
-                let source = value.data::<T>();
-                copy::scatter_strided(source.slice(), data.slice(), &target.shape, &target.strides, target.offset);
-            }
-        });
+        let mut data = out.values_mut();
+        copy::copy_strided(x.values().view(), data.slice());
+        if value.numel() > 0 {
+            let source = value.values();
+            copy::scatter_strided(source.slice(), data.slice(), &target.shape, &target.strides, target.offset);
+        }
         Ok(())
     })?;
     let (from, dtype) = (value.shape_vec(), value.dtype());
@@ -304,10 +302,8 @@ fn strided_sum(cx: &Cx, x: &Tensor, shape: &[i64], stride: &[i64], offset: i64) 
     let out = cx.zeros(&shape, x.dtype())?;
     cx.cpu(|| {
         let x = x.contiguous();
-        match_dtype!(x.dtype(), T in any => {
-            let mut data = out.data_mut::<T>();
-            arrange::add_strided(x.data::<T>().slice(), data.slice(), &place.shape, &place.strides, place.offset);
-        });
+        let mut data = out.values_mut();
+        arrange::add_strided(x.values().slice(), data.slice(), &place.shape, &place.strides, place.offset);
         Ok(())
     })?;
     let stride = stride.to_vec();

@@ -73,17 +73,8 @@ fn resample_axes(
         let tables: Vec<Table> = (0..dims).map(table).collect();
         let planes = x.shape()[..axes.start].iter().product();
         let inner = x.shape()[axes.end..].iter().product();
-        let apply = |x: &Tensor| {
-            match_dtype!(x.dtype(), T in float => {
-                let (src, mut dst) = (x.data::<T>(), out.data_mut::<T>());
-                if transposed {
-                    resample::resample_backward(&tables, planes, inner, src.slice(), dst.slice())
-                } else {
-                    resample::resample(&tables, planes, inner, src.slice(), dst.slice())
-                }
-            }, else => {});
-        };
-        apply(&x.try_contiguous()?);
+        let apply = if transposed { resample::resample_backward } else { resample::resample };
+        apply(&tables, planes, inner, x.try_contiguous()?.values().slice(), out.values_mut().slice());
         Ok(())
     })?;
     let (input, output, scale) = (input.to_vec(), output.to_vec(), scale.to_vec());

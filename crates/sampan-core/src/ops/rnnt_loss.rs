@@ -3,7 +3,7 @@
 use super::loss::Reduction;
 use super::prelude::*;
 use crate::autograd::vjp;
-use sampan_kernels::rnnt::Rnnt;
+use sampan_kernels::rnnt::{self, Rnnt};
 
 /// A column without a label.
 const NO_LABEL: i64 = i64::MIN;
@@ -46,9 +46,9 @@ fn check_values(blanks: &Tensor, frames: &Tensor, lengths: &Tensor) -> Result<[V
     Ok([frames, lengths])
 }
 
-fn job<'a, T>(shape: &[usize], blanks: &'a [T], emits: &'a [T], lengths: &'a [Vec<i64>; 2]) -> Rnnt<'a, T> {
+fn job<'a>(shape: &[usize], lengths: &'a [Vec<i64>; 2]) -> Rnnt<'a> {
     let [input_lengths, label_lengths] = lengths;
-    Rnnt { blanks, emits, frames: shape[1], columns: shape[2], input_lengths, label_lengths }
+    Rnnt { frames: shape[1], columns: shape[2], input_lengths, label_lengths }
 }
 
 /// Minus the log-likelihood of each sequence over all ways through its lattice `[batch, frames, columns]`, whose cells
@@ -73,10 +73,8 @@ fn rnnt_nll(
     cx.cpu(|| {
         let lengths = check_values(blanks, input_lengths, label_lengths)?;
         let (blanks, emits) = (blanks.contiguous(), emits.contiguous());
-        match_dtype!(blanks.dtype(), T in float => {
-            let (b, e) = (blanks.data::<T>(), emits.data::<T>());
-            job(blanks.shape(), b.slice(), e.slice(), &lengths).loss(out.data_mut::<T>().slice());
-        }, else => {});
+        let job = job(blanks.shape(), &lengths);
+        rnnt::loss(&job, blanks.values().slice(), emits.values().slice(), out.values_mut().slice());
         Ok(())
     })?;
     cx.grad(out, &[blanks, emits, input_lengths, label_lengths], |g| {
@@ -116,11 +114,10 @@ fn rnnt_nll_grad(
         let lengths = check_values(blanks, input_lengths, label_lengths)?;
         let grad = grad.try_cast(blanks.dtype())?.contiguous();
         let (blanks, emits) = (blanks.contiguous(), emits.contiguous());
-        match_dtype!(blanks.dtype(), T in float => {
-            let (b, e, grad) = (blanks.data::<T>(), emits.data::<T>(), grad.data::<T>());
-            let (mut db, mut de) = (out.0.data_mut::<T>(), out.1.data_mut::<T>());
-            job(blanks.shape(), b.slice(), e.slice(), &lengths).backward(grad.slice(), db.slice(), de.slice());
-        }, else => {});
+        let (b, e, grad) = (blanks.values(), emits.values(), grad.values());
+        let (mut db, mut de) = (out.0.values_mut(), out.1.values_mut());
+        let job = job(blanks.shape(), &lengths);
+        rnnt::backward(&job, b.slice(), e.slice(), grad.slice(), db.slice(), de.slice());
         Ok(())
     })?;
     cx.grad(out, &[blanks, emits, input_lengths, label_lengths, grad], |g| {

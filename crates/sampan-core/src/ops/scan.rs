@@ -73,9 +73,7 @@ fn cumsum(
     cx.cpu(|| {
         // Complex numbers add up part by part.
         let (x, out, inner) = (x.try_cast(dtype)?.contiguous().parts(), out.parts(), line.inner * dtype.parts());
-        match_dtype!(x.dtype(), T in number => {
-            scan::cumsum(x.data::<T>().slice(), out.data_mut::<T>().slice(), line.n, inner)
-        }, else => {});
+        scan::cumsum(x.values().slice(), out.values_mut().slice(), line.n, inner);
         Ok(())
     })?;
     let (shape, from) = (x.shape_vec(), x.dtype());
@@ -102,11 +100,8 @@ fn cumprod(
     let out = cx.out(&line.out, dtype)?;
     cx.cpu(|| {
         let x = x.try_cast(dtype)?.contiguous();
-        match_dtype!(dtype, T in number => {
-            scan::cumprod(x.data::<T>().slice(), out.data_mut::<T>().slice(), line.n, line.inner)
-        }, else => match_dtype!(dtype, T in complex => {
-            scan::cumprod_complex(x.data::<T>().slice(), out.data_mut::<T>().slice(), line.n, line.inner)
-        }, else => {}));
+        let product = if dtype.is_complex() { scan::cumprod_complex } else { scan::cumprod };
+        product(x.values().slice(), out.values_mut().slice(), line.n, line.inner);
         Ok(())
     })?;
     cx.grad(out, &[x], move |g| {
@@ -141,9 +136,7 @@ fn logcumsumexp(
     let out = cx.out(&line.out, dtype)?;
     cx.cpu(|| {
         let x = x.try_cast(dtype)?.contiguous();
-        match_dtype!(dtype, T in float => {
-            scan::logcumsumexp(x.data::<T>().slice(), out.data_mut::<T>().slice(), line.n, line.inner)
-        }, else => {});
+        scan::logcumsumexp(x.values().slice(), out.values_mut().slice(), line.n, line.inner);
         Ok(())
     })?;
     cx.grad(out, &[x], move |g| {
@@ -181,11 +174,8 @@ macro_rules! running_extreme {
         let (values, indices) = ($cx.out(&line.out, $x.dtype())?, $cx.out(&line.out, DType::Int64)?);
         $cx.cpu(|| {
             let x = $x.contiguous();
-            let mut at = indices.data_mut::<i64>();
-            match_dtype!(x.dtype(), T in number => {
-                let mut out = values.data_mut::<T>();
-                scan::$kernel(x.data::<T>().slice(), out.slice(), at.slice(), line.n, line.inner)
-            }, else => {});
+            let (mut out, mut at) = (values.values_mut(), indices.data_mut());
+            scan::$kernel(x.values().slice(), out.slice(), at.slice(), line.n, line.inner);
             Ok(())
         })?;
         let indices = indices.try_cast($dtype)?;
@@ -294,11 +284,8 @@ fn linear_recurrence(cx: &Cx, a: &Tensor, b: &Tensor, axis: i64) -> Result<Tenso
     cx.cpu(|| {
         let line = Axis::of(a.shape(), axis);
         let (a, b) = (a.try_cast(dtype)?.contiguous(), b.try_cast(dtype)?.contiguous());
-        match_dtype!(dtype, T in float => scan::linear_recurrence(
-            a.data::<T>().slice(), b.data::<T>().slice(), out.data_mut::<T>().slice(), line.n, line.inner,
-        ), else => match_dtype!(dtype, T in complex => scan::linear_recurrence_complex(
-            a.data::<T>().slice(), b.data::<T>().slice(), out.data_mut::<T>().slice(), line.n, line.inner,
-        ), else => {}));
+        let run = if dtype.is_complex() { scan::linear_recurrence_complex } else { scan::linear_recurrence };
+        run(a.values().slice(), b.values().slice(), out.values_mut().slice(), line.n, line.inner);
         Ok(())
     })?;
     cx.grad_from_output(out, &[a], move |g| {

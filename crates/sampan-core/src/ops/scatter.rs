@@ -127,13 +127,18 @@ fn put_along(
     cx.cpu(|| {
         let values = values.contiguous();
         let data = idx.data::<i64>();
-        match_dtype!(x.dtype(), T in any => {
-            let from = values.data::<T>();
-            index::put_along_axis(
-                out.data_mut::<T>().slice(), x.shape(), axis, data.slice(), idx.shape(), true, from.slice(), how,
-                include_self,
-            )
-        })
+        let (from, mut to) = (values.values(), out.values_mut());
+        index::put_along_axis(
+            to.slice(),
+            x.shape(),
+            axis,
+            data.slice(),
+            idx.shape(),
+            true,
+            from.slice(),
+            how,
+            include_self,
+        )
         .map_err(|e| outside(axis, e))
     })?;
     let axis = axis as i64;
@@ -324,11 +329,8 @@ fn index_add(cx: &Cx, x: &Tensor, index: &Tensor, axis: i64, value: &Tensor, #[o
     cx.cpu(|| {
         let value = value.fitting(x.dtype())?.contiguous();
         let (data, along) = (idx.data::<i64>(), split_at(x.shape(), axis));
-        match_dtype!(x.dtype(), T in any => {
-            let from = value.data::<T>();
-            index::index_add(out.data_mut::<T>().slice(), along, data.slice(), true, from.slice(), alpha)
-        })
-        .map_err(|e| outside(axis, e))
+        let (from, mut to) = (value.values(), out.values_mut());
+        index::index_add(to.slice(), along, data.slice(), true, from.slice(), alpha).map_err(|e| outside(axis, e))
     })?;
     cx.grad(out, &[index], move |g| {
         let dv = g.if_needed(2, || g.grad().index_select(g.saved(0), axis as i64) * alpha);

@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use crate::autograd::{grad_enabled, vjp};
-use sampan_kernels::recurrent::sequence::{Cell, Given, Gradients, Kept, Walk};
+use sampan_kernels::recurrent::sequence::{self as kernel, Cell, Walk};
 
 /// What a call of `recurrent_walk` is about.
 #[derive(Clone, Copy)]
@@ -118,14 +118,13 @@ fn recurrent_walk(
         let (x, weight, bias) = (plan.ready(x_gates)?, plan.ready(weight)?, plan.ready(bias)?);
         let none = cx.out([0], wide)?;
         let (h, c) = (plan.ready(h)?, plan.ready(c.unwrap_or(&none))?);
-        match_dtype!(wide, T in [f32, f64] => {
-            let (x, weight, bias, h, c) = (x.data::<T>(), weight.data(), bias.data(), h.data(), c.data());
-            let given = Given { weight: weight.slice(), bias: bias.slice(), h: h.slice(), c: c.slice() };
-            let (mut gates, mut cells) = (gates.data_mut(), cells.data_mut());
-            let kept = cx.tracks().then(|| Kept { gates: gates.slice(), cells: cells.slice() });
-            let (mut y, mut h_last, mut c_last) = (y.data_mut(), h_last.data_mut(), c_last.data_mut());
-            walk.forward::<T>(x.slice(), given, y.slice(), h_last.slice(), c_last.slice(), kept);
-        }, else => {});
+        let (x, weight, bias, h, c) = (x.values(), weight.values(), bias.values(), h.values(), c.values());
+        let (mut gates, mut cells) = (gates.values_mut(), cells.values_mut());
+        let (gates, cells) = cx.tracks().then(|| (gates.slice(), cells.slice())).unzip();
+        let (mut y, mut h_last, mut c_last) = (y.values_mut(), h_last.values_mut(), c_last.values_mut());
+        let (y, h_last, c_last) = (y.slice(), h_last.slice(), c_last.slice());
+        let (weight, bias, h, c) = (weight.slice(), bias.slice(), h.slice(), c.slice());
+        kernel::forward(&walk, x.slice(), weight, bias, h, c, y, h_last, c_last, gates, cells);
         Ok(())
     })?;
     let mut outputs = vec![y.try_cast(dtype)?, h_last.try_cast(dtype)?];
@@ -163,17 +162,14 @@ impl Plan {
         let dh = grad_of(1)?;
         let dc = if walk.cell.has_cell_state() { grad_of(2)? } else { out(&[walk.batch, 0]) };
         if y.device() == Device::Cpu {
-            match_dtype!(wide, T in [f32, f64] => {
-                let (weight, bias, h, c) = (weight.data::<T>(), bias.data(), h.data(), c.data());
-                let given = Given { weight: weight.slice(), bias: bias.slice(), h: h.slice(), c: c.slice() };
-                let (gates, cells, y, dy) = (gates.data(), cells.data(), y.data(), dy.data());
-                let (mut dx, mut dweight, mut dbias) = (dx.data_mut(), dweight.data_mut(), dbias.data_mut());
-                let (mut dh, mut dc) = (dh.data_mut(), dc.data_mut());
-                walk.backward::<T>(
-                    given, y.slice(), Kept { gates: gates.slice(), cells: cells.slice() }, dy.slice(),
-                    Gradients { x: dx.slice(), weight: dweight.slice(), bias: dbias.slice(), h: dh.slice(), c: dc.slice() },
-                );
-            }, else => {});
+            let (weight, bias, h, c) = (weight.values(), bias.values(), h.values(), c.values());
+            let (gates, cells, y, dy) = (gates.values(), cells.values(), y.values(), dy.values());
+            let (mut dx, mut dweight, mut dbias) = (dx.values_mut(), dweight.values_mut(), dbias.values_mut());
+            let (mut dh, mut dc) = (dh.values_mut(), dc.values_mut());
+            let (weight, bias, h, c) = (weight.slice(), bias.slice(), h.slice(), c.slice());
+            let (gates, cells, y, dy) = (gates.slice(), cells.slice(), y.slice(), dy.slice());
+            let (dx, dweight, dbias, dh, dc) = (dx.slice(), dweight.slice(), dbias.slice(), dh.slice(), dc.slice());
+            kernel::backward(&walk, weight, bias, h, c, y, gates, cells, dy, dx, dweight, dbias, dh, dc);
         }
         Ok(vec![dx, dweight, dbias, dh, dc])
     }

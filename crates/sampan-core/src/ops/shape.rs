@@ -26,27 +26,11 @@ fn cast(cx: &Cx, x: &Tensor, dtype: DType) -> Result<Tensor> {
     }
     let out = cx.out(x.shape(), dtype)?;
     cx.cpu(|| {
-        if x.dtype().is_complex() || dtype.is_complex() {
-            return cast_complex(x, &out);
-        }
-        match_dtype!(x.dtype(), A => match_dtype!(dtype, B => {
-            sampan_kernels::copy::cast::<A, B>(x.data::<A>().view(), out.data_mut::<B>().slice())
-        }));
+        sampan_kernels::cast::cast(x.values().view(), out.values_mut().slice());
         Ok(())
     })?;
     let from = x.dtype();
     cx.grad(out, &[], move |g| Ok(g.grad().cast(from)))
-}
-
-/// From or to complex numbers.
-fn cast_complex(x: &Tensor, out: &Tensor) -> Result<()> {
-    use sampan_kernels::complex::cast;
-    match_dtype!(out.dtype(), B in complex => match_dtype!(x.dtype(), A in any => {
-        cast::<A, B>(x.data::<A>().view(), out.data_mut::<B>().slice())
-    }), else => match_dtype!(x.dtype(), A in complex => match_dtype!(out.dtype(), B => {
-        cast::<A, B>(x.data::<A>().view(), out.data_mut::<B>().slice())
-    }), else => {}));
-    Ok(())
 }
 
 /// The same values in row-major memory; the tensor itself if it is so already.

@@ -49,9 +49,7 @@ fn unfold(
     let out = cx.out([n, c.saturating_mul(taps), count], x.dtype())?;
     cx.cpu(|| {
         let x = x.try_contiguous()?;
-        match_dtype!(x.dtype(), T in float => {
-            unfold::unfold(&s, n * c, x.data::<T>().slice(), out.data_mut::<T>().slice())
-        }, else => {});
+        unfold::unfold(&s, n * c, x.values().slice(), out.values_mut().slice());
         Ok(())
     })?;
     let options = FoldOpts::new().strides(strides).paddings(paddings).dilations(dilations);
@@ -98,9 +96,7 @@ fn fold(
     let out = cx.out([n, rows / taps, image[0], image[1]], x.dtype())?;
     cx.cpu(|| {
         let x = x.try_contiguous()?;
-        match_dtype!(x.dtype(), T in float => {
-            unfold::fold(&s, n * (rows / taps), x.data::<T>().slice(), out.data_mut::<T>().slice())
-        }, else => {});
+        unfold::fold(&s, n * (rows / taps), x.values().slice(), out.values_mut().slice());
         Ok(())
     })?;
     let options = UnfoldOpts::new().strides(strides).paddings(paddings).dilations(dilations);

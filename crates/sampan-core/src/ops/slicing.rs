@@ -62,11 +62,8 @@ fn unslice(cx: &Cx, x: &Tensor, shape: &[i64], starts: &[i64], steps: &[i64]) ->
     let out = cx.zeros(&shape, x.dtype())?;
     cx.cpu(|| {
         let x = x.contiguous();
-        match_dtype!(x.dtype(), T in any => {
-            let source = x.data::<T>();
-            let mut data = out.data_mut::<T>();
-            copy::scatter_strided(source.slice(), data.slice(), &target.shape, &target.strides, target.offset);
-        });
+        let (source, mut data) = (x.values(), out.values_mut());
+        copy::scatter_strided(source.slice(), data.slice(), &target.shape, &target.strides, target.offset);
         Ok(())
     })?;
     let (starts, steps) = (starts.to_vec(), steps.to_vec());

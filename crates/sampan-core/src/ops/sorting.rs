@@ -42,11 +42,9 @@ macro_rules! select {
         let (values, indices) = ($cx.out(&shape, $x.dtype())?, $cx.out(&shape, DType::Int64)?);
         $cx.cpu(|| {
             let x = $x.contiguous();
-            match_dtype!(x.dtype(), T => {
-                let (data, mut values, mut indices) = (x.data::<T>(), values.data_mut::<T>(), indices.data_mut::<i64>());
-                let ($d, $values, $indices) = (data.slice(), values.slice(), indices.slice());
-                $kernel
-            });
+            let (data, mut values, mut indices) = (x.values(), values.values_mut(), indices.data_mut::<i64>());
+            let ($d, $values, $indices) = (data.slice(), values.slice(), indices.slice());
+            $kernel;
             Ok(())
         })?;
         let from = $x.shape_vec();
@@ -175,9 +173,7 @@ fn argsort(
     let out = cx.out(x.shape(), DType::Int64)?;
     cx.cpu(|| {
         let x = x.contiguous();
-        match_dtype!(x.dtype(), T => {
-            sort::argsort(x.data::<T>().slice(), line, descending, out.data_mut().slice())
-        });
+        sort::argsort(x.values().slice(), line, descending, out.data_mut().slice());
         Ok(())
     })?;
     Ok(out)
@@ -199,9 +195,7 @@ macro_rules! arg_extreme {
         $cx.cpu(|| {
             let x = if $x.dtype() == DType::Bool { $x.try_cast(DType::UInt8)? } else { $x.clone() };
             let x = if flat { x.try_reshape_to([x.numel()])? } else { x };
-            match_dtype!(x.dtype(), T in number => {
-                reduce::$kernel(x.data::<T>().view(), if flat { 0 } else { at }, out.data_mut().slice())
-            }, else => {});
+            reduce::$kernel(x.values().view(), if flat { 0 } else { at }, out.data_mut().slice());
             Ok(())
         })?;
         out.try_cast($dtype)
@@ -288,12 +282,7 @@ fn searchsorted(
     cx.cpu(|| {
         let (s, v) = (sequence.try_cast(dtype)?.contiguous(), values.try_cast(dtype)?.contiguous());
         let (m, q) = (s.dim(-1), if shared { v.numel() } else { v.dim(-1) });
-        match_dtype!(dtype, T => {
-            let (s, v) = (s.data::<T>(), v.data::<T>());
-            match_dtype!(out.dtype(), D in [i32, i64] => {
-                sort::searchsorted(s.slice(), m, v.slice(), q, right, out.data_mut::<D>().slice())
-            }, else => {})
-        });
+        sort::searchsorted(s.values().slice(), m, v.values().slice(), q, right, out.values_mut().slice());
         Ok(())
     })?;
     Ok(out)
@@ -337,13 +326,8 @@ fn group_rows(cx: &Cx, x: &Tensor, consecutive: bool) -> Result<(Tensor, Tensor,
     ensure!(x.ndim() == 2, "x must be a matrix");
     let (rows, width) = (x.shape()[0], x.shape()[1]);
     let x = x.contiguous();
-    let find = |v: &Tensor| {
-        match_dtype!(v.dtype(), T => {
-            let v = v.data::<T>();
-            if consecutive { sort::unique_consecutive(v.slice(), rows, width) } else { sort::unique(v.slice(), rows, width) }
-        })
-    };
-    let groups = find(&x);
+    let find = if consecutive { sort::unique_consecutive } else { sort::unique };
+    let groups = find(x.values().slice(), rows, width);
     let list = |v: Vec<i64>| Tensor::try_from_slice(&v, [v.len()]);
     Ok((list(groups.first)?, list(groups.inverse)?, list(groups.counts)?))
 }

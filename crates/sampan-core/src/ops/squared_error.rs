@@ -30,14 +30,12 @@ fn squared_error(cx: &Cx, x: &Tensor, y: &Tensor, scale: f64, sum: bool) -> Resu
     let out = cx.out(if sum { &[] } else { x.shape() }, dtype)?;
     cx.cpu(|| {
         let (x, y) = (x.in_rows()?, y.in_rows()?);
-        match_dtype!(dtype, T in [f32, f64] => {
-            let (x, y, mut out) = (x.data::<T>(), y.data::<T>(), out.data_mut::<T>());
-            if sum {
-                out.slice()[0] = T::from_f64(scale * kernel::sum(x.slice(), y.slice()));
-            } else {
-                kernel::each(x.slice(), y.slice(), scale, out.slice());
-            }
-        }, else => {});
+        let (x, y, mut out) = (x.values(), y.values(), out.values_mut());
+        if sum {
+            kernel::sum(x.slice(), y.slice(), scale, out.slice());
+        } else {
+            kernel::each(x.slice(), y.slice(), scale, out.slice());
+        }
         Ok(())
     })?;
     cx.grad(out, &[x, y], move |g| {
@@ -73,10 +71,8 @@ fn squared_error_grad(cx: &Cx, grad: &Tensor, x: &Tensor, y: &Tensor, scale: f64
     let out = cx.out(x.shape(), dtype)?;
     cx.cpu(|| {
         let (x, y, grad) = (x.in_rows()?, y.in_rows()?, grad.in_rows()?);
-        match_dtype!(dtype, T in [f32, f64] => {
-            let (x, y, grad, mut out) = (x.data::<T>(), y.data::<T>(), grad.data::<T>(), out.data_mut::<T>());
-            kernel::gradient(x.slice(), y.slice(), grad.slice(), scale, out.slice());
-        }, else => {});
+        let (x, y, grad, mut out) = (x.values(), y.values(), grad.values(), out.values_mut());
+        kernel::gradient(x.slice(), y.slice(), grad.slice(), scale, out.slice());
         Ok(())
     })?;
     cx.grad(out, &[grad, x, y], move |g| {

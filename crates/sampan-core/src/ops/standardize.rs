@@ -4,7 +4,6 @@
 use super::prelude::*;
 use super::reduction::MeanOpts;
 use crate::autograd::vjp;
-use sampan_kernels::elementwise::RealElement;
 use sampan_kernels::norm::{self, RowNorm};
 
 /// The dtype that statistics of `dtype` are kept in.
@@ -127,15 +126,19 @@ fn row_norm(
     let (y, mean, rstd) = (cx.out(x.shape(), dtype)?, cx.out([rows], wide(dtype))?, cx.out([rows], wide(dtype))?);
     cx.cpu(|| {
         let (x, w, b) = (x.contiguous(), ready(weight, dtype)?, ready(bias, dtype)?);
-        match_dtype!(dtype, T in float => {
-            type Wide = <T as RealElement>::Wide;
-            let (x, w, b) = (x.data::<T>(), w.as_ref().map(|w| w.data::<T>()), b.as_ref().map(|b| b.data::<T>()));
-            let (mut y, mut mean, mut rstd) = (y.data_mut::<T>(), mean.data_mut::<Wide>(), rstd.data_mut::<Wide>());
-            norm::row_norm::<T>(
-                kind(rms), x.slice(), n, w.as_ref().map(|w| w.slice()), b.as_ref().map(|b| b.slice()), epsilon,
-                y.slice(), mean.slice(), rstd.slice(),
-            );
-        }, else => {});
+        let (x, w, b) = (x.values(), w.as_ref().map(|w| w.values()), b.as_ref().map(|b| b.values()));
+        let (mut y, mut mean, mut rstd) = (y.values_mut(), mean.values_mut(), rstd.values_mut());
+        norm::row_norm(
+            kind(rms),
+            x.slice(),
+            n,
+            w.as_ref().map(|w| w.slice()),
+            b.as_ref().map(|b| b.slice()),
+            epsilon,
+            y.slice(),
+            mean.slice(),
+            rstd.slice(),
+        );
         Ok(())
     })?;
     let (has_weight, has_bias) = (weight.is_some(), bias.is_some());
@@ -222,16 +225,21 @@ fn row_norm_grad(
     cx.cpu(|| {
         let (x, grad, w) = (x.contiguous(), grad.try_cast(dtype)?.contiguous(), ready(weight, dtype)?);
         let (mean, rstd) = (mean.try_cast(stats)?.contiguous(), rstd.try_cast(stats)?.contiguous());
-        match_dtype!(dtype, T in float => {
-            type Wide = <T as RealElement>::Wide;
-            let (x, grad, w) = (x.data::<T>(), grad.data::<T>(), w.as_ref().map(|w| w.data::<T>()));
-            let (mean, rstd) = (mean.data::<Wide>(), rstd.data::<Wide>());
-            let (mut dx, mut dw, mut db) = (dx.data_mut::<T>(), dw.data_mut::<Wide>(), db.data_mut::<Wide>());
-            norm::row_norm_backward::<T>(
-                kind(rms), x.slice(), grad.slice(), n, w.as_ref().map(|w| w.slice()), mean.slice(), rstd.slice(),
-                dx.slice(), dw.slice(), db.slice(),
-            );
-        }, else => {});
+        let (x, grad, w) = (x.values(), grad.values(), w.as_ref().map(|w| w.values()));
+        let (mean, rstd) = (mean.values(), rstd.values());
+        let (mut dx, mut dw, mut db) = (dx.values_mut(), dw.values_mut(), db.values_mut());
+        norm::row_norm_backward(
+            kind(rms),
+            x.slice(),
+            grad.slice(),
+            n,
+            w.as_ref().map(|w| w.slice()),
+            mean.slice(),
+            rstd.slice(),
+            dx.slice(),
+            dw.slice(),
+            db.slice(),
+        );
         Ok(())
     })?;
     second_order(cx, (dx, dw, db), x, grad, weight, Plan { axes: ROWS, rms, epsilon })

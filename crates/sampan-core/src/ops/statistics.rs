@@ -70,9 +70,7 @@ fn variance(cx: &Cx, x: &Tensor, plan: &Plan, correction: f64, root: bool) -> Re
     let (out, freedom) = (cx.out(&plan.out, dtype)?, freedom(plan, correction));
     cx.cpu(|| {
         let x = x.in_dtype(dtype)?;
-        match_dtype!(dtype, T in float => {
-            reduce::variance(x.data::<T>().view(), &plan.mask, freedom, root, out.data_mut::<T>().slice())
-        }, else => {});
+        reduce::variance(x.values().view(), &plan.mask, freedom, root, out.values_mut().slice());
         Ok(())
     })?;
     Ok(out)

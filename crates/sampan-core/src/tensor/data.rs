@@ -5,8 +5,8 @@ use crate::shape::{Layout, Shape};
 use crate::storage::Storage;
 use crate::{DType, Device, Error, Result, Scalar};
 use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard};
-use sampan_kernels::{AnySlice, AnySliceMut, AnyView, Bool, Buffer, Complex64, Complex128, Element, Ordered};
-use sampan_kernels::{View, bf16, f16, match_dtype};
+use sampan_kernels::{AnySlice, AnySliceMut, AnyView, Bool, Buffer, Complex64, Complex128, Element};
+use sampan_kernels::{View, bf16, f16};
 
 /// Read access to a tensor's values as `T`; others may read meanwhile, nobody writes.
 pub struct Data<'a, T> {
@@ -141,17 +141,6 @@ impl Tensor {
         )
     }
 
-    /// Write access to one tensor and read access to another that lies elsewhere, taken together as
-    /// [`Storage::lock_pair`] does.
-    pub(crate) fn data_pair<'a, T: Element>(to: &'a Tensor, from: &'a Tensor) -> (DataMut<'a, T>, Data<'a, T>) {
-        for t in [to, from] {
-            assert_eq!(T::DTYPE, t.dtype(), "typed access to a {} tensor as {}", t.dtype(), T::DTYPE);
-        }
-        let (write, read) = Storage::lock_pair(to.storage(), from.storage());
-        let marker = std::marker::PhantomData;
-        (DataMut { guard: write, layout: to.layout(), marker }, Data { guard: read, layout: from.layout(), marker })
-    }
-
     /// A tensor from values in row-major order. Panics if their number does not fit the shape.
     ///
     /// ```
@@ -223,7 +212,7 @@ impl Tensor {
 
     /// The values as raw bytes in row-major order and native byte order.
     pub fn to_bytes(&self) -> Vec<u8> {
-        match_dtype!(self.dtype(), T in any => bytemuck::cast_slice::<T, u8>(self.detach().contiguous().data::<T>().slice()).to_vec())
+        self.detach().contiguous().values().slice().bytes().to_vec()
     }
 
     /// A tensor from a number, an array, or nested arrays of numbers.
@@ -271,12 +260,17 @@ impl Tensor {
                 .hint(format!("cast(DType::{:?}) first", T::DTYPE))
                 .in_op("to_vec"));
         }
-        if self.device() != Device::Cpu {
-            return Err(Error::invalid("a meta tensor holds no values").in_op("to_vec"));
-        }
+        self.need_values("to_vec")?;
         let mut out = vec![T::default(); self.numel()];
-        sampan_kernels::copy::copy_strided(self.data::<T>().view(), &mut out);
+        sampan_kernels::copy::copy_strided(self.values().view(), out.as_mut_slice().into());
         Ok(out)
+    }
+
+    fn need_values(&self, op: &'static str) -> Result<()> {
+        match self.device() {
+            Device::Cpu => Ok(()),
+            Device::Meta => Err(Error::invalid("a meta tensor holds no values").in_op(op)),
+        }
     }
 
     /// The values in a dtype; the tensor itself, without a call, if it has it already. For kernels.
@@ -305,11 +299,9 @@ impl Tensor {
             .received(self.describe())
             .in_op("item"));
         }
-        if self.device() != Device::Cpu {
-            return Err(Error::invalid("a meta tensor holds no values").in_op("item"));
-        }
+        self.need_values("item")?;
         let at = self.layout().offset;
-        Ok(match_dtype!(self.dtype(), T in any => number(self.data::<T>().view().data[at])))
+        Ok(self.values().view().data.get(at))
     }
 
     /// The one value as a float; of a complex number the real part.
@@ -332,7 +324,10 @@ impl Tensor {
     /// All values as floats, row-major, whatever the dtype; a complex number gives two, its real and its imaginary part.
     pub fn to_f64_vec(&self) -> Vec<f64> {
         let parts = self.parts();
-        match_dtype!(parts.dtype(), T => parts.to_vec::<T>().into_iter().map(Ordered::to_f64).collect())
+        crate::error::unwrap(self.need_values("to_vec"));
+        let mut out = vec![0.0; parts.numel()];
+        sampan_kernels::cast::cast(parts.values().view(), out.as_mut_slice().into());
+        out
     }
 
     /// A complex tensor's memory as real numbers with a last axis of two; a real tensor itself. Without history.
@@ -346,19 +341,6 @@ impl Tensor {
         layout.strides.push(1);
         layout.offset *= 2;
         Tensor::from_parts(self.storage().clone(), layout, self.dtype().real_part())
-    }
-}
-
-/// One element as a number.
-pub(super) fn number<T: Element>(v: T) -> Scalar {
-    let z = v.to_complex();
-    match T::DTYPE {
-        DType::Bool => Scalar::Bool(z.re != 0.0),
-        // The one type that a float does not hold.
-        DType::Int64 => Scalar::Int(bytemuck::cast(v)),
-        d if d.is_int() => Scalar::Int(z.re as i64),
-        d if d.is_float() => Scalar::Float(z.re),
-        _ => Scalar::Complex(z),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Tensor;
 use crate::{Device, Scalar};
 use parking_lot::RwLock;
-use sampan_kernels::match_dtype;
+use sampan_kernels::AnySlice;
 use std::fmt;
 
 /// How tensors are printed.
@@ -68,28 +68,26 @@ impl Tensor {
         }
         text.push_str(",\n");
         text.push_str(&" ".repeat(PREFIX.len()));
-        match_dtype!(self.dtype(), T in any => {
-            let data = self.data::<T>();
-            let view = data.view();
-            let mut page = Page {
-                read: |at: isize| super::data::number(view.data[at as usize]),
-                shape: view.shape,
-                strides: view.strides,
-                options,
-                short: self.numel() > options.threshold,
-                width: 0,
-                signed: false,
-            };
-            page.measure(0, view.offset as isize);
-            page.write(&mut text, 0, view.offset as isize);
-        });
+        let data = self.values();
+        let view = data.view();
+        let mut page = Page {
+            values: view.data,
+            shape: view.shape,
+            strides: view.strides,
+            options,
+            short: self.numel() > options.threshold,
+            width: 0,
+            signed: false,
+        };
+        page.measure(0, view.offset as isize);
+        page.write(&mut text, 0, view.offset as isize);
         text + ")"
     }
 }
 
 /// One tensor on its way to text.
-struct Page<'a, F> {
-    read: F,
+struct Page<'a> {
+    values: AnySlice<'a>,
     shape: &'a [usize],
     strides: &'a [isize],
     options: &'a PrintOptions,
@@ -101,7 +99,7 @@ struct Page<'a, F> {
     signed: bool,
 }
 
-impl<F: Fn(isize) -> Scalar> Page<'_, F> {
+impl Page<'_> {
     /// The positions of an axis that are shown, and after how many of them the dots stand.
     fn shown(&self, n: usize, short: bool) -> (Vec<usize>, Option<usize>) {
         let edge = self.options.edgeitems;
@@ -118,7 +116,7 @@ impl<F: Fn(isize) -> Scalar> Page<'_, F> {
             return;
         }
         if axis == self.shape.len() {
-            let v = (self.read)(at);
+            let v = self.values.get(at as usize);
             self.signed |= negative(v);
             self.width = self.width.max(number(v, self.options).len());
             return;
@@ -130,7 +128,7 @@ impl<F: Fn(isize) -> Scalar> Page<'_, F> {
 
     fn write(&self, text: &mut String, axis: usize, at: isize) {
         if axis == self.shape.len() {
-            return text.push_str(&self.padded((self.read)(at)));
+            return text.push_str(&self.padded(self.values.get(at as usize)));
         }
         let (shown, dots) = self.shown(self.shape[axis], self.short);
         let last = axis + 1 == self.shape.len();

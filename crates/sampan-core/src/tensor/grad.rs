@@ -4,7 +4,7 @@ use super::{Inner, Tensor};
 use crate::autograd::{self, Grad, GradHook, Grads, Hook, Node};
 use crate::{DType, Device, Error, Result, profiler};
 use parking_lot::Mutex;
-use sampan_kernels::elementwise::add_assign;
+use sampan_kernels::arrange::add_assign;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -158,8 +158,9 @@ impl Tensor {
         let alone = !record && !self.is_shared() && self.device() == Device::Cpu;
         let alike = self.dtype() == g.dtype() && self.shape() == g.shape() && self.is_contiguous() && g.is_contiguous();
         match self.dtype() {
-            DType::Float32 if alone && alike => add_assign(g.data::<f32>().slice(), self.data_mut::<f32>().slice()),
-            DType::Float64 if alone && alike => add_assign(g.data::<f64>().slice(), self.data_mut::<f64>().slice()),
+            DType::Float32 | DType::Float64 if alone && alike => {
+                add_assign(g.values().slice(), self.values_mut().slice())
+            }
             _ => return self.try_add(g),
         }
         Ok(self)

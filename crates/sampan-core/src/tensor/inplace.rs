@@ -5,7 +5,7 @@ use super::grad::attach_custom;
 use crate::autograd::{self, History, grad_enabled};
 use crate::error::Kind;
 use crate::{Error, Result, Scalar};
-use sampan_kernels::{copy, match_dtype};
+use sampan_kernels::{arrange, copy};
 
 /// From here on new values are not copied but taken over, until one of their holders is written.
 const LAZY_BYTES: usize = 1 << 14;
@@ -140,11 +140,9 @@ impl Tensor {
             let values = values.detach().try_cast(self.dtype())?.contiguous();
             // The values may lie in this very memory (a reversed view of it, say): then they need a copy first.
             let values = if values.shares_memory(self) { values.try_clone_data()? } else { values };
-            match_dtype!(self.dtype(), T in any => {
-                let (mut target, source) = Tensor::data_pair::<T>(self, &values);
-                let l = self.layout();
-                copy::scatter_strided(source.slice(), target.storage(), &l.shape, &l.strides, l.offset);
-            });
+            let (mut target, source) = Tensor::values_pair(self, &values);
+            let l = self.layout();
+            copy::scatter_strided(source.slice(), target.storage(), &l.shape, &l.strides, l.offset);
         }
         self.storage().bump();
         Ok(())
@@ -194,7 +192,7 @@ impl Tensor {
     pub(crate) fn full_like_scalar_value(like: &Tensor, value: Scalar) -> Tensor {
         let out = Tensor::uninit(like.shape(), like.dtype(), like.device());
         if like.device() == crate::Device::Cpu {
-            match_dtype!(like.dtype(), T in any => out.data_mut::<T>().slice().fill(value.to::<T>()));
+            arrange::fill(out.values_mut().slice(), value);
         }
         out
     }
@@ -203,10 +201,7 @@ impl Tensor {
     pub fn try_clone_data(&self) -> Result<Tensor> {
         let out = Tensor::uninit(self.shape(), self.dtype(), self.device());
         if self.device() == crate::Device::Cpu {
-            match_dtype!(self.dtype(), T in any => {
-                let source = self.data::<T>();
-                copy::copy_strided(source.view(), out.data_mut::<T>().slice());
-            });
+            copy::copy_strided(self.values().view(), out.values_mut().slice());
         }
         Ok(out)
     }

@@ -74,9 +74,9 @@ impl Sampler for RandomSampler {
         if !self.replacement {
             return Ok(Box::new(permutation(self.total, self.reserve(self.total)).take(self.num_samples)));
         }
-        let mut draws = vec![0; self.num_samples];
+        let mut draws = vec![0i64; self.num_samples];
         let (seed, start) = self.reserve(draws.len());
-        rng::randint(seed, start, &mut draws, 0, self.total as i64);
+        rng::randint(seed, start, draws.as_mut_slice().into(), 0, self.total as i64);
         Ok(as_indices(draws))
     }
 
@@ -206,7 +206,7 @@ impl Sampler for WeightedRandomSampler {
         let (classes, k) = (self.classes, self.num_samples);
         let mut order = vec![0; self.len()];
         let (seed, start) = random::reserve(self.weights.len() / classes * k.max(classes));
-        rng::multinomial(seed, start, &self.weights, classes, k, self.replacement, &mut order)
+        rng::multinomial(seed, start, self.weights.as_slice().into(), classes, k, self.replacement, &mut order)
             .map_err(|e| Error::invalid(format!("weights: {e:?}")).in_op("WeightedRandomSampler"))?;
         Ok(as_indices(order))
     }

@@ -3,8 +3,8 @@
 use super::{Layout, Lines, NOWHERE, by_place, images_at_a_time, turn};
 use crate::conv::ConvShape;
 use crate::conv_winograd::product::{BLOCK, ROWS};
-use crate::float::Shared;
 use crate::gemm::pack::transpose_to;
+use crate::shared::Shared;
 use crate::{Buffer, parallel};
 use pulp::{Arch, Simd, WithSimd};
 

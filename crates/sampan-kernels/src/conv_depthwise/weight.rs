@@ -3,7 +3,7 @@
 use super::layout::{Axis, Layout, copy};
 use super::{COLUMN, TASK, WIDEST, load};
 use crate::conv::ConvShape;
-use crate::float::Shared;
+use crate::shared::Shared;
 use crate::{Buffer, parallel};
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::conv::{conv_backward_data, conv_backward_weight, conv_forward};
+use crate::conv::{conv_backward_data_of, conv_backward_weight_of, conv_forward_of};
 
 fn noise(len: usize, seed: usize) -> Vec<f32> {
     let value = |i: usize| (((i * 7919 + seed * 131) % 10_007) as f32 * 0.37).sin();
@@ -36,9 +36,9 @@ fn assert_close(what: &str, n: usize, s: &ConvShape, found: &[f32], expected: &[
 fn check(s: &ConvShape, x: &[f32]) {
     let (w, bias, dy) = (noise(s.w_len(), 2), noise(s.out_channels, 3), noise(s.y_len(), 4));
     let (mut y, mut dx, mut dw) = (vec![0f64; s.y_len()], vec![0f64; s.x_len()], vec![0f64; s.w_len()]);
-    conv_forward(s, &up(x), &up(&w), Some(&up(&bias)), &mut y);
-    conv_backward_data(s, &up(&w), &up(&dy), &mut dx);
-    conv_backward_weight(s, &up(x), &up(&dy), &mut dw);
+    conv_forward_of(s, &up(x), &up(&w), Some(&up(&bias)), &mut y);
+    conv_backward_data_of(s, &up(&w), &up(&dy), &mut dx);
+    conv_backward_weight_of(s, &up(x), &up(&dy), &mut dw);
     let methods: &[usize] = if whole(s) { &[3, 4, 6] } else { &[4, 6] };
     for &n in methods {
         let junk = |len: usize| vec![f32::NAN; len];

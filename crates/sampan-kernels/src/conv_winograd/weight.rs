@@ -6,8 +6,8 @@ use super::product::{BLOCK, Product, ROWS};
 use super::tiles::{GAP, Images, Rows, vectors};
 use super::{Own, Plan, input_images, spread};
 use crate::conv::ConvShape;
-use crate::float::Shared;
 use crate::gemm::pack::transpose_to;
+use crate::shared::Shared;
 use crate::{Buffer, parallel};
 use pulp::{Arch, Simd, WithSimd};
 

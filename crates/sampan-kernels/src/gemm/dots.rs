@@ -4,7 +4,7 @@
 
 use super::{Product, pack};
 use crate::conv_flat::even;
-use crate::float::Shared;
+use crate::shared::Shared;
 use crate::{Buffer, parallel};
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;

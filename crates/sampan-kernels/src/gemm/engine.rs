@@ -4,7 +4,7 @@
 
 use super::pack::Lines;
 use super::tile::{Block, Out, TileSize};
-use crate::float::Shared;
+use crate::shared::Shared;
 use crate::{Buffer, parallel};
 use std::ops::Range;
 use std::sync::OnceLock;

@@ -2,7 +2,7 @@
 //! each step of the depth, and the left one is read where it lies. Packing it would take longer than the sums.
 
 use super::Product;
-use crate::float::Shared;
+use crate::shared::Shared;
 use crate::{Buffer, parallel};
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;

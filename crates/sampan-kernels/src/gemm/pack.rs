@@ -1,6 +1,6 @@
 //! Factors of a product as the tiles want them: panels of a few lines, `[depth, line]`.
 
-use crate::float::Shared;
+use crate::shared::Shared;
 use std::ops::Range;
 
 /// One factor of a product: the rows of the left one, the columns of the right one. A line has `k` elements, one for each

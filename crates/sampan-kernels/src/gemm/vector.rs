@@ -1,8 +1,8 @@
 //! `f32` products of a row with a matrix, or of a matrix with a column, which is the same in the mirror.
 
 use super::{Product, dots};
-use crate::float::Shared;
 use crate::parallel;
+use crate::shared::Shared;
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;
 

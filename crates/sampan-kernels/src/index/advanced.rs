@@ -1,9 +1,10 @@
 //! Several index tensors at once: `x[:, i, j]` and its assignment.
 
-use super::{BadIndex, Num, at, check, index_add};
+use super::{BadIndex, Num, at, check, rows::index_add_of};
 use crate::sort::Axis;
 use crate::view::is_contiguous;
 use crate::{Element, View, parallel};
+use sampan_macros::by_dtype;
 
 /// Offsets of an indexing expression, worked out once. The result has the extents `before × count × after`: the axes
 /// left alone that come before the place of the index, the index itself, and the axes left alone after it.
@@ -72,6 +73,7 @@ impl IndexPlan {
 }
 
 /// Reads the elements of a plan made for `x`'s shape and strides.
+#[by_dtype(T in bytes)]
 pub fn index_get<T: Element>(x: View<'_, T>, plan: &IndexPlan, dst: &mut [T]) {
     assert_eq!(dst.len(), plan.len());
     if dst.is_empty() {
@@ -100,6 +102,7 @@ pub fn index_get<T: Element>(x: View<'_, T>, plan: &IndexPlan, dst: &mut [T]) {
 
 /// Writes `values` to the elements of a plan made for an array that starts at `dst[origin]`. They are the result's
 /// elements or just one; of duplicates the last one written stays.
+#[by_dtype(T in bytes)]
 pub fn index_put<T: Element>(dst: &mut [T], origin: usize, plan: &IndexPlan, values: &[T]) {
     assert!(values.len() == 1 || values.len() == plan.len());
     if plan.is_empty() {
@@ -122,8 +125,15 @@ pub fn index_put<T: Element>(dst: &mut [T], origin: usize, plan: &IndexPlan, val
     }
 }
 
+/// Writes one value to all elements of a plan made for an array that starts at `dst[origin]`.
+#[by_dtype(T in bytes)]
+pub fn index_fill<T: Element>(dst: &mut [T], origin: usize, plan: &IndexPlan, value: T) {
+    index_put_of(dst, origin, plan, &[value]);
+}
+
 /// Adds `values` (the result's elements) to the elements of a plan made for `dst`'s contiguous shape, duplicates in
 /// order, summed in the accumulator's precision.
+#[by_dtype(T in any)]
 pub fn index_put_add<T: Num>(dst: &mut [T], plan: &IndexPlan, values: &[T]) {
     assert_eq!(values.len(), plan.len());
     if plan.is_empty() {
@@ -136,7 +146,7 @@ pub fn index_put_add<T: Num>(dst: &mut [T], plan: &IndexPlan, values: &[T]) {
         Some(after) => (plan.rows(0).flat_map(|o| after.iter().map(move |a| (o + a) as i64)).collect(), 1),
     };
     let axis = Axis { outer: 1, n: dst.len() / inner, inner };
-    index_add(dst, axis, &rows, false, values, 1.0).expect("a plan's rows lie inside its array");
+    index_add_of(dst, axis, &rows, false, values, 1.0).expect("a plan's rows lie inside its array");
 }
 
 #[cfg(test)]
@@ -150,12 +160,12 @@ mod tests {
         let (shape, strides) = ([2, 3, 2, 2], [12, 4, 2, 1]);
         let plan = IndexPlan::new(&shape, &strides, &[1, 2], &[&[2, 0], &[1, -2]], 1).unwrap();
         let mut y = vec![0; plan.len()];
-        index_get(View::contiguous(&x, &shape, &strides), &plan, &mut y);
+        index_get_of(View::contiguous(&x, &shape, &strides), &plan, &mut y);
         assert_eq!(y, [10, 11, 0, 1, 22, 23, 12, 13]);
         // x[[1, 0], :, [0, 1]] has shape [2, 3, 2]: the index goes first.
         let plan = IndexPlan::new(&shape, &strides, &[0, 2], &[&[1, 0], &[0, 1]], 0).unwrap();
         let mut y = vec![0; plan.len()];
-        index_get(View::contiguous(&x, &shape, &strides), &plan, &mut y);
+        index_get_of(View::contiguous(&x, &shape, &strides), &plan, &mut y);
         assert_eq!(y, [12, 13, 16, 17, 20, 21, 2, 3, 6, 7, 10, 11]);
     }
 
@@ -166,7 +176,7 @@ mod tests {
         let (shape, strides) = ([3, 2], [1, 3]);
         let plan = IndexPlan::new(&shape, &strides, &[0], &[&[2, 0]], 0).unwrap();
         let mut y = vec![0; 4];
-        index_get(View { data: &x, shape: &shape, strides: &strides, offset: 0 }, &plan, &mut y);
+        index_get_of(View { data: &x, shape: &shape, strides: &strides, offset: 0 }, &plan, &mut y);
         assert_eq!(y, [2, 5, 0, 3]);
     }
 
@@ -174,9 +184,9 @@ mod tests {
     fn put_and_accumulate() {
         let mut d = [0f32; 6];
         let plan = IndexPlan::new(&[3, 2], &[2, 1], &[0], &[&[1, 1, -1]], 0).unwrap();
-        index_put_add(&mut d, &plan, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        index_put_add_of(&mut d, &plan, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
         assert_eq!(d, [0.0, 0.0, 4.0, 6.0, 5.0, 6.0]);
-        index_put(&mut d, 0, &plan, &[7.0]);
+        index_put_of(&mut d, 0, &plan, &[7.0]);
         assert_eq!(d, [0.0, 0.0, 7.0, 7.0, 7.0, 7.0]);
         let e = IndexPlan::new(&[3, 2], &[2, 1], &[0, 1], &[&[1, 1], &[0, 2]], 0).unwrap_err();
         assert_eq!(e, BadIndex { position: 1, value: 2, limit: 2 });
@@ -187,12 +197,12 @@ mod tests {
         // Columns of a reversed 2×3 array: rows run backwards from the second.
         let mut d = [0i32; 6];
         let plan = IndexPlan::new(&[2, 3], &[-3, 1], &[1], &[&[2, 0]], 1).unwrap();
-        index_put(&mut d, 3, &plan, &[1, 2, 3, 4]);
+        index_put_of(&mut d, 3, &plan, &[1, 2, 3, 4]);
         assert_eq!(d, [4, 0, 3, 2, 0, 1]);
         // x[[0, 0], :, [1, 1]] of a 2×2×2 array: the middle axis has gaps.
         let mut d = [0f32; 8];
         let plan = IndexPlan::new(&[2, 2, 2], &[4, 2, 1], &[0, 2], &[&[0, 0], &[1, 1]], 0).unwrap();
-        index_put_add(&mut d, &plan, &[1.0, 2.0, 3.0, 4.0]);
+        index_put_add_of(&mut d, &plan, &[1.0, 2.0, 3.0, 4.0]);
         assert_eq!(d, [0.0, 4.0, 0.0, 6.0, 0.0, 0.0, 0.0, 0.0]);
     }
 }

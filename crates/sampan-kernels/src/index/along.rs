@@ -3,6 +3,7 @@
 use super::{BadIndex, Num, at, check};
 use crate::view::contiguous_strides;
 use crate::{Element, parallel};
+use sampan_macros::by_dtype;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What happens where a value lands.
@@ -87,6 +88,7 @@ const TAKEN: usize = 1 << 11;
 
 /// `dst[…, j, …] = x[…, idx[…, j, …], …]`. `x` is contiguous; `idx` and `dst` have `idx_shape`, which along other axes
 /// may be shorter than `x`. After an error `dst` holds some of the elements.
+#[by_dtype(T in bytes)]
 pub fn take_along_axis<T: Element>(
     x: &[T],
     shape: &[usize],
@@ -122,8 +124,34 @@ pub fn take_along_axis<T: Element>(
     }
 }
 
+/// Follows beams of a search from their ends back to the start: `ids` and `parents` are `times × batch × beams`, and a
+/// parent is the beam of the step before that a beam came from.
+#[by_dtype(T in bytes)]
+pub fn gather_tree<T: Element>(
+    ids: &[T],
+    parents: &[i64],
+    shape: (usize, usize, usize),
+    dst: &mut [T],
+) -> Result<(), BadIndex> {
+    let (times, batch, beams) = shape;
+    for (n, beam) in (0..batch).flat_map(|n| (0..beams).map(move |k| (n, k))) {
+        let mut from = beam;
+        for t in (0..times).rev() {
+            let row = (t * batch + n) * beams;
+            dst[row + beam] = ids[row + from];
+            if t > 0 {
+                let position = row + from;
+                check(&parents[position..=position], beams, false).map_err(|e| BadIndex { position, ..e })?;
+                from = parents[position] as usize;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// `dst[…, idx[…, j, …], …] ⊕= values[…, j, …]`, duplicates in order. With `include_self` false the old element takes
 /// no part where a value lands. `idx` and `values` have `idx_shape`, which along other axes may be shorter than `dst`.
+#[by_dtype(T in any)]
 pub fn put_along_axis<T: Num>(
     dst: &mut [T],
     shape: &[usize],
@@ -207,25 +235,25 @@ mod tests {
     fn take_along_each_axis() {
         let x: Vec<i32> = (0..6).collect();
         let mut y = [0; 4];
-        take_along_axis(&x, &[2, 3], 1, &[2, -3, 1, 1], &[2, 2], true, &mut y).unwrap();
+        take_along_axis_of(&x, &[2, 3], 1, &[2, -3, 1, 1], &[2, 2], true, &mut y).unwrap();
         assert_eq!(y, [2, 0, 4, 4]);
         let mut y = [0; 3];
-        take_along_axis(&x, &[2, 3], 0, &[1, 0, 1], &[1, 3], true, &mut y).unwrap();
+        take_along_axis_of(&x, &[2, 3], 0, &[1, 0, 1], &[1, 3], true, &mut y).unwrap();
         assert_eq!(y, [3, 1, 5]);
         let mut y = [0; 2];
-        take_along_axis(&x, &[2, 3], 1, &[2, 0], &[1, 2], true, &mut y).unwrap();
+        take_along_axis_of(&x, &[2, 3], 1, &[2, 0], &[1, 2], true, &mut y).unwrap();
         assert_eq!(y, [2, 0]);
-        assert_eq!(take_along_axis(&x, &[2, 3], 0, &[1, 2], &[1, 2], true, &mut y).unwrap_err().position, 1);
+        assert_eq!(take_along_axis_of(&x, &[2, 3], 0, &[1, 2], &[1, 2], true, &mut y).unwrap_err().position, 1);
     }
 
     #[test]
     fn the_first_of_several_errors_is_told() {
         let (x, mut idx, mut y) = (vec![0i32; 5 * 4000], vec![-4000i64; 5 * 4000], vec![0; 5 * 4000]);
-        assert!(take_along_axis(&x, &[5, 4000], 1, &idx, &[5, 4000], true, &mut y).is_ok());
+        assert!(take_along_axis_of(&x, &[5, 4000], 1, &idx, &[5, 4000], true, &mut y).is_ok());
         for (position, value) in [(19_999, 4000), (12_345, -4001), (12_346, 4001)] {
             idx[position] = value;
         }
-        let e = take_along_axis(&x, &[5, 4000], 1, &idx, &[5, 4000], true, &mut y).unwrap_err();
+        let e = take_along_axis_of(&x, &[5, 4000], 1, &idx, &[5, 4000], true, &mut y).unwrap_err();
         assert_eq!(e, BadIndex { position: 12_345, value: -4001, limit: 4000 });
         assert_eq!(check(&idx, 4000, true), Err(e));
         assert_eq!(check(&[0, i64::MIN], 4000, true).unwrap_err().position, 1);
@@ -237,7 +265,7 @@ mod tests {
         // The values Paddle 3 gives for a 2×3 array of twos.
         let put = |reduce, own, axis| {
             let mut d = [2f32; 6];
-            put_along_axis(&mut d, &[2, 3], axis, &[0, 0, 1], &[1, 3], true, &[4.0, 6.0, 8.0], reduce, own).unwrap();
+            put_along_axis_of(&mut d, &[2, 3], axis, &[0, 0, 1], &[1, 3], true, &[4.0, 6.0, 8.0], reduce, own).unwrap();
             d
         };
         assert_eq!(put(Reduce::Add, true, 0), [6.0, 8.0, 2.0, 2.0, 2.0, 10.0]);
@@ -256,7 +284,7 @@ mod tests {
     #[test]
     fn put_in_three_dimensions() {
         let mut d = [0i64; 8];
-        put_along_axis(&mut d, &[2, 2, 2], 1, &[0, 1, 1, 0], &[2, 1, 2], true, &[1, 2, 3, 4], Reduce::Assign, true)
+        put_along_axis_of(&mut d, &[2, 2, 2], 1, &[0, 1, 1, 0], &[2, 1, 2], true, &[1, 2, 3, 4], Reduce::Assign, true)
             .unwrap();
         assert_eq!(d, [1, 0, 0, 2, 0, 4, 3, 0]);
     }

@@ -1,16 +1,18 @@
 //! Whole rows by one index: index_select, index_add, embedding.
 
 use super::{BadIndex, Num, at, check};
-use crate::float::Shared;
+use crate::shared::Shared;
 use crate::simd::simd_fn;
 use crate::sort::{Axis, order_of_indices};
 use crate::{DType, Element, parallel};
+use sampan_macros::by_dtype;
 use std::ops::Range;
 
 /// Elements copied per task.
 const CHUNK: usize = 1 << 15;
 
 /// Rows `idx` along the axis: `dst` is `outer × idx.len() × inner`.
+#[by_dtype(T in bytes)]
 pub fn index_select<T: Element>(x: &[T], axis: Axis, idx: &[i64], wrap: bool, dst: &mut [T]) -> Result<(), BadIndex> {
     check(idx, axis.n, wrap)?;
     copy_rows(x, axis, idx, dst, |_, _| true);
@@ -219,6 +221,7 @@ fn add_runs<T: Num>(dst: &mut [T], axis: Axis, k: usize, runs: &Runs, src: &[T],
 }
 
 /// `dst[:, idx[j], :] += alpha · src[:, j, :]`, duplicates in order of `j`.
+#[by_dtype(T in any)]
 pub fn index_add<T: Num>(
     dst: &mut [T],
     axis: Axis,
@@ -235,40 +238,8 @@ pub fn index_add<T: Num>(
     Ok(())
 }
 
-/// `dst[:, idx[j], :] = src[:, j, :]`; of duplicates the last stays.
-pub fn scatter_rows<T: Element>(dst: &mut [T], axis: Axis, idx: &[i64], wrap: bool, src: &[T]) -> Result<(), BadIndex> {
-    check(idx, axis.n, wrap)?;
-    let Axis { n, inner, .. } = axis;
-    let k = idx.len();
-    assert_eq!(src.len(), axis.outer * k * inner);
-    if src.is_empty() {
-        return Ok(());
-    }
-    parallel::for_each_chunk_mut(dst, n * inner, 1, |o, slab| {
-        for (j, &i) in idx.iter().enumerate() {
-            let (to, from) = (at(i, n) * inner, (o * k + j) * inner);
-            slab[to..to + inner].copy_from_slice(&src[from..from + inner]);
-        }
-    });
-    Ok(())
-}
-
-/// `dst[:, idx[j], :] = value`.
-pub fn index_fill<T: Element>(dst: &mut [T], axis: Axis, idx: &[i64], wrap: bool, value: T) -> Result<(), BadIndex> {
-    check(idx, axis.n, wrap)?;
-    let Axis { n, inner, .. } = axis;
-    if dst.is_empty() {
-        return Ok(());
-    }
-    parallel::for_each_chunk_mut(dst, n * inner, 1, |_, slab| {
-        for &i in idx {
-            slab[at(i, n) * inner..][..inner].fill(value);
-        }
-    });
-    Ok(())
-}
-
 /// Rows of `weight` (`rows × width`) for each id; the row `padding` reads as zeros.
+#[by_dtype(T in bytes)]
 pub fn embedding<T: Element>(
     weight: &[T],
     width: usize,
@@ -283,6 +254,7 @@ pub fn embedding<T: Element>(
 }
 
 /// Adds the gradient of [`embedding`] onto `grad_weight`: only rows in use are touched, the padding row never.
+#[by_dtype(T in real)]
 pub fn embedding_grad<T: Num>(
     grad_weight: &mut [T],
     width: usize,
@@ -298,20 +270,6 @@ pub fn embedding_grad<T: Num>(
         add_rows_at(grad_weight, axis, ids, grad, T::count(1), skip);
     }
     Ok(())
-}
-
-/// Rows in use and, for each, the sum of its gradients: the sparse form of [`embedding_grad`].
-pub fn sum_by_row<T: Num>(ids: &[i64], rows: usize, width: usize, grad: &[T]) -> Result<(Vec<i64>, Vec<T>), BadIndex> {
-    check(ids, rows, false)?;
-    let mut runs = Runs::new(ids, rows);
-    let used: Vec<i64> = runs.runs.iter().map(|r| r.0 as i64).collect();
-    runs.runs.iter_mut().enumerate().for_each(|(i, r)| r.0 = i);
-    let mut sums = vec![T::default(); used.len() * width];
-    let axis = Axis { outer: 1, n: used.len(), inner: width };
-    if !sums.is_empty() {
-        add_runs(&mut sums, axis, ids.len(), &runs, grad, T::count(1));
-    }
-    Ok((used, sums))
 }
 
 /// Turns `m` index tuples of length `d` (`idx` is `m × d`) over the first `d` axes of `shape` into row numbers; the
@@ -339,14 +297,14 @@ mod tests {
         let axis = Axis { outer: 2, n: 3, inner: 2 };
         let x: Vec<i32> = (0..12).collect();
         let mut y = vec![0; 16];
-        index_select(&x, axis, &[2, 0, -1, 1], true, &mut y).unwrap();
+        index_select_of(&x, axis, &[2, 0, -1, 1], true, &mut y).unwrap();
         assert_eq!(y, [4, 5, 0, 1, 4, 5, 2, 3, 10, 11, 6, 7, 10, 11, 8, 9]);
         let mut g = vec![100; 12];
-        index_add(&mut g, axis, &[2, 0, -1, 1], true, &y, 1.0).unwrap();
+        index_add_of(&mut g, axis, &[2, 0, -1, 1], true, &y, 1.0).unwrap();
         assert_eq!(g, [100, 101, 102, 103, 108, 110, 106, 107, 108, 109, 120, 122]);
-        let e = index_select(&x, axis, &[0, 3], true, &mut y).unwrap_err();
+        let e = index_select_of(&x, axis, &[0, 3], true, &mut y).unwrap_err();
         assert_eq!(e, BadIndex { position: 1, value: 3, limit: 3 });
-        assert!(index_select(&x, axis, &[-1], false, &mut y).is_err());
+        assert!(index_select_of(&x, axis, &[-1], false, &mut y).is_err());
     }
 
     #[test]
@@ -354,8 +312,8 @@ mod tests {
         // Many indices to a row in one part, and few to each in several.
         for (n, k, width) in [(50, 5000, 70), (3000, 5000, 70), (70_000, 40_000, 1)] {
             let (mut idx, mut src) = (vec![0i64; k], vec![0f32; k * width]);
-            crate::rng::randint(1, 0, &mut idx, -(n as i64), n as i64);
-            crate::rng::normal(1, 0, &mut src, 0.0, 1.0);
+            crate::rng::randint(1, 0, idx.as_mut_slice().into(), -(n as i64), n as i64);
+            crate::rng::normal(1, 0, src.as_mut_slice().into(), 0.0, 1.0);
             let mut want = vec![0f32; n * width];
             for (j, &i) in idx.iter().enumerate() {
                 for c in 0..width {
@@ -367,7 +325,7 @@ mod tests {
             for threads in [1, 4] {
                 parallel::set_num_threads(threads);
                 let mut got = vec![0f32; n * width];
-                index_add(&mut got, axis, &idx, true, &src, 1.0).unwrap();
+                index_add_of(&mut got, axis, &idx, true, &src, 1.0).unwrap();
                 assert_eq!(got, want);
             }
             parallel::set_num_threads(before);
@@ -379,32 +337,24 @@ mod tests {
         let w: Vec<f32> = (0..8).map(|v| v as f32).collect();
         let ids = [3, 1, 3, 0];
         let mut y = [9f32; 8];
-        embedding(&w, 2, &ids, Some(1), &mut y).unwrap();
+        embedding_of(&w, 2, &ids, Some(1), &mut y).unwrap();
         assert_eq!(y, [6.0, 7.0, 0.0, 0.0, 6.0, 7.0, 0.0, 1.0]);
         let mut g = [0f32; 8];
-        embedding_grad(&mut g, 2, &ids, Some(1), &[1.0; 8]).unwrap();
+        embedding_grad_of(&mut g, 2, &ids, Some(1), &[1.0; 8]).unwrap();
         assert_eq!(g, [1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 2.0, 2.0]);
-        let (rows, sums) = sum_by_row(&ids, 4, 2, &[1f32; 8]).unwrap();
-        assert_eq!((rows, sums), (vec![0, 1, 3], vec![1.0, 1.0, 1.0, 1.0, 2.0, 2.0]));
-        assert!(embedding(&w, 2, &[4], None, &mut [0f32; 2]).is_err());
+        assert!(embedding_of(&w, 2, &[4], None, &mut [0f32; 2]).is_err());
     }
 
     #[test]
-    fn nd_and_overwrite() {
+    fn nd_and_half() {
         assert_eq!(flatten_nd(&[1, 2, 0, -1], &[2, 3, 4], 2, 2, true), Ok(vec![5, 2]));
         assert_eq!(
             flatten_nd(&[1, 2, 0, 3], &[2, 3, 4], 2, 2, true),
             Err(BadIndex { position: 3, value: 3, limit: 3 })
         );
-        let axis = Axis { outer: 1, n: 3, inner: 1 };
-        let mut d = [0, 0, 0];
-        scatter_rows(&mut d, axis, &[1, 1, 0], false, &[5, 6, 7]).unwrap();
-        assert_eq!(d, [7, 6, 0]);
-        index_fill(&mut d, axis, &[2, 0], false, 1).unwrap();
-        assert_eq!(d, [1, 6, 1]);
         let mut h = [crate::f16::ZERO];
         let ones = vec![crate::f16::from_f32(1.0); 4096];
-        index_add(&mut h, Axis { outer: 1, n: 1, inner: 1 }, &[0; 4096], false, &ones, 1.0).unwrap();
+        index_add_of(&mut h, Axis { outer: 1, n: 1, inner: 1 }, &[0; 4096], false, &ones, 1.0).unwrap();
         assert_eq!(h[0].to_f32(), 4096.0);
     }
 }

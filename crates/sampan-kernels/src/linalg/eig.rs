@@ -4,6 +4,7 @@ use super::qr::{reflect, reflector};
 use super::{Kind, LinalgError, Mat, batch, count, store};
 use crate::Complex128;
 use crate::Ordered;
+use sampan_macros::by_dtype;
 
 /// `a = Q H Qᵀ` with H zero below the first subdiagonal; gives H and Q.
 fn hessenberg(mut a: Mat) -> (Mat, Mat) {
@@ -203,30 +204,16 @@ fn general(mut a: Mat) -> Result<Vec<(Complex128, Vec<Complex128>)>, Kind> {
     Ok(out)
 }
 
-/// Eigenvalues `w` of real `n × n` matrices and unit eigenvectors as columns of `v`, real and imaginary parts apart.
-/// With `v_re` and `v_im` empty only the values are given.
-pub fn eig<T: Ordered>(
-    a: &[T],
-    n: usize,
-    w_re: &mut [T],
-    w_im: &mut [T],
-    v_re: &mut [T],
-    v_im: &mut [T],
-) -> Result<(), LinalgError> {
+/// The real parts of the eigenvalues `w` of real `n × n` matrices and of unit eigenvectors as columns of `v`, and whether
+/// all eigenvalues are real.
+#[by_dtype(T in [f32, f64])]
+pub fn eig<T: Ordered>(a: &[T], n: usize, w: &mut [T], v: &mut [T]) -> Result<bool, LinalgError> {
     let found = batch(count(a.len(), n * n), 40 * n * n * n, |i| general(Mat::load_finite(a, i, n, n)?))?;
     for (i, pairs) in found.iter().enumerate() {
-        let part = |f: fn(&Complex128) -> f64| pairs.iter().map(|p| f(&p.0)).collect::<Vec<_>>();
-        store(w_re, i, &part(|c| c.re));
-        store(w_im, i, &part(|c| c.im));
-        if !v_re.is_empty() {
-            let columns = |f: fn(&Complex128) -> f64| -> Vec<f64> {
-                (0..n).flat_map(|r| pairs.iter().map(move |p| f(&p.1[r]))).collect()
-            };
-            store(v_re, i, &columns(|c| c.re));
-            store(v_im, i, &columns(|c| c.im));
-        }
+        store(w, i, &pairs.iter().map(|p| p.0.re).collect::<Vec<_>>());
+        store(v, i, &(0..n).flat_map(|r| pairs.iter().map(move |p| p.1[r].re)).collect::<Vec<_>>());
     }
-    Ok(())
+    Ok(found.iter().flatten().all(|p| T::from_f64(p.0.im).to_f64() == 0.0))
 }
 
 #[cfg(test)]
@@ -236,20 +223,17 @@ mod tests {
 
     fn check(a: &Mat, tolerance: f64) -> Vec<Complex128> {
         let n = a.rows;
-        let (mut wr, mut wi, mut vr, mut vi) = (vec![0.0; n], vec![0.0; n], vec![0.0; n * n], vec![0.0; n * n]);
-        eig(&a.data, n, &mut wr, &mut wi, &mut vr, &mut vi).unwrap();
-        for k in 0..n {
-            let v: Vec<Complex128> = (0..n).map(|i| Complex128::new(vr[i * n + k], vi[i * n + k])).collect();
-            let w = Complex128::new(wr[k], wi[k]);
+        let pairs = general(a.clone()).unwrap();
+        for (k, (w, v)) in pairs.iter().enumerate() {
             assert!((v.iter().map(|c| c.norm_sqr()).sum::<f64>() - 1.0).abs() < 1e-12);
             for i in 0..n {
-                let av: Complex128 = a.row(i).iter().zip(&v).map(|(a, v)| v * a).sum();
+                let av: Complex128 = a.row(i).iter().zip(v).map(|(a, v)| v * a).sum();
                 assert!(norm(av - w * v[i]) < tolerance, "n {n} pair {k}: {av} {}", w * v[i]);
             }
         }
         let trace: f64 = (0..n).map(|i| a.row(i)[i]).sum();
-        assert!((wr.iter().sum::<f64>() - trace).abs() < tolerance * n as f64);
-        wr.into_iter().zip(wi).map(|(r, i)| Complex128::new(r, i)).collect()
+        assert!((pairs.iter().map(|p| p.0.re).sum::<f64>() - trace).abs() < tolerance * n as f64);
+        pairs.into_iter().map(|p| p.0).collect()
     }
 
     #[test]
@@ -259,6 +243,9 @@ mod tests {
         }
         let w = check(&Mat { rows: 2, cols: 2, data: vec![0.0, -1.0, 1.0, 0.0] }, 1e-13);
         assert!(norm(w[0] - Complex128::I) < 1e-14 && w[1] == w[0].conj());
+        let (mut w, mut v) = ([0f32; 2], [0f32; 4]);
+        assert_eq!(eig_of(&[0.0, -1.0, 1.0, 0.0], 2, &mut w, &mut v), Ok(false));
+        assert_eq!(eig_of(&[2.0, 0.0, 0.0, 3.0], 2, &mut w, &mut v), Ok(true));
     }
 
     #[test]
@@ -268,7 +255,7 @@ mod tests {
         check(&cycle, 1e-12);
         check(&Mat::zeros(3, 3), 1e-12);
         check(&Mat { rows: 2, cols: 2, data: vec![1.0, 1.0, 0.0, 1.0] }, 1e-12);
-        let e = eig(&[f32::INFINITY], 1, &mut [0f32], &mut [0f32], &mut [0f32], &mut [0f32]).unwrap_err();
+        let e = eig_of(&[f32::INFINITY], 1, &mut [0f32], &mut [0f32]).unwrap_err();
         assert_eq!(e.kind, Kind::NonFinite);
     }
 }

@@ -3,6 +3,7 @@
 use super::qr::{reflect, reflector};
 use super::{Kind, LinalgError, Mat, axpy, batch, count, dot, rotate, store};
 use crate::Ordered;
+use sampan_macros::by_dtype;
 
 /// `a = Q T Qᵀ`: diagonal and subdiagonal of T, and Qᵀ if wanted. `a` is symmetric in full.
 fn tridiagonal(mut a: Mat, vectors: bool) -> (Vec<f64>, Vec<f64>, Mat) {
@@ -101,6 +102,7 @@ fn symmetric(a: Mat, vectors: bool) -> Result<(Vec<f64>, Mat), Kind> {
 
 /// Eigenvalues `w` (ascending) of symmetric `n × n` matrices, read from one triangle, and the eigenvectors as columns
 /// of `v`; with `v` empty only the values are computed.
+#[by_dtype(T in [f32, f64])]
 pub fn eigh<T: Ordered>(a: &[T], n: usize, upper: bool, w: &mut [T], v: &mut [T]) -> Result<(), LinalgError> {
     let vectors = !v.is_empty();
     let found = batch(count(a.len(), n * n), 4 * n * n * n, |i| {
@@ -138,14 +140,14 @@ mod tests {
             let mut a = r.clone();
             a.data.iter_mut().zip(&r.transposed().data).for_each(|(x, y)| *x += y);
             let (mut w, mut v) = (vec![0.0; n], Mat::zeros(n, n));
-            eigh(&a.data, n, false, &mut w, &mut v.data).unwrap();
+            eigh_of(&a.data, n, false, &mut w, &mut v.data).unwrap();
             assert!(w.windows(2).all(|p| p[0] <= p[1]));
             orthonormal_columns(&v);
             let mut scaled = v.clone();
             (0..n).for_each(|i| scaled.row_mut(i).iter_mut().zip(&w).for_each(|(x, w)| *x *= w));
             close(&scaled.mul(&v.transposed()), &a, 1e-11);
             let mut only = vec![0.0; n];
-            eigh(&a.data, n, true, &mut only, &mut []).unwrap();
+            eigh_of(&a.data, n, true, &mut only, &mut []).unwrap();
             assert!(only.iter().zip(&w).all(|(a, b)| (a - b).abs() < 1e-11));
         }
     }
@@ -153,10 +155,10 @@ mod tests {
     #[test]
     fn equal_zero_and_bad() {
         let (mut w, mut v) = ([0f32; 3], [0f32; 9]);
-        eigh(&[0f32; 9], 3, false, &mut w, &mut v).unwrap();
+        eigh_of(&[0f32; 9], 3, false, &mut w, &mut v).unwrap();
         assert_eq!(w, [0.0; 3]);
-        eigh(&[2f32, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 2.0], 3, false, &mut w, &mut v).unwrap();
+        eigh_of(&[2f32, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 2.0], 3, false, &mut w, &mut v).unwrap();
         assert_eq!(w, [2.0; 3]);
-        assert_eq!(eigh(&[f32::NAN; 9], 3, false, &mut w, &mut v).unwrap_err().kind, Kind::NonFinite);
+        assert_eq!(eigh_of(&[f32::NAN; 9], 3, false, &mut w, &mut v).unwrap_err().kind, Kind::NonFinite);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Kind, LinalgError, Mat, axpy, batch, count, dot, store};
 use crate::Ordered;
+use sampan_macros::by_dtype;
 
 /// `a = L Lᵀ`, lower triangle; reads the lower triangle of `a`.
 fn cholesky_lower(mut a: Mat) -> Result<Mat, Kind> {
@@ -25,6 +26,7 @@ fn cholesky_lower(mut a: Mat) -> Result<Mat, Kind> {
 }
 
 /// Cholesky factors of `n × n` matrices: lower (`a = L Lᵀ`) or upper (`a = Uᵀ U`), from the triangle of that name.
+#[by_dtype(T in [f32, f64])]
 pub fn cholesky<T: Ordered>(a: &[T], n: usize, upper: bool, dst: &mut [T]) -> Result<(), LinalgError> {
     let factors = batch(count(a.len(), n * n), n * n * n / 3, |i| {
         let m = Mat::load(a, i, n, n);
@@ -73,6 +75,7 @@ fn triangular(a: &Mat, how: Triangle, b: &mut Mat) -> Result<(), Kind> {
 }
 
 /// Solves `a x = b` for triangular `n × n` matrices and `n × m` right sides.
+#[by_dtype(T in [f32, f64])]
 pub fn solve_triangular<T: Ordered>(
     a: &[T],
     n: usize,
@@ -84,26 +87,6 @@ pub fn solve_triangular<T: Ordered>(
     let solved = batch(count(a.len(), n * n), n * n * m, |i| {
         let mut x = Mat::load(b, i, n, m);
         triangular(&Mat::load(a, i, n, n), how, &mut x)?;
-        Ok(x)
-    })?;
-    solved.iter().enumerate().for_each(|(i, x)| store(dst, i, &x.data));
-    Ok(())
-}
-
-/// Solves `a x = b` where `factor` is the Cholesky factor of `a` (lower or upper).
-pub fn cholesky_solve<T: Ordered>(
-    factor: &[T],
-    n: usize,
-    upper: bool,
-    b: &[T],
-    m: usize,
-    dst: &mut [T],
-) -> Result<(), LinalgError> {
-    let solved = batch(count(factor.len(), n * n), 2 * n * n * m, |i| {
-        let f = Mat::load(factor, i, n, n);
-        let mut x = Mat::load(b, i, n, m);
-        triangular(&f, Triangle { upper, transpose: upper, unit: false }, &mut x)?;
-        triangular(&f, Triangle { upper, transpose: !upper, unit: false }, &mut x)?;
         Ok(x)
     })?;
     solved.iter().enumerate().for_each(|(i, x)| store(dst, i, &x.data));
@@ -193,6 +176,7 @@ impl Lu {
 
 /// LU of `m × n` matrices: both factors in `dst`, `pivots` (from 1, as LAPACK gives them), and in `infos` the first
 /// zero pivot (from 1; 0 if none).
+#[by_dtype(T in [f32, f64])]
 pub fn lu<T: Ordered>(a: &[T], m: usize, n: usize, dst: &mut [T], pivots: &mut [i32], infos: &mut [i32]) {
     let k = m.min(n);
     let factors = batch(count(a.len(), m * n), m * n * k, |i| Ok(lu_factor(Mat::load(a, i, m, n))));
@@ -206,7 +190,10 @@ pub fn lu<T: Ordered>(a: &[T], m: usize, n: usize, dst: &mut [T], pivots: &mut [
 }
 
 /// Signs and logarithms of the absolute determinants; sign 0 and −∞ for a singular matrix.
+#[by_dtype(T in [f32, f64])]
 pub fn slogdet<T: Ordered>(a: &[T], n: usize, sign: &mut [T], logdet: &mut [T]) {
+    sign.fill(T::from_f64(1.0));
+    logdet.fill(T::default());
     let found = batch(count(a.len(), n * n), n * n * n, |i| {
         let f = lu_factor(Mat::load(a, i, n, n));
         let start = (if f.odd { -1.0 } else { 1.0 }, 0.0);
@@ -220,8 +207,10 @@ pub fn slogdet<T: Ordered>(a: &[T], n: usize, sign: &mut [T], logdet: &mut [T]) 
     }
 }
 
-/// Determinants of `n × n` matrices.
+/// Determinants of `n × n` matrices; those of no elements are 1.
+#[by_dtype(T in [f32, f64])]
 pub fn det<T: Ordered>(a: &[T], n: usize, dst: &mut [T]) {
+    dst.fill(T::from_f64(1.0));
     let found = batch(count(a.len(), n * n), n * n * n, |i| {
         let f = lu_factor(Mat::load(a, i, n, n));
         Ok(f.diagonal().product::<f64>() * if f.odd { -1.0 } else { 1.0 })
@@ -232,6 +221,7 @@ pub fn det<T: Ordered>(a: &[T], n: usize, dst: &mut [T]) {
 }
 
 /// Solves `a x = b` for `n × n` matrices and `n × m` right sides.
+#[by_dtype(T in [f32, f64])]
 pub fn solve<T: Ordered>(a: &[T], n: usize, b: &[T], m: usize, dst: &mut [T]) -> Result<(), LinalgError> {
     let solved = batch(count(a.len(), n * n), n * n * (n + m), |i| {
         let mut x = Mat::load(b, i, n, m);
@@ -243,6 +233,7 @@ pub fn solve<T: Ordered>(a: &[T], n: usize, b: &[T], m: usize, dst: &mut [T]) ->
 }
 
 /// Inverses of `n × n` matrices.
+#[by_dtype(T in [f32, f64])]
 pub fn inverse<T: Ordered>(a: &[T], n: usize, dst: &mut [T]) -> Result<(), LinalgError> {
     let inverses = batch(count(a.len(), n * n), 2 * n * n * n, |i| {
         let mut x = Mat::identity(n);
@@ -267,19 +258,15 @@ mod tests {
         let r = random(1, 40, 40);
         let a = r.mul(&r.transposed());
         let mut l = vec![0.0; 1600];
-        cholesky(&a.data, 40, false, &mut l).unwrap();
+        cholesky_of(&a.data, 40, false, &mut l).unwrap();
         let l = mat(40, 40, l);
         close(&l.mul(&l.transposed()), &a, 1e-11);
         let mut u = vec![0.0; 1600];
-        cholesky(&a.data, 40, true, &mut u).unwrap();
+        cholesky_of(&a.data, 40, true, &mut u).unwrap();
         close(&mat(40, 40, u), &l.transposed(), 1e-11);
-        let b = random(2, 40, 3);
-        let mut x = vec![0.0; 120];
-        cholesky_solve(&l.data, 40, false, &b.data, 3, &mut x).unwrap();
-        close(&a.mul(&mat(40, 3, x)), &b, 1e-6);
-        let e = cholesky(&[4f32, 0.0, 0.0, 4.0, 1.0, 2.0, 2.0, 1.0], 2, false, &mut [0f32; 8]).unwrap_err();
+        let e = cholesky_of(&[4f32, 0.0, 0.0, 4.0, 1.0, 2.0, 2.0, 1.0], 2, false, &mut [0f32; 8]).unwrap_err();
         assert_eq!(e, LinalgError { matrix: 1, kind: Kind::NotPositiveDefinite(2) });
-        assert_eq!(cholesky(&[f32::NAN], 1, false, &mut [0f32]).unwrap_err().kind, Kind::NonFinite);
+        assert_eq!(cholesky_of(&[f32::NAN], 1, false, &mut [0f32]).unwrap_err().kind, Kind::NonFinite);
     }
 
     #[test]
@@ -300,7 +287,7 @@ mod tests {
                 }
             }
             let mut x = vec![0.0; 12];
-            solve_triangular(&full.data, 6, how, &b.data, 2, &mut x).unwrap();
+            solve_triangular_of(&full.data, 6, how, &b.data, 2, &mut x).unwrap();
             let t = if how.transpose { t.transposed() } else { t };
             close(&t.mul(&mat(6, 2, x)), &b, 1e-9);
         }
@@ -312,7 +299,7 @@ mod tests {
             let a = random(5, m, n);
             let k = m.min(n);
             let (mut f, mut p, mut info) = (vec![0.0; m * n], vec![0; k], [0]);
-            lu(&a.data, m, n, &mut f, &mut p, &mut info);
+            lu_of(&a.data, m, n, &mut f, &mut p, &mut info);
             assert_eq!(info, [0]);
             let f = mat(m, n, f);
             let (mut l, mut u) = (Mat::zeros(m, k), Mat::zeros(k, n));
@@ -339,24 +326,24 @@ mod tests {
     fn inverse_solve_det() {
         let a = random(6, 50, 50);
         let mut inv = vec![0.0; 2500];
-        inverse(&a.data, 50, &mut inv).unwrap();
+        inverse_of(&a.data, 50, &mut inv).unwrap();
         close(&a.mul(&mat(50, 50, inv)), &Mat::identity(50), 1e-10);
         let b = random(7, 50, 3);
         let mut x = vec![0.0; 150];
-        solve(&a.data, 50, &b.data, 3, &mut x).unwrap();
+        solve_of(&a.data, 50, &b.data, 3, &mut x).unwrap();
         close(&a.mul(&mat(50, 3, x)), &b, 1e-10);
         let zero = [0f32; 4];
-        assert_eq!(inverse(&zero, 2, &mut [0f32; 4]).unwrap_err().kind, Kind::Singular(1));
-        assert_eq!(solve(&[f32::NAN; 4], 2, &zero, 2, &mut [0f32; 4]).unwrap_err().kind, Kind::NonFinite);
+        assert_eq!(inverse_of(&zero, 2, &mut [0f32; 4]).unwrap_err().kind, Kind::Singular(1));
+        assert_eq!(solve_of(&[f32::NAN; 4], 2, &zero, 2, &mut [0f32; 4]).unwrap_err().kind, Kind::NonFinite);
         let mut d = [0f32; 2];
-        det(&[0f32, 2.0, 3.0, 4.0, 1.0, 2.0, 2.0, 4.0], 2, &mut d);
+        det_of(&[0f32, 2.0, 3.0, 4.0, 1.0, 2.0, 2.0, 4.0], 2, &mut d);
         assert_eq!(d, [-6.0, 0.0]);
         let (mut s, mut l) = ([0f32; 2], [0f32; 2]);
-        slogdet(&[0f32, 2.0, 3.0, 4.0, 0.0, 0.0, 0.0, 0.0], 2, &mut s, &mut l);
+        slogdet_of(&[0f32, 2.0, 3.0, 4.0, 0.0, 0.0, 0.0, 0.0], 2, &mut s, &mut l);
         assert_eq!((s, l[0], l[1]), ([-1.0, 0.0], 6f32.ln(), f32::NEG_INFINITY));
         for a in [[f32::NAN; 4], [0.0, f32::NAN, 0.0, 1.0], [1.0, f32::NAN, 0.0, 1.0]] {
-            det(&a, 2, &mut d[..1]);
-            slogdet(&a, 2, &mut s[..1], &mut l[..1]);
+            det_of(&a, 2, &mut d[..1]);
+            slogdet_of(&a, 2, &mut s[..1], &mut l[..1]);
             assert!(d[0].is_nan() && s[0].is_nan() && l[0].is_nan(), "{a:?}: {d:?} {s:?} {l:?}");
         }
     }

@@ -2,6 +2,7 @@
 
 use super::{Kind, LinalgError, Mat, axpy, batch, count, dot, store};
 use crate::Ordered;
+use sampan_macros::by_dtype;
 
 /// A reflection `H = I − β v vᵀ` that maps `x` to `(value, 0, …)`; `x` becomes `v`. β is 0 where `x` is already so.
 pub(super) fn reflector(x: &mut [f64]) -> (f64, f64) {
@@ -66,6 +67,7 @@ impl Reflections {
 
 /// `a = Q R` for `m × n` matrices. Reduced: Q is `m × k`, R is `k × n` with `k = min(m, n)`; complete: `k = m`. With
 /// `q` empty only R is given.
+#[by_dtype(T in [f32, f64])]
 pub fn qr<T: Ordered>(
     a: &[T],
     m: usize,
@@ -102,7 +104,7 @@ mod tests {
                 let a = random(1, m, n);
                 let k = if complete { m } else { m.min(n) };
                 let (mut q, mut r) = (Mat::zeros(m, k), Mat::zeros(k, n));
-                qr(&a.data, m, n, complete, &mut q.data, &mut r.data).unwrap();
+                qr_of(&a.data, m, n, complete, &mut q.data, &mut r.data).unwrap();
                 orthonormal_columns(&q);
                 close(&q.mul(&r), &a, 1e-12);
                 for i in 0..k {
@@ -115,11 +117,11 @@ mod tests {
     #[test]
     fn rank_deficient_and_non_finite_do_not_panic() {
         let (mut q, mut r) = ([0f32; 4], [0f32; 4]);
-        qr(&[0f32; 4], 2, 2, false, &mut q, &mut r).unwrap();
+        qr_of(&[0f32; 4], 2, 2, false, &mut q, &mut r).unwrap();
         assert_eq!((q, r), ([1.0, 0.0, 0.0, 1.0], [0.0; 4]));
-        qr(&[f32::NAN, 1.0, 2.0, f32::INFINITY], 2, 2, false, &mut q, &mut r).unwrap();
+        qr_of(&[f32::NAN, 1.0, 2.0, f32::INFINITY], 2, 2, false, &mut q, &mut r).unwrap();
         assert!(r[0].is_nan());
-        qr(&[0.0, 1.0, f32::NAN, 2.0], 2, 2, false, &mut q, &mut r).unwrap();
+        qr_of(&[0.0, 1.0, f32::NAN, 2.0], 2, 2, false, &mut q, &mut r).unwrap();
         assert!(r[0].is_nan() && q[0].is_nan(), "a NaN below zeros counts too");
     }
 }

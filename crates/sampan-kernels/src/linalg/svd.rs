@@ -2,6 +2,7 @@
 
 use super::{Kind, LinalgError, Mat, batch, count, dot, qr, rotate, store};
 use crate::Ordered;
+use sampan_macros::by_dtype;
 
 /// `a = U S Vᵀ` with the columns of U and V as rows of `ut` and `vt`; `s` descends.
 struct Svd {
@@ -96,6 +97,7 @@ fn decompose(a: Mat, ku: usize, kv: usize) -> Result<Svd, Kind> {
 /// Singular values `s` (descending), left vectors as columns of `u` and right ones as rows of `vt`, for `m × n`
 /// matrices. With `full`, `u` is `m × m` and `vt` is `n × n`, else `m × k` and `k × n`, `k = min(m, n)`. Empty `u` and
 /// `vt` are left out.
+#[by_dtype(T in [f32, f64])]
 pub fn svd<T: Ordered>(
     a: &[T],
     m: usize,
@@ -120,38 +122,6 @@ pub fn svd<T: Ordered>(
     Ok(())
 }
 
-/// The shortest `x` (`n × k`) that minimises `|a x − b|` for `m × n` matrices and `m × k` right sides. Singular values
-/// at or below `rcond` times the largest count as zero; `ranks` and `s` (`min(m, n)` each) say what was found.
-pub fn lstsq<T: Ordered>(
-    a: &[T],
-    m: usize,
-    n: usize,
-    b: &[T],
-    k: usize,
-    rcond: f64,
-    x: &mut [T],
-    ranks: &mut [i32],
-    s: &mut [T],
-) -> Result<(), LinalgError> {
-    let r = m.min(n);
-    let found = batch(count(a.len(), m * n), 20 * m * n * r, |i| {
-        let f = decompose(Mat::load_finite(a, i, m, n)?, r, r)?;
-        let mut c = f.ut.mul(&Mat::load(b, i, m, k));
-        let limit = rcond * f.s.first().copied().unwrap_or(0.0);
-        let rank = f.s.iter().filter(|&&v| v > limit).count();
-        for (j, &v) in f.s.iter().enumerate() {
-            c.row_mut(j).iter_mut().for_each(|y| *y = if j < rank { *y / v } else { 0.0 });
-        }
-        Ok((f.vt.transposed().mul(&c), rank, f.s))
-    })?;
-    for (i, (xi, rank, si)) in found.iter().enumerate() {
-        store(x, i, &xi.data);
-        ranks[i] = *rank as i32;
-        store(s, i, si);
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::{close, orthonormal_columns, random};
@@ -161,7 +131,7 @@ mod tests {
         let (m, n, k) = (a.rows, a.cols, a.rows.min(a.cols));
         let (ku, kv) = if full { (m, n) } else { (k, k) };
         let (mut u, mut s, mut vt) = (Mat::zeros(m, ku), vec![0.0; k], Mat::zeros(kv, n));
-        svd(&a.data, m, n, full, &mut u.data, &mut s, &mut vt.data).unwrap();
+        svd_of(&a.data, m, n, full, &mut u.data, &mut s, &mut vt.data).unwrap();
         orthonormal_columns(&u);
         orthonormal_columns(&vt.transposed());
         assert!(s.windows(2).all(|p| p[0] >= p[1]) && s.iter().all(|&v| v >= 0.0));
@@ -185,18 +155,7 @@ mod tests {
         let low = random(3, 6, 2).mul(&random(4, 2, 5));
         let s = check(&low, true);
         assert!(s[2] < 1e-14 * s[0]);
-        let e = svd(&[f32::NAN; 4], 2, 2, false, &mut [0f32; 4], &mut [0f32; 2], &mut [0f32; 4]).unwrap_err();
+        let e = svd_of(&[f32::NAN; 4], 2, 2, false, &mut [0f32; 4], &mut [0f32; 2], &mut [0f32; 4]).unwrap_err();
         assert_eq!(e.kind, Kind::NonFinite);
-    }
-
-    #[test]
-    fn least_squares() {
-        let a = random(5, 12, 4);
-        let want = random(6, 4, 2);
-        let b = a.mul(&want);
-        let (mut x, mut rank, mut s) = (Mat::zeros(4, 2), [0], [0.0; 4]);
-        lstsq(&a.data, 12, 4, &b.data, 2, 1e-12, &mut x.data, &mut rank, &mut s).unwrap();
-        close(&x, &want, 1e-12);
-        assert_eq!(rank, [4]);
     }
 }

@@ -35,7 +35,7 @@ pub fn untangle(v: &AnyView<'_>, least: usize) -> Option<Buffer> {
         return None;
     }
     let mut copy = Buffer::uninit(v.len() * v.dtype().size());
-    crate::copy::copy_any(*v, AnySliceMut::new(v.dtype(), copy.bytes_mut()));
+    crate::copy::copy_strided(*v, AnySliceMut::new(v.dtype(), copy.bytes_mut()));
     Some(copy)
 }
 

@@ -5,10 +5,8 @@ use super::tables::{Loop1, Loop2, Pair};
 use crate::simd::simd_fn;
 use crate::special;
 use crate::vmath::{Real, select};
+use crate::vmath_f32::WIDEST_ANGLE;
 use sampan_formula::{Binary, Unary};
-
-/// Angles beyond this are computed in float64: a float32 reduction would have lost all digits.
-const WIDEST_ANGLE: f64 = (1u64 << 50) as f64;
 
 /// A loop over slices, compiled for each instruction set.
 macro_rules! vector {

@@ -3,14 +3,13 @@
 use super::program::{Kind, Place, Program, Step};
 use super::reader::{Cursor, Operand, Reader, untangle};
 use super::tables::{Compute, match_compute};
-use crate::{AnySliceMut, Buffer, DType, parallel};
+use crate::parallel::{self, CHUNK};
+use crate::{AnySliceMut, Buffer, DType};
 use sampan_formula::Bound;
 use smallvec::SmallVec;
 
 pub use super::reader::Input;
 
-/// Elements of one parallel piece. Fixed, so that the cut never depends on the number of threads.
-const CHUNK: usize = 1 << 14;
 /// Bytes of a block, a few of which lie in the first-level cache.
 const BLOCK: usize = 4096;
 /// So few elements are computed on the stack.

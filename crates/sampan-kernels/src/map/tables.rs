@@ -1,6 +1,6 @@
 //! The loops of a number type, by operation.
 
-use crate::copy::cast_slice as cast_slice_of;
+use crate::cast::cast_slice;
 use crate::{AnySlice, AnySliceMut, Complex64, Complex128, DType, Element, match_dtype};
 use sampan_formula::{Binary, Constant, Unary};
 
@@ -75,7 +75,7 @@ pub(crate) use match_compute;
 macro_rules! real_conversions {
     () => {
         fn load(src: AnySlice<'_>, dst: &mut [Self]) {
-            match_dtype!(src.dtype(), A in real => cast_slice_of::<A, Self>(src.of(), dst), else => {
+            match_dtype!(src.dtype(), A in real => cast_slice::<A, Self>(src.of(), dst), else => {
                 for (d, z) in dst.iter_mut().zip(complex(src)) {
                     *d = Self::from_complex(z);
                 }
@@ -83,7 +83,7 @@ macro_rules! real_conversions {
         }
         fn store(src: &[Self], dst: AnySliceMut<'_>) {
             let dtype = dst.dtype();
-            match_dtype!(dtype, B in real => cast_slice_of::<Self, B>(src, dst.of()), else => {
+            match_dtype!(dtype, B in real => cast_slice::<Self, B>(src, dst.of()), else => {
                 crate::any::unsupported(dtype)
             })
         }

@@ -2,8 +2,9 @@
 //! two rows of input, and the lanes of a piece of it become vectors.
 
 use super::{PoolShape, beats};
-use crate::float::{Float, Real};
 use crate::simd::simd_fn;
+use crate::vmath::Real;
+use crate::widen::RealElement;
 
 /// Pairs of neighbours.
 #[inline(always)]
@@ -21,14 +22,14 @@ fn each_row(s: &PoolShape, mut f: impl FnMut(usize, usize)) {
 }
 
 #[inline(always)]
-fn larger<T: Real>(a: T, b: T) -> T {
+fn larger<T: RealElement>(a: T, b: T) -> T {
     if beats(b, a) { b } else { a }
 }
 
 /// The maxima of a row of windows, `N` of them at a time, which become one vector. The last piece may repeat what the one
 /// before did: rows are short, and the rest would be much of them.
 #[inline(always)]
-fn max_row<T: Real, const N: usize>(top: &[[T; 2]], bottom: &[[T; 2]], y: &mut [T]) {
+fn max_row<T: RealElement, const N: usize>(top: &[[T; 2]], bottom: &[[T; 2]], y: &mut [T]) {
     let mut at = 0;
     while at < y.len() {
         at = at.min(y.len() - N);
@@ -43,7 +44,7 @@ fn max_row<T: Real, const N: usize>(top: &[[T; 2]], bottom: &[[T; 2]], y: &mut [
 
 simd_fn! {
     /// The maxima.
-    pub(super) fn halve_max[T: Real](s: &'a PoolShape, x: &'a [T], y: &'a mut [T]) {
+    pub(super) fn halve_max[T: RealElement](s: &'a PoolShape, x: &'a [T], y: &'a mut [T]) {
         let (iw, ow) = (s.input[2], s.output[2]);
         each_row(s, |at, from| {
             let (top, bottom) = (pairs(&x[from..from + iw]), pairs(&x[from + iw..from + 2 * iw]));
@@ -60,7 +61,7 @@ simd_fn! {
 
 simd_fn! {
     /// Where the maxima lie. Written with selects only, which become vector code.
-    pub(super) fn halve_index[T: Real](s: &'a PoolShape, x: &'a [T], index: &'a mut [i64]) {
+    pub(super) fn halve_index[T: RealElement](s: &'a PoolShape, x: &'a [T], index: &'a mut [i64]) {
         let (iw, ow) = (s.input[2], s.output[2]);
         each_row(s, |at, from| {
             let (top, bottom) = (pairs(&x[from..from + iw]), pairs(&x[from + iw..from + 2 * iw]));
@@ -80,7 +81,7 @@ const LANES: usize = 16;
 /// inputs here, each beside its neighbour in the window, so that nothing has to be interleaved at the end. Loops are short
 /// and one behind the other, and conditions are joined without jumps: so written they become vector code.
 #[inline(always)]
-fn max_backward_piece<T: Real, const LANES: usize>(
+fn max_backward_piece<T: RealElement, const LANES: usize>(
     top: &[T; LANES],
     bottom: &[T; LANES],
     dy: &[T],
@@ -111,7 +112,7 @@ fn max_backward_piece<T: Real, const LANES: usize>(
 
 simd_fn! {
     /// Brings each gradient of some planes of one image each to where the maximum lies, and zeros to the other places.
-    pub(super) fn halve_max_backward[T: Real](s: &'a PoolShape, x: &'a [T], dy: &'a [T], dx: &'a mut [T]) {
+    pub(super) fn halve_max_backward[T: RealElement](s: &'a PoolShape, x: &'a [T], dy: &'a [T], dx: &'a mut [T]) {
         let ([_, ih, iw], [_, oh, ow]) = (s.input, s.output);
         let zero = T::default();
         let used = 2 * ow;
@@ -149,12 +150,12 @@ simd_fn! {
 
 simd_fn! {
     /// The averages.
-    pub(super) fn halve_avg[T: Real](s: &'a PoolShape, over: T::Acc, x: &'a [T], y: &'a mut [T]) {
-        let (iw, ow, scale) = (s.input[2], s.output[2], T::Acc::ONE / over);
+    pub(super) fn halve_avg[T: RealElement](s: &'a PoolShape, over: T::Wide, x: &'a [T], y: &'a mut [T]) {
+        let (iw, ow, scale) = (s.input[2], s.output[2], T::Wide::ONE / over);
         each_row(s, |at, from| {
             let (top, bottom) = (pairs(&x[from..from + iw]), pairs(&x[from + iw..from + 2 * iw]));
             for (y, (a, b)) in y[at..at + ow].iter_mut().zip(top.iter().zip(bottom)) {
-                *y = T::down(((a[0].up() + a[1].up()) + (b[0].up() + b[1].up())) * scale);
+                *y = T::narrow(((a[0].wide() + a[1].wide()) + (b[0].wide() + b[1].wide())) * scale);
             }
         });
     }
@@ -162,7 +163,7 @@ simd_fn! {
 
 simd_fn! {
     /// The gradient of the averages.
-    pub(super) fn halve_avg_backward[T: Real](s: &'a PoolShape, over: T::Acc, dy: &'a [T], dx: &'a mut [T]) {
+    pub(super) fn halve_avg_backward[T: RealElement](s: &'a PoolShape, over: T::Wide, dy: &'a [T], dx: &'a mut [T]) {
         let ([_, ih, iw], [_, oh, ow]) = (s.input, s.output);
         for (row, dx) in dx.chunks_exact_mut(iw).enumerate() {
             let (d, h) = (row / ih, row % ih / 2);
@@ -172,7 +173,7 @@ simd_fn! {
             }
             let dy = &dy[(d * oh + h) * ow..][..ow];
             for (dx, v) in dx.chunks_exact_mut(2).zip(dy) {
-                dx.fill(T::down(v.up() / over));
+                dx.fill(T::narrow(v.wide() / over));
             }
             dx[2 * ow..].fill(T::default());
         }

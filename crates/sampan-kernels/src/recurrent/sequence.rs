@@ -2,12 +2,13 @@
 //! first step to the last and nobody waits for anybody; the weights are laid out for the product of a step once.
 
 use super::product::{Lanes, Packed};
-use crate::float::Shared;
 use crate::gemm::{Gemm, Mat, MatMut, matmul};
 use crate::reduce::{self, Number};
+use crate::shared::Shared;
 use crate::simd::simd_fn;
 use crate::vmath::Real;
 use crate::{Buffer, View, parallel};
+use sampan_macros::by_dtype;
 use std::ops::Range;
 
 /// The formula of a step.
@@ -64,14 +65,12 @@ pub struct Walk {
     pub reverse: bool,
 }
 
-/// The parameters and first states: `weight` is `[gates * units, units]`, `bias` `[gates * units]`, `h` and `c` are
-/// `[batch, units]`, `c` empty where there is no cell state.
-#[allow(missing_docs)]
-pub struct Given<'a, T> {
-    pub weight: &'a [T],
-    pub bias: &'a [T],
-    pub h: &'a [T],
-    pub c: &'a [T],
+/// The parameters and first states, as [`forward`] takes them.
+struct Given<'a, T> {
+    weight: &'a [T],
+    bias: &'a [T],
+    h: &'a [T],
+    c: &'a [T],
 }
 
 impl<T> Clone for Given<'_, T> {
@@ -81,22 +80,19 @@ impl<T> Clone for Given<'_, T> {
 }
 impl<T> Copy for Given<'_, T> {}
 
-/// What a forward walk leaves for the gradient, `[batch, steps, kept * units]` and `[batch, steps, units]`; `cells` is empty
-/// where there is no cell state.
-#[allow(missing_docs)]
-pub struct Kept<S> {
-    pub gates: S,
-    pub cells: S,
+/// What a forward walk leaves for the gradient.
+struct Kept<S> {
+    gates: S,
+    cells: S,
 }
 
-/// The gradients of a backward walk. `h` and `c` hold those of the last states and are changed to those of the first.
-#[allow(missing_docs)]
-pub struct Gradients<'a, T> {
-    pub x: &'a mut [T],
-    pub weight: &'a mut [T],
-    pub bias: &'a mut [T],
-    pub h: &'a mut [T],
-    pub c: &'a mut [T],
+/// The gradients, as [`backward`] takes them.
+struct Gradients<'a, T> {
+    x: &'a mut [T],
+    weight: &'a mut [T],
+    bias: &'a mut [T],
+    h: &'a mut [T],
+    c: &'a mut [T],
 }
 
 simd_fn! {
@@ -246,9 +242,7 @@ impl Walk {
         parallel::for_each_range(self.batch, each, self.steps * self.units * self.units * self.cell.gates(), f);
     }
 
-    /// Walks from the preactivations of the inputs `x` `[batch, steps, gates * units]` to the outputs `y`
-    /// `[batch, steps, units]` and the last states.
-    pub fn forward<T: Lanes>(
+    fn forward<T: Lanes>(
         &self,
         x: &[T],
         given: Given<'_, T>,
@@ -317,8 +311,7 @@ impl Walk {
         });
     }
 
-    /// Walks back from the gradients `dy` of the outputs.
-    pub fn backward<T: Lanes + Gemm + Number>(
+    fn backward<T: Lanes + Gemm + Number>(
         &self,
         given: Given<'_, T>,
         y: &[T],
@@ -391,8 +384,53 @@ impl Walk {
         let (dz, h) = (Mat::rows(own, gates).t(), Mat::rows(before.as_slice::<T>(), n));
         matmul(gates, n, rows, dz, h, MatMut::rows(grads.weight, n), false);
         let (shape, strides) = ([rows, gates], [gates as isize, 1]);
-        reduce::sum(View { data: own, shape: &shape, strides: &strides, offset: 0 }, &[true, false], grads.bias);
+        reduce::sum_of(View { data: own, shape: &shape, strides: &strides, offset: 0 }, &[true, false], grads.bias);
     }
+}
+
+/// Walks from the preactivations of the inputs `x` `[batch, steps, gates * units]` to the outputs `y`
+/// `[batch, steps, units]` and the last states. `weight` is `[gates * units, units]`, `bias` `[gates * units]`, `h` and `c` are
+/// the first states `[batch, units]`, `c` empty where there is no cell state. What the gradient needs is left in `gates`
+/// `[batch, steps, kept * units]` and `cells` `[batch, steps, units]` (empty where there is no cell state), if these are given.
+#[by_dtype(T in [f32, f64])]
+pub fn forward<T: Lanes>(
+    walk: &Walk,
+    x: &[T],
+    weight: &[T],
+    bias: &[T],
+    h: &[T],
+    c: &[T],
+    y: &mut [T],
+    h_last: &mut [T],
+    c_last: &mut [T],
+    gates: Option<&mut [T]>,
+    cells: Option<&mut [T]>,
+) {
+    let kept = gates.zip(cells).map(|(gates, cells)| Kept { gates, cells });
+    walk.forward(x, Given { weight, bias, h, c }, y, h_last, c_last, kept);
+}
+
+/// Walks back from the gradients `dy` of the outputs of [`forward`], which left `gates` and `cells`. `dh` and `dc` hold the
+/// gradients of the last states and are changed to those of the first.
+#[by_dtype(T in [f32, f64])]
+pub fn backward<T: Lanes + Gemm + Number>(
+    walk: &Walk,
+    weight: &[T],
+    bias: &[T],
+    h: &[T],
+    c: &[T],
+    y: &[T],
+    gates: &[T],
+    cells: &[T],
+    dy: &[T],
+    dx: &mut [T],
+    dweight: &mut [T],
+    dbias: &mut [T],
+    dh: &mut [T],
+    dc: &mut [T],
+) {
+    let grads = Gradients { x: dx, weight: dweight, bias: dbias, h: dh, c: dc };
+    walk.backward(Given { weight, bias, h, c }, y, Kept { gates, cells }, dy, grads);
 }
 
 /// A row of a matrix.

@@ -52,9 +52,9 @@ impl Case {
                 match cell {
                     Cell::Lstm => {
                         let old = c[b * n..][..n].to_vec();
-                        step::lstm(x, &z, &old, n, out, &mut c[b * n..][..n]);
+                        step::lstm_of(x, &z, &old, n, out, &mut c[b * n..][..n]);
                     }
-                    Cell::Gru => step::gru(x, &z, &state, n, out),
+                    Cell::Gru => step::gru_of(x, &z, &state, n, out),
                     Cell::Tanh => (0..n).for_each(|j| out[j] = (x[j] + z[j]).tanh()),
                     Cell::Relu => (0..n).for_each(|j| out[j] = (x[j] + z[j]).max(0.0)),
                 }

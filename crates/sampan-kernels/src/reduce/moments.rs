@@ -2,15 +2,17 @@
 
 use super::drive::{Load, Place, reduce};
 use super::fold::{Max, Min, Sum};
-use super::{Number, max};
-use crate::copy::cast_slice;
+use super::{Number, max_of};
+use crate::cast::cast_slice;
 use crate::simd::simd_fn;
 use crate::vmath::Real;
 use crate::widen::RealElement;
 use crate::{Ordered, View};
+use sampan_macros::by_dtype;
 use std::marker::PhantomData;
 
 /// ln Σ eˣ over the flagged axes, without overflow.
+#[by_dtype(T in float)]
 pub fn logsumexp<T: RealElement + Number<Acc = <T as RealElement>::Wide>>(
     src: View<'_, T>,
     reduced: &[bool],
@@ -19,7 +21,7 @@ pub fn logsumexp<T: RealElement + Number<Acc = <T as RealElement>::Wide>>(
     T::Wide: Number<Acc = T::Wide>,
 {
     let mut peak = vec![T::zeroed(); dst.len()];
-    max(src, reduced, &mut peak);
+    max_of(src, reduced, &mut peak);
     let peak: Vec<T::Wide> = peak.into_iter().map(RealElement::wide).collect();
     let mut total = vec![T::Wide::ZERO; dst.len()];
     let load = |place: Place, x: &[T], y: &mut [T::Wide]| {
@@ -33,6 +35,7 @@ pub fn logsumexp<T: RealElement + Number<Acc = <T as RealElement>::Wide>>(
 }
 
 /// Sum of squared distances from the mean over the flagged axes, divided by `freedom`; with `root` the root of that.
+#[by_dtype(T in float)]
 pub fn variance<T: RealElement + Number<Acc = <T as RealElement>::Wide>>(
     src: View<'_, T>,
     reduced: &[bool],
@@ -79,6 +82,7 @@ fn beyond(sum: f64, root: bool) -> bool {
 }
 
 /// `(Σ |x|^p)^(1/p)` over the flagged axes, for a finite p; how many are not zero for p = 0.
+#[by_dtype(T in float)]
 pub fn power_norm<T: RealElement>(src: View<'_, T>, reduced: &[bool], p: f64, dst: &mut [T])
 where
     T::Wide: Number<Acc = T::Wide>,

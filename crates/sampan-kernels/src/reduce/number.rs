@@ -1,6 +1,6 @@
 //! Numbers that can be reduced.
 
-use crate::copy::cast_slice;
+use crate::cast::cast_slice;
 use crate::{Ordered, bf16, f16};
 
 /// A number that can be reduced. Half types accumulate in `f32`; integers wrap.

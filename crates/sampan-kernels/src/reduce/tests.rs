@@ -1,5 +1,6 @@
+use super::moments::{logsumexp_of, variance_of};
 use super::*;
-use crate::arg::position;
+use crate::arg::{argmax_of, position};
 use crate::view::contiguous_strides;
 use crate::{f16, parallel};
 
@@ -45,33 +46,33 @@ fn agree_with_plain_loops() {
         let v = View { data: &data, shape: &shape, strides: &strides, offset: 0 };
         let groups = groups(v, &reduced);
         let mut y = vec![0f32; groups.len()];
-        sum(v, &reduced, &mut y);
+        sum_of(v, &reduced, &mut y);
         for (y, g) in y.iter().zip(&groups) {
             let want: f64 = g.iter().map(|&x| x as f64).sum();
             let scale: f64 = g.iter().map(|&x| x.abs() as f64).sum();
             assert!((*y as f64 - want).abs() <= 1e-6 * scale.max(1.0), "{shape:?} {strides:?} {reduced:?}");
         }
-        max(v, &reduced, &mut y);
+        max_of(v, &reduced, &mut y);
         assert_eq!(y, groups.iter().map(|g| g.iter().copied().fold(f32::MIN, f32::max)).collect::<Vec<_>>());
-        min(v, &reduced, &mut y);
+        min_of(v, &reduced, &mut y);
         assert_eq!(y, groups.iter().map(|g| g.iter().copied().fold(f32::MAX, f32::min)).collect::<Vec<_>>());
-        logsumexp(v, &reduced, &mut y);
+        logsumexp_of(v, &reduced, &mut y);
         for (y, g) in y.iter().zip(&groups) {
             let want = g.iter().map(|&x| (x as f64).exp()).sum::<f64>().ln();
             assert!((*y as f64 - want).abs() < 2e-6 * want.abs().max(1.0));
         }
-        variance(v, &reduced, 2.0, false, &mut y);
+        variance_of(v, &reduced, 2.0, false, &mut y);
         for (y, g) in y.iter().zip(&groups) {
             let mean = g.iter().map(|&x| x as f64).sum::<f64>() / g.len() as f64;
             let want = g.iter().map(|&x| (x as f64 - mean).powi(2)).sum::<f64>() / 2.0;
             assert!((*y as f64 - want).abs() < 2e-6 * want.abs().max(1.0));
         }
         let mut n = vec![0i64; groups.len()];
-        count_nonzero(v, &reduced, &mut n);
+        count_nonzero_of(v, &reduced, &mut n);
         assert_eq!(n, groups.iter().map(|g| g.iter().filter(|&&x| x != 0.0).count() as i64).collect::<Vec<_>>());
         if reduced.iter().filter(|&&r| r).count() == 1 {
             let axis = reduced.iter().position(|&r| r).unwrap();
-            argmax(v, axis, &mut n);
+            argmax_of(v, axis, &mut n);
             let first = |g: &Vec<f32>| position(g, g.iter().copied().fold(f32::MIN, f32::max)) as i64;
             assert_eq!(n, groups.iter().map(first).collect::<Vec<_>>());
         }
@@ -84,7 +85,7 @@ fn other_types() {
     let strides = contiguous_strides(&shape);
     let h: Vec<f16> = (0..1200).map(|i| f16::from_f32((i % 10) as f32)).collect();
     let mut y = [f16::ZERO; 3];
-    mean(View::contiguous(&h, &shape, &strides), &[false, true], &mut y);
+    mean_of(View::contiguous(&h, &shape, &strides), &[false, true], &mut y);
     assert_eq!(y, [f16::from_f32(4.5); 3]);
     let b: Vec<Bool> = (0..1200).map(|i| Bool((i >= 400) as u8 * (i % 7) as u8)).collect();
     let v = View::contiguous(&b, &shape, &strides);
@@ -98,10 +99,10 @@ fn other_types() {
     assert_eq!(t.map(Bool::get), [false; 3]);
     let i: Vec<u8> = vec![200; 1200];
     let mut w = [0u8; 1];
-    sum(View::contiguous(&i, &shape, &strides), &[true, true], &mut w);
+    sum_of(View::contiguous(&i, &shape, &strides), &[true, true], &mut w);
     assert_eq!(w[0], (200u32 * 1200) as u8);
     let mut e = [0.0f32; 2];
-    sum(View::contiguous(&[], &[2, 0], &[0, 1]), &[false, true], &mut e);
+    sum_of(View::contiguous(&[], &[2, 0], &[0, 1]), &[false, true], &mut e);
     assert_eq!(e, [0.0; 2]);
 }
 
@@ -112,12 +113,12 @@ fn nan_spreads_and_is_found() {
     x[200] = 9.0;
     let v = View::contiguous(&x, &[300], &[1]);
     let mut y = [0.0];
-    max(v, &[true], &mut y);
+    max_of(v, &[true], &mut y);
     assert!(y[0].is_nan());
-    min(v, &[true], &mut y);
+    min_of(v, &[true], &mut y);
     assert!(y[0].is_nan());
     let mut at = [0i64];
-    argmax(v, 0, &mut at);
+    argmax_of(v, 0, &mut at);
     assert_eq!(at, [77]);
 }
 
@@ -132,8 +133,8 @@ fn nan_is_found_wherever_it_lies() {
                 let strides = contiguous_strides(&shape);
                 let v = View::contiguous(&x, &shape, &strides);
                 let (mut low, mut high) = (vec![0.0; shape[1 - axis]], vec![0.0; shape[1 - axis]]);
-                max(v, &[axis == 0, axis == 1], &mut high);
-                min(v, &[axis == 0, axis == 1], &mut low);
+                max_of(v, &[axis == 0, axis == 1], &mut high);
+                min_of(v, &[axis == 0, axis == 1], &mut low);
                 for (i, (low, high)) in low.into_iter().zip(high).enumerate() {
                     assert_eq!((low.is_nan(), high.is_nan()), (i == 1, i == 1), "{n} {at} {axis}");
                     assert!(i == 1 || (low, high) == (f32::NEG_INFINITY, f32::NEG_INFINITY));
@@ -150,8 +151,8 @@ fn sums_stay_accurate_and_equal_for_any_threads() {
     let want: f64 = data.iter().map(|&x| x as f64).sum();
     let run = || {
         let (mut all, mut columns) = ([0f32], vec![0f32; 64]);
-        sum(View::contiguous(&data, &[n], &[1]), &[true], &mut all);
-        sum(View::contiguous(&data, &[n / 64, 64], &[64, 1]), &[true, false], &mut columns);
+        sum_of(View::contiguous(&data, &[n], &[1]), &[true], &mut all);
+        sum_of(View::contiguous(&data, &[n / 64, 64], &[64, 1]), &[true, false], &mut columns);
         (all[0].to_bits(), columns.iter().map(|x| x.to_bits()).collect::<Vec<_>>())
     };
     let threads = parallel::num_threads();

@@ -3,6 +3,7 @@
 use super::{LANES, Words, philox_lanes};
 use crate::vmath::Real;
 use crate::{DType, Ordered, parallel};
+use sampan_macros::by_dtype;
 
 /// Elements per task; a multiple of every group.
 const CHUNK: usize = 1 << 14;
@@ -202,6 +203,7 @@ pub fn random_bits(seed: u64, ctr: u64, dst: &mut [i64]) {
 }
 
 /// Uniform in [lo, hi).
+#[by_dtype(T in float)]
 pub fn uniform<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], lo: f64, hi: f64) {
     let top = below::<T>(lo, hi);
     if T::DTYPE == DType::Float64 {
@@ -226,6 +228,7 @@ pub fn uniform<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], lo: f64, hi: f64)
 }
 
 /// Normal by Box and Muller: two words make two elements.
+#[by_dtype(T in float)]
 pub fn normal<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], mean: f64, std: f64) {
     if T::DTYPE == DType::Float64 {
         fill::<T, 32>(
@@ -265,6 +268,7 @@ pub fn normal<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], mean: f64, std: f6
 }
 
 /// Exponential of rate `lambda`.
+#[by_dtype(T in float)]
 pub fn exponential<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], lambda: f64) {
     let scale = -1.0 / lambda;
     if T::DTYPE == DType::Float64 {
@@ -288,6 +292,7 @@ pub fn exponential<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], lambda: f64) 
 }
 
 /// Integers in [lo, hi); the bias of the 64-bit multiply is below range / 2⁶⁴.
+#[by_dtype(T in real)]
 pub fn randint<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], lo: i64, hi: i64) {
     let range = hi.wrapping_sub(lo) as u64;
     fill64(
@@ -306,6 +311,7 @@ fn threshold(p: f64) -> u64 {
 }
 
 /// 1 with probability `p`, else 0.
+#[by_dtype(T in real)]
 pub fn bernoulli<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], p: f64) {
     let (zero, one) = (T::from_i64(0), T::from_i64(1));
     // In 32 bits, where a vector holds twice as many words.
@@ -331,7 +337,7 @@ pub fn bernoulli<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], p: f64) {
 
 /// A finite `scale` with probability `keep`, else 0, on the calling thread: for kernels that make their random numbers where they
 /// use them, as often as they need them. The words are those of a fill that begins at `ctr`.
-pub fn keep_or_drop<T: Real>(seed: u64, ctr: u64, keep: f64, scale: T, out: &mut [T]) {
+pub(crate) fn keep_or_drop<T: Real>(seed: u64, ctr: u64, keep: f64, scale: T, out: &mut [T]) {
     let Some(last) = threshold(keep).checked_sub(1).map(|last| last as u32) else { return out.fill(T::ZERO) };
     fill_here::<T, { 4 * LANES }>(
         seed,
@@ -348,6 +354,7 @@ pub fn keep_or_drop<T: Real>(seed: u64, ctr: u64, keep: f64, scale: T, out: &mut
 }
 
 /// 1 with each element's own probability, else 0.
+#[by_dtype(T in float)]
 pub fn bernoulli_with<T: Ordered>(seed: u64, ctr: u64, probs: &[T], dst: &mut [T]) {
     assert_eq!(probs.len(), dst.len());
     fill32(
@@ -390,33 +397,33 @@ mod tests {
     fn moments_are_right() {
         let n = 200_000;
         let mut x = vec![0f32; n];
-        uniform(3, 0, &mut x, -1.0, 3.0);
+        uniform_of(3, 0, &mut x, -1.0, 3.0);
         let (m, v) = moments(&x);
         assert!((m - 1.0).abs() < 0.01 && (v - 16.0 / 12.0).abs() < 0.01, "{m} {v}");
         assert!(x.iter().all(|&v| (-1.0..3.0).contains(&v)));
-        normal(3, 1000, &mut x, 2.0, 0.5);
+        normal_of(3, 1000, &mut x, 2.0, 0.5);
         let (m, v) = moments(&x);
         assert!((m - 2.0).abs() < 0.01 && (v - 0.25).abs() < 0.01, "{m} {v}");
         let tail = x.iter().filter(|&&v| (v - 2.0).abs() > 1.0).count() as f64 / n as f64;
         assert!((tail - 0.0455).abs() < 0.003, "{tail}");
-        exponential(3, 5, &mut x, 2.0);
+        exponential_of(3, 5, &mut x, 2.0);
         let (m, v) = moments(&x);
         assert!((m - 0.5).abs() < 0.01 && (v - 0.25).abs() < 0.01, "{m} {v}");
-        bernoulli(3, 9, &mut x, 0.3);
+        bernoulli_of(3, 9, &mut x, 0.3);
         assert!((moments(&x).0 - 0.3).abs() < 0.005);
         let mut y = vec![0f64; n];
-        normal(4, 0, &mut y, 0.0, 1.0);
+        normal_of(4, 0, &mut y, 0.0, 1.0);
         let (m, v) = moments(&y);
         assert!(m.abs() < 0.01 && (v - 1.0).abs() < 0.02, "{m} {v}");
         let mut z = vec![0i64; n];
-        randint(4, 0, &mut z, -3, 4);
+        randint_of(4, 0, &mut z, -3, 4);
         let (m, v) = moments(&z);
         assert!(m.abs() < 0.02 && (v - 4.0).abs() < 0.05, "{m} {v}");
         assert!(z.iter().all(|v| (-3..4).contains(v)));
         let probs = vec![0.8f32; n];
-        bernoulli_with(4, 0, &probs, &mut x);
+        bernoulli_with_of(4, 0, &probs, &mut x);
         assert!((moments(&x).0 - 0.8).abs() < 0.005);
-        bernoulli(4, 0, &mut x, 1.0);
+        bernoulli_of(4, 0, &mut x, 1.0);
         assert!(x.iter().all(|&v| v == 1.0));
     }
 
@@ -424,7 +431,7 @@ mod tests {
     fn keeping_in_place_is_a_fill() {
         let (mut mask, mut kept) = (vec![0f32; 300], vec![9f32; 300]);
         for p in [0.0, 0.3, 1.0] {
-            bernoulli(7, 32, &mut mask, p);
+            bernoulli_of(7, 32, &mut mask, p);
             keep_or_drop(7, 32, p, 2.5, &mut kept);
             assert!(mask.iter().zip(&kept).all(|(m, k)| m * 2.5 == *k), "{p}");
         }
@@ -434,7 +441,7 @@ mod tests {
     fn uniform_stays_below_its_end_in_every_precision() {
         fn check<T: Ordered>(lo: f64, hi: f64) {
             let mut x = vec![T::default(); 20_000];
-            uniform(1, 0, &mut x, lo, hi);
+            uniform_of(1, 0, &mut x, lo, hi);
             let (l, h) = (T::from_f64(lo), T::from_f64(hi));
             assert!(x.iter().all(|v| *v >= l && *v < h), "{} {lo} {hi}", T::DTYPE);
         }
@@ -449,15 +456,15 @@ mod tests {
     #[test]
     fn same_bits_whatever_the_cut_and_the_threads() {
         let mut whole = vec![0f32; 100_003];
-        normal(11, 64, &mut whole, 0.0, 1.0);
+        normal_of(11, 64, &mut whole, 0.0, 1.0);
         let mut short = vec![0f32; 70];
-        normal(11, 64, &mut short, 0.0, 1.0);
+        normal_of(11, 64, &mut short, 0.0, 1.0);
         assert_eq!(whole[..70], short);
         let before = parallel::num_threads();
         for threads in [1, 4] {
             parallel::set_num_threads(threads);
             let mut again = vec![0f32; 100_003];
-            normal(11, 64, &mut again, 0.0, 1.0);
+            normal_of(11, 64, &mut again, 0.0, 1.0);
             assert_eq!(whole, again);
         }
         parallel::set_num_threads(before);

@@ -3,6 +3,7 @@
 use super::fill::{open64, unit64};
 use super::philox;
 use crate::{Ordered, parallel};
+use sampan_macros::by_dtype;
 
 /// Elements per task.
 const CHUNK: usize = 1 << 10;
@@ -212,24 +213,27 @@ fn each<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], f: impl Fn(usize, &mut S
 }
 
 /// Gamma with shape `alpha[i]` and scale 1; NaN for a negative shape.
+#[by_dtype(T in float)]
 pub fn gamma<T: Ordered>(seed: u64, ctr: u64, alpha: &[T], dst: &mut [T]) {
     assert_eq!(alpha.len(), dst.len());
     each(seed, ctr, dst, |i, s| s.gamma(alpha[i].to_f64()));
 }
 
 /// Poisson with rate `rate[i]`; NaN for a negative rate.
+#[by_dtype(T in float)]
 pub fn poisson<T: Ordered>(seed: u64, ctr: u64, rate: &[T], dst: &mut [T]) {
     assert_eq!(rate.len(), dst.len());
     each(seed, ctr, dst, |i, s| s.poisson(rate[i].to_f64()));
 }
 
 /// Successes in `count[i]` trials of probability `prob[i]`.
-pub fn binomial<T: Ordered, D: Ordered>(seed: u64, ctr: u64, count: &[T], prob: &[T], dst: &mut [D]) {
+pub fn binomial(seed: u64, ctr: u64, count: &[f64], prob: &[f64], dst: &mut [i64]) {
     assert!(count.len() == dst.len() && prob.len() == dst.len());
-    each(seed, ctr, dst, |i, s| s.binomial(count[i].to_f64(), prob[i].to_f64()));
+    each(seed, ctr, dst, |i, s| s.binomial(count[i], prob[i]));
 }
 
 /// Normal kept inside [lo, hi] (absolute bounds, not in units of `std`).
+#[by_dtype(T in float)]
 pub fn truncated_normal<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], mean: f64, std: f64, lo: f64, hi: f64) {
     if std == 0.0 {
         return dst.fill(T::from_f64(mean.clamp(lo.min(hi), hi.max(lo))));
@@ -240,11 +244,13 @@ pub fn truncated_normal<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], mean: f6
 }
 
 /// Cauchy with median `loc` and half width `scale`.
+#[by_dtype(T in float)]
 pub fn cauchy<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], loc: f64, scale: f64) {
     each(seed, ctr, dst, |_, s| loc + scale * libm::tan(std::f64::consts::PI * (s.unit() - 0.5)));
 }
 
 /// `ln u / ln(1 − p)`, the continuous form that Paddle's `geometric_` gives; round up for trials until success.
+#[by_dtype(T in float)]
 pub fn geometric<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], p: f64) {
     let scale = 1.0 / libm::log1p(-p);
     each(seed, ctr, dst, |_, s| libm::log(s.open()) * scale);
@@ -259,6 +265,12 @@ pub fn randperm(seed: u64, ctr: u64, dst: &mut [i64]) {
         dst[i] = dst[j];
         dst[j] = i as i64;
     }
+}
+
+/// The first element that is no probability.
+#[by_dtype(T in float)]
+pub fn no_probability<T: Ordered>(x: &[T]) -> Option<f64> {
+    x.iter().map(|v| v.to_f64()).find(|p| !(0.0..=1.0).contains(p))
 }
 
 /// Why a row cannot be sampled from.
@@ -287,6 +299,7 @@ pub enum BadProbs {
 
 /// Draws `k` classes for each row of `classes` weights (they need not sum to 1) into `dst` (rows × k). Counters used:
 /// rows × max(k, classes).
+#[by_dtype(T in float)]
 pub fn multinomial<T: Ordered>(
     seed: u64,
     ctr: u64,
@@ -352,32 +365,33 @@ mod tests {
         let n = 20_000;
         let mut x = vec![0f64; n];
         for a in [0.3, 1.0, 5.0] {
-            gamma(1, 0, &vec![a; n], &mut x);
+            gamma_of(1, 0, &vec![a; n], &mut x);
             let (m, v) = mean_var(&x);
             assert!((m - a).abs() < 0.05 * a.max(1.0) && (v - a).abs() < 0.1 * a.max(1.0), "gamma {a}: {m} {v}");
         }
         for r in [0.5, 4.0, 40.0] {
-            poisson(2, 0, &vec![r; n], &mut x);
+            poisson_of(2, 0, &vec![r; n], &mut x);
             let (m, v) = mean_var(&x);
             assert!((m - r).abs() < 0.03 * r + 0.02 && (v - r).abs() < 0.05 * r + 0.02, "poisson {r}: {m} {v}");
         }
         for (c, p) in [(10.0, 0.3), (100.0, 0.4), (200.0, 0.9)] {
-            binomial(3, 0, &vec![c; n], &vec![p; n], &mut x);
-            let (m, v) = mean_var(&x);
+            let mut drawn = vec![0; n];
+            binomial(3, 0, &vec![c; n], &vec![p; n], &mut drawn);
+            let (m, v) = mean_var(&drawn.iter().map(|&d| d as f64).collect::<Vec<_>>());
             let (em, ev) = (c * p, c * p * (1.0 - p));
             assert!((m - em).abs() < 0.02 * em && (v - ev).abs() < 0.05 * ev, "binomial {c} {p}: {m} {v}");
         }
-        truncated_normal(4, 0, &mut x, 1.0, 2.0, -3.0, 5.0);
+        truncated_normal_of(4, 0, &mut x, 1.0, 2.0, -3.0, 5.0);
         let (m, v) = mean_var(&x);
         assert!((m - 1.0).abs() < 0.05 && (v.sqrt() - 2.0 * 0.8796).abs() < 0.03, "{m} {v}");
-        truncated_normal(4, 0, &mut x[..4], 0.5, 0.0, 0.0, 2.0);
+        truncated_normal_of(4, 0, &mut x[..4], 0.5, 0.0, 0.0, 2.0);
         assert_eq!(x[..4], [0.5; 4], "no spread leaves the mean");
-        truncated_normal(4, 0, &mut x, 0.0, 1.0, 6.0, 100.0);
+        truncated_normal_of(4, 0, &mut x, 0.0, 1.0, 6.0, 100.0);
         assert!(x.iter().all(|&v| (6.0..8.5).contains(&v)) && (mean_var(&x).0 - 6.158).abs() < 0.01);
-        cauchy(5, 0, &mut x, 3.0, 1.0);
+        cauchy_of(5, 0, &mut x, 3.0, 1.0);
         let below = x.iter().filter(|&&v| v < 3.0).count() as f64 / n as f64;
         assert!((below - 0.5).abs() < 0.02);
-        geometric(5, 0, &mut x, 0.25);
+        geometric_of(5, 0, &mut x, 0.25);
         assert!((mean_var(&x).0 + 1.0 / 0.75f64.ln()).abs() < 0.1);
     }
 
@@ -401,15 +415,15 @@ mod tests {
     #[test]
     fn multinomial_follows_its_weights() {
         let mut dst = vec![0; 30_000];
-        multinomial(1, 0, &[1.0f32, 0.0, 3.0], 3, 30_000, true, &mut dst).unwrap();
+        multinomial_of(1, 0, &[1.0f32, 0.0, 3.0], 3, 30_000, true, &mut dst).unwrap();
         let ones = dst.iter().filter(|&&c| c == 0).count() as f64 / 30_000.0;
         assert!((ones - 0.25).abs() < 0.01 && !dst.contains(&1));
         let mut dst = vec![0; 4];
-        multinomial(1, 0, &[1.0f32, 0.0, 3.0, 0.0, 1.0, 1.0], 3, 2, false, &mut dst).unwrap();
+        multinomial_of(1, 0, &[1.0f32, 0.0, 3.0, 0.0, 1.0, 1.0], 3, 2, false, &mut dst).unwrap();
         dst[..2].sort_unstable();
         dst[2..].sort_unstable();
         assert_eq!(dst, [0, 2, 1, 2]);
-        let bad = |p: &[f32], k| multinomial(1, 0, p, p.len(), k, false, &mut vec![0; k]);
+        let bad = |p: &[f32], k| multinomial_of(1, 0, p, p.len(), k, false, &mut vec![0; k]);
         assert_eq!(bad(&[0.0, 0.0], 1), Err(BadProbs::AllZero { row: 0 }));
         assert_eq!(bad(&[0.0, 1.0], 2), Err(BadProbs::TooFew { row: 0, positive: 1 }));
         assert_eq!(bad(&[f32::NAN, 1.0], 1), Err(BadProbs::Invalid { row: 0, class: 0 }));

@@ -1,7 +1,8 @@
 //! Equal things: unique, unique_consecutive; and places in sorted data.
 
 use super::{Packed, key, key_bits, pack_all, sort_packed, with_packed};
-use crate::{Ordered, parallel};
+use crate::{Bool, Ordered, parallel};
+use sampan_macros::by_dtype;
 use std::cmp::Ordering;
 
 /// Rows put into groups of equals. The values of the groups are the rows at `first`.
@@ -38,6 +39,7 @@ fn compare<T: Ordered>(a: &[T], b: &[T]) -> Ordering {
 }
 
 /// Groups of equal rows (`rows × width` elements), in ascending order of their values; NaNs are equal, as in NumPy.
+#[by_dtype(T in real)]
 pub fn unique<T: Ordered>(x: &[T], rows: usize, width: usize) -> Groups {
     if width == 1 {
         return with_packed!(T, rows, P => {
@@ -53,13 +55,27 @@ pub fn unique<T: Ordered>(x: &[T], rows: usize, width: usize) -> Groups {
 }
 
 /// Groups of equal neighbours among rows (`rows × width` elements), in their own order; a NaN equals nothing.
+#[by_dtype(T in real)]
 pub fn unique_consecutive<T: Ordered>(x: &[T], rows: usize, width: usize) -> Groups {
     let order: Vec<usize> = (0..rows).collect();
     Groups::from_order(&order, |a, b| row(x, width, a) == row(x, width, b))
 }
 
+/// Is each element among the known ones, or with `invert` not? A NaN equals nothing, not even itself.
+#[by_dtype(T in real)]
+pub fn isin<T: Ordered>(x: &[T], known: &[T], invert: bool, dst: &mut [Bool]) {
+    let mut sorted: Vec<T> = known.iter().copied().filter(|v| !v.is_nan()).collect();
+    let order = |a: &T, b: &T| a.partial_cmp(b).expect("no NaN is left");
+    sorted.sort_unstable_by(order);
+    let found = |v: &T| !v.is_nan() && sorted.binary_search_by(|k| order(k, v)).is_ok();
+    for (d, v) in dst.iter_mut().zip(x) {
+        *d = Bool::from(found(v) != invert);
+    }
+}
+
 /// Where each value would go in its row of sorted data: `rows` rows of `m` sorted numbers and of `q` values. One
 /// sorted row serves every value when `sorted` has just `m` numbers. `right`: after equals instead of before.
+#[by_dtype(T in real, D in [i32, i64])]
 pub fn searchsorted<T: Ordered, D: Ordered>(
     sorted: &[T],
     m: usize,
@@ -86,28 +102,28 @@ mod tests {
 
     #[test]
     fn unique_flat_and_rows() {
-        let g = unique(&[2f32, f32::NAN, 1.0, f32::NAN, 2.0], 5, 1);
+        let g = unique_of(&[2f32, f32::NAN, 1.0, f32::NAN, 2.0], 5, 1);
         assert_eq!(g.first, [2, 0, 1]);
         assert_eq!(g.inverse, [1, 2, 0, 2, 1]);
         assert_eq!(g.counts, [1, 2, 2]);
-        let g = unique(&[1, 2, 0, 9, 1, 2], 3, 2);
+        let g = unique_of(&[1, 2, 0, 9, 1, 2], 3, 2);
         assert_eq!((g.first, g.inverse, g.counts), (vec![1, 0], vec![1, 0, 1], vec![1, 2]));
-        let g = unique_consecutive(&[1, 1, 2, 2, 2, 1], 6, 1);
+        let g = unique_consecutive_of(&[1, 1, 2, 2, 2, 1], 6, 1);
         assert_eq!((g.first, g.inverse, g.counts), (vec![0, 2, 5], vec![0, 0, 1, 1, 1, 2], vec![2, 3, 1]));
-        assert_eq!(unique_consecutive(&[1, 1, 1, 1, 2, 1], 3, 2).counts, [2, 1]);
-        assert_eq!(unique::<f32>(&[], 0, 1), Groups::default());
+        assert_eq!(unique_consecutive_of(&[1, 1, 1, 1, 2, 1], 3, 2).counts, [2, 1]);
+        assert_eq!(unique_of::<f32>(&[], 0, 1), Groups::default());
     }
 
     #[test]
     fn search_left_and_right() {
         let mut d = [0i64; 4];
         let values = [2f32, f32::NAN, 9.0, 0.0];
-        searchsorted(&[1f32, 2.0, 3.0], 3, &values, 4, false, &mut d);
+        searchsorted_of(&[1f32, 2.0, 3.0], 3, &values, 4, false, &mut d);
         assert_eq!(d, [1, 3, 3, 0]);
-        searchsorted(&[1f32, 2.0, 3.0], 3, &values, 4, true, &mut d);
+        searchsorted_of(&[1f32, 2.0, 3.0], 3, &values, 4, true, &mut d);
         assert_eq!(d, [2, 3, 3, 0]);
         let mut d = [0i32; 4];
-        searchsorted(&[1i64, 3, 5, 2, 4, 6], 3, &[3, 6, 3, 6], 2, false, &mut d);
+        searchsorted_of(&[1i64, 3, 5, 2, 4, 6], 3, &[3, 6, 3, 6], 2, false, &mut d);
         assert_eq!(d, [1, 3, 1, 2]);
     }
 }

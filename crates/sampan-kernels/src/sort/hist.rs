@@ -2,12 +2,14 @@
 
 use crate::index::BadIndex;
 use crate::{Ordered, parallel};
+use sampan_macros::by_dtype;
 
 /// Elements per partial histogram; fixed, so that weighted sums have the same bits for any number of threads.
 const CHUNK: usize = 1 << 16;
 
 /// The range of a histogram: the one given, or that of the data where both ends are equal (one more on each side where
 /// the data are all equal too). `None` if the data has a NaN or an infinity in the way.
+#[by_dtype(T in real)]
 pub fn histogram_range<T: Ordered>(x: &[T], lo: f64, hi: f64) -> Option<(f64, f64)> {
     let (mut lo, mut hi) = (lo, hi);
     if lo == hi && !x.is_empty() {
@@ -41,7 +43,8 @@ fn accumulate<D: Ordered>(len: usize, dst: &mut [D], f: impl Fn(usize, &mut [f64
 }
 
 /// Counts (or sums of weights) of the elements in `dst.len()` equal bins over [lo, hi]; others are left out.
-pub fn histogram<T: Ordered, D: Ordered>(x: &[T], weights: Option<&[T]>, lo: f64, hi: f64, dst: &mut [D]) {
+#[by_dtype(T in real)]
+pub fn histogram<T: Ordered>(x: &[T], weights: Option<&[T]>, lo: f64, hi: f64, dst: &mut [f64]) {
     let bins = dst.len();
     accumulate(x.len(), dst, |i, sums| {
         let v = x[i].to_f64();
@@ -61,8 +64,9 @@ pub fn bincount_len(x: &[i64], minlength: usize) -> Result<usize, BadIndex> {
 }
 
 /// Occurrences (or sums of weights) of each number below `dst.len()`, which [`bincount_len`] gave.
-pub fn bincount<W: Ordered, D: Ordered>(x: &[i64], weights: Option<&[W]>, dst: &mut [D]) {
-    accumulate(x.len(), dst, |i, sums| sums[x[i] as usize] += weights.map_or(1.0, |w| w[i].to_f64()));
+#[by_dtype(D in [i64, f32, f64])]
+pub fn bincount<D: Ordered>(x: &[i64], weights: Option<&[f64]>, dst: &mut [D]) {
+    accumulate(x.len(), dst, |i, sums| sums[x[i] as usize] += weights.map_or(1.0, |w| w[i]));
 }
 
 #[cfg(test)]
@@ -72,17 +76,16 @@ mod tests {
     #[test]
     fn histograms_and_counts() {
         let x = [1f32, 2.0, 1.0, 5.0];
-        let mut h = [0i64; 4];
-        histogram(&x, None, 0.0, 3.0, &mut h);
-        assert_eq!(h, [0, 2, 1, 0]);
-        assert_eq!(histogram_range(&[1f32, 1.0], 0.0, 0.0), Some((0.0, 2.0)));
-        assert_eq!(histogram_range(&[1f32, f32::NAN], 0.0, 0.0), None);
-        let mut h = [0f32; 4];
-        histogram(&x, Some(&[1.0, 2.0, 3.0, 4.0]), 0.0, 5.0, &mut h);
+        let mut h = [0.0; 4];
+        histogram_of(&x, None, 0.0, 3.0, &mut h);
+        assert_eq!(h, [0.0, 2.0, 1.0, 0.0]);
+        assert_eq!(histogram_range_of(&[1f32, 1.0], 0.0, 0.0), Some((0.0, 2.0)));
+        assert_eq!(histogram_range_of(&[1f32, f32::NAN], 0.0, 0.0), None);
+        histogram_of(&x, Some(&[1.0, 2.0, 3.0, 4.0]), 0.0, 5.0, &mut h);
         assert_eq!(h, [4.0, 2.0, 0.0, 4.0]);
         let x = [0, 3, 3, 1];
         let mut c = vec![0i64; bincount_len(&x, 0).unwrap()];
-        bincount::<f32, _>(&x, None, &mut c);
+        bincount_of(&x, None, &mut c);
         assert_eq!(c, [1, 1, 0, 2]);
         assert_eq!(bincount_len(&[0, -2], 0).unwrap_err().position, 1);
         assert_eq!(bincount_len(&[], 3), Ok(3));

@@ -3,6 +3,7 @@
 use super::{Packed, flip_mask, key, key_bits, pack_all, sort_packed, with_packed};
 use crate::simd::simd_fn;
 use crate::{Ordered, parallel};
+use sampan_macros::by_dtype;
 
 /// Contiguous data seen along one axis: `outer × n × inner` elements, the axis in the middle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +37,7 @@ impl Axis {
 }
 
 /// Fills `k` results for each line; `f(line, out)` gets them one after the other, they are then laid along the axis.
-pub(super) fn per_line<R: Copy + Default + Send + Sync>(
+fn per_line<R: Copy + Default + Send + Sync>(
     axis: Axis,
     k: usize,
     dst: &mut [R],
@@ -95,6 +96,7 @@ fn take<T: Ordered>(x: &[T], axis: Axis, k: usize, indices: &[i64], values: &mut
 }
 
 /// Positions that would sort each line; stable.
+#[by_dtype(T in real)]
 pub fn argsort<T: Ordered>(x: &[T], axis: Axis, descending: bool, indices: &mut [i64]) {
     per_line(axis, axis.n, indices, |line, out| {
         with_packed!(T, axis.n, P => {
@@ -108,8 +110,9 @@ pub fn argsort<T: Ordered>(x: &[T], axis: Axis, descending: bool, indices: &mut 
 }
 
 /// Each line in order, with the positions the values came from; stable.
+#[by_dtype(T in real)]
 pub fn sort<T: Ordered>(x: &[T], axis: Axis, descending: bool, values: &mut [T], indices: &mut [i64]) {
-    argsort(x, axis, descending, indices);
+    argsort_of(x, axis, descending, indices);
     take(x, axis, axis.n, indices, values);
 }
 
@@ -159,6 +162,7 @@ simd_fn! {
 
 /// The `k` largest (or smallest) of each line, best first, with their positions; of equals the first comes first. The
 /// order is always the sorted one, which `sorted = false` allows too.
+#[by_dtype(T in real)]
 pub fn topk<T: Ordered>(x: &[T], axis: Axis, k: usize, largest: bool, values: &mut [T], indices: &mut [i64]) {
     per_line(axis, k, indices, |line, out| {
         with_packed!(T, axis.n, P => {
@@ -184,6 +188,7 @@ pub fn topk<T: Ordered>(x: &[T], axis: Axis, k: usize, largest: bool, values: &m
 }
 
 /// The `k`-th smallest of each line (`k` counts from 1) and its position.
+#[by_dtype(T in real)]
 pub fn kthvalue<T: Ordered>(x: &[T], axis: Axis, k: usize, values: &mut [T], indices: &mut [i64]) {
     per_line(axis, 1, indices, |line, out| {
         with_packed!(T, axis.n, P => {
@@ -195,6 +200,7 @@ pub fn kthvalue<T: Ordered>(x: &[T], axis: Axis, k: usize, values: &mut [T], ind
 }
 
 /// The most frequent value of each line, the smallest of several, and its last position (as Paddle gives it).
+#[by_dtype(T in real)]
 pub fn mode<T: Ordered>(x: &[T], axis: Axis, values: &mut [T], indices: &mut [i64]) {
     per_line(axis, 1, indices, |line, out| {
         with_packed!(T, axis.n, P => {
@@ -227,8 +233,8 @@ mod tests {
         let axis = Axis { outer: 2, n: 750, inner: 1 };
         for (k, largest) in [(1, true), (10, true), (10, false), (23, false)] {
             let (mut v, mut i, mut order) = (vec![0.0; 2 * k], vec![0; 2 * k], vec![0; x.len()]);
-            topk(&x, axis, k, largest, &mut v, &mut i);
-            argsort(&x, axis, largest, &mut order);
+            topk_of(&x, axis, k, largest, &mut v, &mut i);
+            argsort_of(&x, axis, largest, &mut order);
             assert!(i[..k] == order[..k] && i[k..] == order[750..750 + k], "{k} {largest}");
         }
     }
@@ -236,18 +242,18 @@ mod tests {
     #[test]
     fn nan_is_last_or_first() {
         let (mut v, mut i) = ([0f32; 6], [0; 6]);
-        sort(&X, LINE, false, &mut v, &mut i);
+        sort_of(&X, LINE, false, &mut v, &mut i);
         assert_eq!(i, [4, 2, 3, 0, 5, 1]);
         assert!(v[5].is_nan() && v[0] == f32::NEG_INFINITY);
-        argsort(&X, LINE, true, &mut i);
+        argsort_of(&X, LINE, true, &mut i);
         assert_eq!(i, [1, 5, 0, 3, 2, 4]);
         let (mut v, mut i) = ([0f32; 3], [0; 3]);
-        topk(&X, LINE, 3, true, &mut v, &mut i);
+        topk_of(&X, LINE, 3, true, &mut v, &mut i);
         assert_eq!(i, [1, 5, 0]);
-        topk(&X, LINE, 3, false, &mut v, &mut i);
+        topk_of(&X, LINE, 3, false, &mut v, &mut i);
         assert_eq!((i, v), ([4, 2, 3], [f32::NEG_INFINITY, 1.0, 2.0]));
         let (mut v, mut i) = ([0f32], [0]);
-        kthvalue(&X, LINE, 4, &mut v, &mut i);
+        kthvalue_of(&X, LINE, 4, &mut v, &mut i);
         assert_eq!((i, v), ([0], [3.0]));
     }
 
@@ -256,9 +262,9 @@ mod tests {
         let x = [1i32, 1, 1, 2, 2];
         let axis = Axis { outer: 1, n: 5, inner: 1 };
         let mut i = [0; 5];
-        argsort(&x, axis, true, &mut i);
+        argsort_of(&x, axis, true, &mut i);
         assert_eq!(i, [3, 4, 0, 1, 2]);
-        argsort(&x, axis, false, &mut i);
+        argsort_of(&x, axis, false, &mut i);
         assert_eq!(i, [0, 1, 2, 3, 4]);
     }
 
@@ -268,11 +274,11 @@ mod tests {
         let x = [3i64, 30, 1, 10, 2, 20, 5, 60, 6, 50, 4, 40];
         let axis = Axis::of(&[2, 3, 2], 1);
         let (mut v, mut i) = ([0; 12], [0; 12]);
-        sort(&x, axis, false, &mut v, &mut i);
+        sort_of(&x, axis, false, &mut v, &mut i);
         assert_eq!(v, [1, 10, 2, 20, 3, 30, 4, 40, 5, 50, 6, 60]);
         assert_eq!(i, [1, 1, 2, 2, 0, 0, 2, 2, 0, 1, 1, 0]);
         let (mut v, mut i) = ([0; 4], [0; 4]);
-        topk(&x, axis, 1, true, &mut v, &mut i);
+        topk_of(&x, axis, 1, true, &mut v, &mut i);
         assert_eq!((v, i), ([3, 30, 6, 60], [0, 0, 1, 0]));
     }
 
@@ -280,9 +286,9 @@ mod tests {
     fn many_short_lines() {
         let axis = Axis { outer: 9000, n: 5, inner: 1 };
         let mut x = vec![0i32; 45_000];
-        crate::rng::randint(2, 0, &mut x, 0, 1000);
+        crate::rng::randint(2, 0, x.as_mut_slice().into(), 0, 1000);
         let (mut v, mut i) = (vec![0; 45_000], vec![0; 45_000]);
-        sort(&x, axis, true, &mut v, &mut i);
+        sort_of(&x, axis, true, &mut v, &mut i);
         for (line, sorted) in x.chunks_mut(5).zip(v.chunks(5)) {
             line.sort_by(|a, b| b.cmp(a));
             assert_eq!(line, sorted);
@@ -293,7 +299,7 @@ mod tests {
     fn mode_is_smallest_and_last() {
         let x = [2f64, 2.0, 3.0, 3.0, 1.0, 1.0, 0.0, 1.0, 0.0, 5.0];
         let (mut v, mut i) = ([0.0; 2], [0; 2]);
-        mode(&x, Axis { outer: 2, n: 5, inner: 1 }, &mut v, &mut i);
+        mode_of(&x, Axis { outer: 2, n: 5, inner: 1 }, &mut v, &mut i);
         assert_eq!((v, i), ([2.0, 0.0], [1, 3]));
     }
 
@@ -302,11 +308,11 @@ mod tests {
         for dtype in crate::DType::ALL.into_iter().filter(|d| !d.is_complex()) {
             crate::match_dtype!(dtype, T => {
                 let mut raw = vec![0i64; 4000];
-                crate::rng::randint(5, 0, &mut raw, -120, 120);
+                crate::rng::randint(5, 0, raw.as_mut_slice().into(), -120, 120);
                 let x: Vec<T> = raw.iter().map(|&v| T::from_i64(v)).collect();
                 let axis = Axis { outer: 1, n: x.len(), inner: 1 };
                 let (mut v, mut i) = (vec![T::default(); x.len()], vec![0; x.len()]);
-                sort(&x, axis, false, &mut v, &mut i);
+                sort_of(&x, axis, false, &mut v, &mut i);
                 let mut want: Vec<usize> = (0..x.len()).collect();
                 want.sort_by(|&a, &b| x[a].to_f64().total_cmp(&x[b].to_f64()));
                 assert!(i.iter().zip(&want).all(|(&a, &b)| a as usize == b), "{dtype}");
