@@ -1,10 +1,10 @@
 //! Softmax, its logarithm and cross entropy, along one axis of row-major data seen as `(outer, n, inner)`.
 
 use crate::elementwise::CHUNK;
-use crate::{Element, View, parallel};
 use crate::simd::simd_fn;
 use crate::vmath::Real;
 use crate::widen::{RealElement, lane_max, lane_sum, lane_sum2, narrowed, widened};
+use crate::{Element, View, parallel};
 use sampan_macros::by_dtype;
 
 /// Columns that are worked on side by side where `inner > 1`.

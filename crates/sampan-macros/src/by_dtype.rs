@@ -126,7 +126,8 @@ pub fn expand(attr: Attr, mut item: ItemFn) -> Result<TokenStream> {
         let Some(dtype) = dtype else {
             return Err(Error::new_spanned(generic, "no slice or view among the arguments has elements of this type"));
         };
-        body = quote!(crate::match_dtype!(#dtype, #generic in #group => #body, else => crate::any::unsupported(#dtype)));
+        body =
+            quote!(crate::match_dtype!(#dtype, #generic in #group => #body, else => crate::any::unsupported(#dtype)));
     }
     Ok(quote! {
         #(#docs)*
