@@ -1,4 +1,4 @@
-"""Every op by its name, those that are parts of others included: Paddle's `_C_ops`."""
+"""Every op by its name: Paddle's `_C_ops`."""
 
 from . import _core
 

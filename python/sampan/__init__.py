@@ -27,9 +27,6 @@ from ._core import to_tensor_py as to_tensor
 newaxis = None
 
 globals().update(_registry.functions(""))
-for _name in ("adaptive_avg_pool1d", "conv1d", "conv2d", "conv3d", "group_norm", "layer_norm", "softmax"):
-    globals()[_name] = _registry.functions("nn.functional")[_name]
-concatenate, ger = concat, outer  # noqa: F821
 
 from . import _tensor, _types  # noqa: E402
 from ._creation import (  # noqa: E402

@@ -14,9 +14,6 @@ def _attach() -> None:
             if name in Tensor.__dict__ or not (home == "Tensor" or op.is_method):
                 continue
             setattr(Tensor, name, op)
-    # Functions of lists of tensors, which Paddle gives the tensor as well.
-    for name in "add_n atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors concat multiplex stack".split():
-        setattr(Tensor, name, _registry.functions("")[name])
     for name in ("is_complex", "is_floating_point", "is_integer", "is_tensor"):
         setattr(Tensor, name, getattr(_types, name))
     for name in ("broadcast_shape", "where_"):

@@ -1,6 +1,5 @@
 //! What `help` shows: text of the registry, arguments with their types, and an example made from a sample call.
 
-use crate::internal::home;
 use crate::op::{literal, module_name, text_signature};
 use sampan_core::dispatch::dispatch;
 use sampan_core::op::{Kind, OpDef, Param, Returns};
@@ -131,28 +130,9 @@ fn code(v: &Value) -> Option<String> {
 
 /// The first sample call that is short enough, with its result.
 fn example(def: &'static OpDef) -> Option<String> {
-    let random = [
-        "rand",
-        "uniform",
-        "normal",
-        "dropout",
-        "bernoulli",
-        "poisson",
-        "empty",
-        "multinomial",
-        "gaussian",
-        "gumbel",
-        "binomial",
-        "gamma",
-        "sampling",
-        "rrelu",
-        "class_center",
-    ];
-    if def.returns != Returns::One
-        || home(def) == "_C_ops"
-        || def.name.ends_with('_')
-        || random.iter().any(|r| def.name.contains(r))
-    {
+    // What is random or unspecified is another one every time.
+    let fleeting = def.random || def.peer.is_some_and(|p| p.starts_with("none: unspecified"));
+    if def.returns != Returns::One || def.module == "_C_ops" || def.name.ends_with('_') || fleeting {
         return None;
     }
     (def.samples?)().into_iter().take(4).find_map(|mut sample| {

@@ -16,7 +16,6 @@ mod events;
 mod files;
 mod function;
 mod hook;
-mod internal;
 mod layer;
 mod memory;
 mod object;

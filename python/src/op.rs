@@ -1,7 +1,6 @@
 //! Ops of the registry as Python functions and methods.
 
 use crate::errors::{self, raise};
-use crate::internal::home;
 use crate::tensor::PyTensor;
 use crate::value;
 use pyo3::exceptions::PyTypeError;
@@ -125,31 +124,27 @@ pub fn bind(
 /// An op's results as Python has them. `several` says that even a single one is meant as one of many.
 pub fn outputs(py: Python<'_>, def: &OpDef, mut outputs: Outputs, several: bool) -> PyResult<Py<PyAny>> {
     let all = |outputs: Outputs| outputs.into_iter().map(|t| PyTensor::wrap(py, t)).collect::<PyResult<Vec<_>>>();
-    Ok(match (def.returns, def.name) {
-        (Returns::One, _) => PyTensor::wrap(py, outputs.remove(0))?,
-        (Returns::Varying, _) if outputs.len() == 1 && !several => PyTensor::wrap(py, outputs.remove(0))?,
-        // The histogram and a list of the edges of each axis.
-        (_, "histogramdd") => {
-            let counts = PyTensor::wrap(py, outputs.remove(0))?;
-            PyTuple::new(py, [counts, PyList::new(py, all(outputs)?)?.into_any().unbind()])?.into_any().unbind()
-        }
-        (_, "topk") => {
-            py.import("sampan._types")?.getattr("TopKRetType")?.call1(PyTuple::new(py, all(outputs)?)?)?.unbind()
-        }
-        (Returns::List, _) | (_, "atleast_1d" | "atleast_2d" | "atleast_3d") => {
-            PyList::new(py, all(outputs)?)?.into_any().unbind()
-        }
-        (Returns::Tuple(_) | Returns::Varying, _) => PyTuple::new(py, all(outputs)?)?.into_any().unbind(),
-    })
-}
-
-/// Does a call mean a tuple of indices, one for each axis, which may be one?
-fn asks_for_indices(def: &OpDef, args: &Args) -> bool {
-    match def.name {
-        "where" => matches!(args.get(1), Some(Value::None)),
-        "nonzero" => matches!(args.get(1), Some(Value::Bool(true))),
-        _ => false,
+    let single = match def.returns {
+        Returns::One => true,
+        Returns::Varying => outputs.len() == 1 && !several,
+        Returns::Tuple(_) | Returns::List => false,
+    };
+    if single {
+        return PyTensor::wrap(py, outputs.remove(0));
     }
+    if let Some(name) = def.tuple {
+        return Ok(py.import("sampan._types")?.getattr(name)?.call1(PyTuple::new(py, all(outputs)?)?)?.unbind());
+    }
+    // The last name may stand for a list of all results from there on.
+    let listed = def.results.iter().position(|name| name.ends_with("..."));
+    if let Some(at @ 1..) = listed {
+        let rest = PyList::new(py, all(outputs.drain(at..).collect())?)?.into_any().unbind();
+        return Ok(PyTuple::new(py, all(outputs)?.into_iter().chain([rest]).collect::<Vec<_>>())?.into_any().unbind());
+    }
+    Ok(match listed.is_some() || def.returns == Returns::List {
+        true => PyList::new(py, all(outputs)?)?.into_any().unbind(),
+        false => PyTuple::new(py, all(outputs)?)?.into_any().unbind(),
+    })
 }
 
 /// Calls an op with values, without the lock.
@@ -172,7 +167,7 @@ impl PyOp {
         kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
         if let Some(kwargs) = kwargs
-            && matches!(self.def.name, "add" | "subtract" | "divide")
+            && !self.def.keywords.is_empty()
             && let Some(result) = self.with_options(py, args, kwargs)?
         {
             return Ok(result);
@@ -191,7 +186,7 @@ impl PyOp {
             target.get().replace(new);
             return Ok(first.unbind());
         }
-        let several = asks_for_indices(self.def, &bound);
+        let several = self.def.several.is_some_and(|asked| asked(&bound));
         let results = call(py, self.def, bound)?;
         let Some(kwargs) = kwargs else { return outputs(py, self.def, results, several) };
         if kwargs.get_item(pyo3::intern!(py, "requires_grad"))?.is_some_and(|on| on.is_truthy().unwrap_or(false)) {
@@ -227,7 +222,7 @@ impl PyOp {
     }
     #[getter]
     fn __module__(&self) -> String {
-        module_name(home(self.def))
+        module_name(self.def.module)
     }
     #[getter]
     fn __doc__(&self) -> String {
@@ -256,11 +251,7 @@ impl PyOp {
 impl PyOp {
     /// What it takes by name beside its parameters, as it is written.
     fn options(&self) -> String {
-        let mut options = match self.def.name {
-            "add" | "subtract" => vec!["alpha=1"],
-            "divide" => vec!["rounding_mode=None"],
-            _ => Vec::new(),
-        };
+        let mut options = self.def.keywords.to_vec();
         if !self.inplace {
             options.push("out=None");
         }
@@ -279,7 +270,8 @@ impl PyOp {
         args: &Bound<'_, PyTuple>,
         kwargs: &Bound<'_, PyDict>,
     ) -> PyResult<Option<Py<PyAny>>> {
-        if !kwargs.contains(pyo3::intern!(py, "alpha"))? && !kwargs.contains(pyo3::intern!(py, "rounding_mode"))? {
+        let given = |keyword: &&str| kwargs.contains(keyword.split('=').next().unwrap_or(keyword)).unwrap_or(false);
+        if !self.def.keywords.iter().any(given) {
             return Ok(None);
         }
         let call = py.import("sampan._options")?.getattr("call")?;
@@ -294,12 +286,10 @@ impl PyOp {
         for (target, result) in targets.iter().zip(results) {
             let new = {
                 let t = target.borrow().tensor();
-                let assign =
-                    registry::find("assign").filter(|_| t.shape() == result.shape() && t.dtype() == result.dtype());
-                match assign {
-                    Some(_) => errors::run(py, move || t.try_set_value(&result.detach()).map(|()| t))?,
+                match t.shape() == result.shape() && t.dtype() == result.dtype() {
+                    true => errors::run(py, move || t.try_set_value(&result.detach()).map(|()| t))?,
                     // `out` is only a handle to be filled: it takes over whatever came out.
-                    None => result,
+                    false => result,
                 }
             };
             target.get().replace(new);
@@ -353,18 +343,20 @@ pub fn literal(v: &Value) -> String {
 /// The op of a name, `relu` or `relu_`.
 #[pyfunction]
 pub fn op(name: &str) -> PyResult<PyOp> {
-    let exact = registry::find(name).map(|def| (def, def.name.ends_with('_')));
-    let written = || name.strip_suffix('_').and_then(registry::find).filter(|d| d.inplace).map(|d| (d, true));
+    let public = |name: &str| registry::find(name).filter(|d| !d.internal);
+    let exact = public(name).map(|def| (def, def.name.ends_with('_')));
+    let written = || name.strip_suffix('_').and_then(public).filter(|d| d.inplace).map(|d| (d, true));
     let (def, inplace) = exact.or_else(written).ok_or_else(|| {
         raise(sampan_core::Error::new(sampan_core::error::Kind::NotFound, format!("there is no op {name:?}")))
     })?;
     Ok(PyOp { def, name: name.to_string(), inplace, spread: spread(def.params) })
 }
 
-/// Every op: (name, module, other public names, has an in-place form).
+/// Every op that is no mere part of others: (name, module, other public names, has an in-place form).
 #[pyfunction]
 pub fn ops() -> Vec<(&'static str, &'static str, Vec<&'static str>, bool)> {
-    registry::all().into_iter().map(|d| (d.name, home(d), d.also.to_vec(), d.inplace)).collect()
+    let public = registry::all().into_iter().filter(|d| !d.internal);
+    public.map(|d| (d.name, d.module, d.also.to_vec(), d.inplace)).collect()
 }
 
 /// What stubs and tables are made from: parameters as (name, kind, default or None, may be None), the kind of result.
@@ -376,7 +368,7 @@ pub fn op_info(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
     info.set_item("aliases", def.aliases.to_vec())?;
     info.set_item("returns", crate::doc::result(def.returns))?;
     info.set_item("doc", def.doc)?;
-    info.set_item("module", home(def))?;
+    info.set_item("module", def.module)?;
     info.set_item("family", def.family())?;
     Ok(info.into_any().unbind())
 }

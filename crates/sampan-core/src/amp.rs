@@ -40,26 +40,24 @@ impl Policy {
         Policy { dtype, level: Level::O1, white: HashSet::new(), black: HashSet::new(), use_promote: true }
     }
 
+    /// Where the arguments of a call go: white, black or as they come.
     fn list(&self, op: &OpDef) -> Amp {
         match op.amp {
             _ if self.black.contains(op.name) => Amp::Black,
             _ if self.white.contains(op.name) => Amp::White,
             Amp::White => Amp::White,
-            other => match self.level {
-                Level::O1 => other,
+            amp => match (self.level, amp) {
+                (Level::O1, Amp::Black | Amp::BlackData) => Amp::Black,
+                (Level::O1, _) => Amp::Follow,
                 // What an op is made of has the precision that the op chose.
                 _ if crate::dispatch::inside() => Amp::Follow,
-                Level::OD => Amp::Black,
-                Level::O2 if BLACK_AT_O2.contains(&op.name) => Amp::Black,
-                Level::O2 if self.use_promote => Amp::Follow,
-                Level::O2 => Amp::White,
+                (Level::OD, _) | (Level::O2, Amp::BlackO2) => Amp::Black,
+                (Level::O2, _) if self.use_promote => Amp::Follow,
+                (Level::O2, _) => Amp::White,
             },
         }
     }
 }
-
-/// Slower or much less exact in a low precision.
-const BLACK_AT_O2: [&str; 4] = ["interpolate", "upsample", "embedding", "scatter"];
 
 thread_local! {
     static ON: Cell<bool> = const { Cell::new(false) };
@@ -101,19 +99,17 @@ pub fn with_level<R>(policy: Option<Arc<Policy>>, f: impl FnOnce() -> R) -> R {
 
 /// Casts the arguments of a call; true if what the op calls itself is to be left alone.
 pub(crate) fn cast_inputs(op: &'static OpDef, args: &mut Args) -> Result<bool> {
-    // A cast says itself what it computes in.
-    let Some(policy) = level().filter(|_| op.name != "cast") else { return Ok(false) };
+    let Some(policy) = level().filter(|_| op.amp != Amp::Keep) else { return Ok(false) };
     let list = policy.list(op);
     let target = match list {
         Amp::White => policy.dtype,
         Amp::Black => DType::Float32,
-        Amp::Follow => match widest(op, args) {
+        _ => match widest(op, args) {
             Some(widest) => widest,
             None => return Ok(false),
         },
     };
-    // A norm's weights and statistics stay as they are: only the data is cast.
-    let count = if op.name.ends_with("_norm") && op.amp == Amp::Follow { 1 } else { args.len() };
+    let count = if op.amp == Amp::Data { 1 } else { args.len() };
     // The casts themselves are ordinary ops and must not be cast again.
     with_level(None, || {
         args.iter_mut().take(count).try_for_each(|v| {
@@ -144,7 +140,7 @@ pub(crate) fn widened(args: &Args) -> Option<Args> {
 
 /// What the arguments of a call go to if they are mixed. Inside other ops nothing is mixed without a purpose.
 fn widest(op: &OpDef, args: &Args) -> Option<DType> {
-    if crate::dispatch::inside() || op.name.ends_with("_norm") {
+    if crate::dispatch::inside() || matches!(op.amp, Amp::Data | Amp::BlackData) {
         return None;
     }
     let (mut single, mut half) = (false, false);

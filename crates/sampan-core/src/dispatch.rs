@@ -138,8 +138,10 @@ fn not_taken(refused: Refused) -> Error {
     match refused {
         Refused::DType(dtype) if dtype.is_complex() => no_complex(dtype),
         Refused::DType(dtype) => Error::dtype(format!("does not work on {dtype}")).hint("cast it first"),
-        Refused::Complex(z, dtype) => Error::dtype(format!("the complex number {z} does not fit into a {dtype} tensor"))
-            .hint("take its real part, or cast the tensor to complex64"),
+        Refused::Complex(z, dtype) => {
+            Error::dtype(format!("the complex number {z} does not fit into a {dtype} tensor"))
+                .hint("take its real part, or cast the tensor to complex64")
+        }
     }
 }
 

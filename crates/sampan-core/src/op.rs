@@ -29,8 +29,18 @@ pub struct OpDef {
     pub aliases: &'static [(&'static str, &'static str)],
     /// Other public names of the same op, such as `nn.functional.tanh` for `tanh`.
     pub also: &'static [&'static str],
+    /// A part of other ops: gradient formulas and other ops call it, people do not, so it is no public method.
+    pub internal: bool,
     /// The shape of the result.
     pub returns: Returns,
+    /// The names of several results: `values` and `indices`. One that ends in `...` is a list of all that are left.
+    pub results: &'static [&'static str],
+    /// The named tuple that Paddle gives them as.
+    pub tuple: Option<&'static str>,
+    /// Do these arguments ask for a tuple, even if it holds one tensor only?
+    pub several: Option<fn(&[Value]) -> bool>,
+    /// Keywords with their defaults that the Python function takes beside the signature: `alpha=1`.
+    pub keywords: &'static [&'static str],
     /// Computes by itself and states its own gradient; otherwise it is composed of other ops.
     pub primitive: bool,
     /// The mathematics has no gradient.
@@ -39,8 +49,14 @@ pub struct OpDef {
     pub complex: bool,
     /// Has a form `name_` that writes into its first argument.
     pub inplace: bool,
+    /// Draws random numbers, with some arguments at least.
+    pub random: bool,
     /// What automatic mixed precision does with its inputs.
     pub amp: Amp,
+    /// Multiply-adds of the kernel that it runs itself; a composite leaves them to the ops it calls.
+    pub work: Option<fn(&[Value], &[Tensor]) -> u64>,
+    /// The work as Paddle's `flops` counts it, where that is not `work`. What such an op calls is not counted again.
+    pub flops: Option<fn(&[Value], &[Tensor]) -> u64>,
     /// The ONNX operator it maps to one to one.
     pub onnx: Option<&'static str>,
     /// Who answers the samples in the comparison where it is not Paddle's function of this name: a Python expression (see
@@ -76,8 +92,16 @@ pub enum Amp {
     White,
     /// Cast to float32.
     Black,
+    /// As [`Follow`](Amp::Follow), and cast to float32 at level O2: slow or much less exact in a low precision.
+    BlackO2,
+    /// As [`Black`](Amp::Black), and as [`Data`](Amp::Data) at level O2.
+    BlackData,
     /// Left as they come; mixed inputs go to the widest.
     Follow,
+    /// Left as they come, mixed or not. Where they are cast, it is the first one, the data; weights and statistics stay.
+    Data,
+    /// Never touched: the op itself says what it computes in.
+    Keep,
 }
 
 /// What an op's body may return.
@@ -228,6 +252,18 @@ impl OpDef {
     /// The signature as a person reads it: `sum(x, axis=None, keepdim=false)`.
     pub fn signature(&self) -> String {
         self.takes().to_string()
+    }
+
+    /// Multiply-adds of a call of this op by itself; zero where they are not known or lie in the ops it calls.
+    ///
+    /// ```
+    /// # use sampan_core::{Tensor, Value, op};
+    /// let (x, y) = (Tensor::new([[1.0f32, 2.0]]), Tensor::new([[3.0f32], [4.0]]));
+    /// let args = [x.clone(), y.clone()].map(Value::Tensor);
+    /// assert_eq!(op::find("matrix_product").unwrap().multiply_adds(&args, &[x.matmul(&y)]), 2);
+    /// ```
+    pub fn multiply_adds(&self, args: &[Value], outputs: &[Tensor]) -> u64 {
+        self.work.map_or(0, |count| count(args, outputs))
     }
 
     /// Position of a parameter by its name or one of its aliases.

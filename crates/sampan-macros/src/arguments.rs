@@ -160,7 +160,7 @@ pub fn aliases(pairs: &[(Ident, Ident)]) -> TokenStream {
     quote!(&[#(#pairs),*])
 }
 
-pub fn options_struct(struct_name: &Ident, plain: &str, opts: &[&Param]) -> TokenStream {
+pub fn options_struct(struct_name: &Ident, plain: &str, opts: &[&Param], vis: &TokenStream) -> TokenStream {
     let fields: Vec<&Ident> = opts.iter().map(|p| &p.name).collect();
     let defaults = opts.iter().map(|p| default_value(p.default.as_ref().expect("#[opt] always has a value")));
     let setters = opts.iter().map(|p| {
@@ -169,7 +169,7 @@ pub fn options_struct(struct_name: &Ident, plain: &str, opts: &[&Param]) -> Toke
         let doc = format!("Sets `{n}`.");
         quote! {
             #[doc = #doc]
-            pub fn #n(mut self, #n: #ty) -> Self {
+            #vis fn #n(mut self, #n: #ty) -> Self {
                 self.#n = #value;
                 self
             }
@@ -179,7 +179,7 @@ pub fn options_struct(struct_name: &Ident, plain: &str, opts: &[&Param]) -> Toke
     quote! {
         #[doc = #doc]
         #[derive(Clone, Debug)]
-        pub struct #struct_name { #(#fields: ::sampan_core::Value),* }
+        #vis struct #struct_name { #(#fields: ::sampan_core::Value),* }
         impl Default for #struct_name {
             fn default() -> Self {
                 #struct_name { #(#fields: #defaults),* }
@@ -187,7 +187,7 @@ pub fn options_struct(struct_name: &Ident, plain: &str, opts: &[&Param]) -> Toke
         }
         impl #struct_name {
             /// All defaults.
-            pub fn new() -> Self {
+            #vis fn new() -> Self {
                 Self::default()
             }
             #(#setters)*

@@ -148,7 +148,7 @@ fn constructors(class: &Class) -> TokenStream {
         };
     }
     let options = format_ident!("{name}Opts");
-    let options_item = options_struct(&options, name, &opts);
+    let options_item = options_struct(&options, name, &opts, &quote!(pub));
     let with_doc = format!("[`new`](Self::new) with optional arguments: `|o| o.name(value)`, see [`{options}`].");
     quote! {
         #options_item

@@ -19,7 +19,10 @@ pub fn emit(op: &OpFn) -> TokenStream {
     item.sig.ident = body_name.clone();
     item.vis = syn::Visibility::Inherited;
 
-    let entry = registry_entry(op, &text, &doc, &body_name, &static_name);
+    let entry = match registry_entry(op, &text, &doc, &body_name, &static_name) {
+        Ok(entry) => entry,
+        Err(e) => return e.to_compile_error(),
+    };
     let api = typed_api(op, &name, &static_name, &docs);
     quote! {
         #[allow(clippy::too_many_arguments)]
@@ -43,20 +46,18 @@ fn call_body(op: &OpFn, target: TokenStream, with_cx: bool) -> TokenStream {
     }
 }
 
-fn registry_entry(op: &OpFn, text: &str, doc: &str, body: &Ident, static_name: &Ident) -> TokenStream {
+fn registry_entry(op: &OpFn, text: &str, doc: &str, body: &Ident, static_name: &Ident) -> syn::Result<TokenStream> {
     let a = &op.attr;
     let params = op.params.iter().map(arguments::entry);
     let aliases = arguments::aliases(&a.alias);
     let also = &a.also;
     let module = a.module.as_ref().map(|m| m.value()).unwrap_or_default();
     let option = |o: &Option<LitStr>| o.as_ref().map_or(quote!(None), |s| quote!(Some(#s)));
-    let (onnx, peer) = (option(&a.onnx), option(&a.peer));
-    let amp = match a.amp.as_ref().map(|s| s.value()).as_deref() {
-        Some("white") => quote!(::sampan_core::op::Amp::White),
-        Some("black") => quote!(::sampan_core::op::Amp::Black),
-        _ => quote!(::sampan_core::op::Amp::Follow),
-    };
-    let samples = a.samples.as_ref().map_or(quote!(None), |p| quote!(Some(#p)));
+    let (onnx, peer, tuple) = (option(&a.onnx), option(&a.peer), option(&a.tuple));
+    let amp = amp(a.amp.as_ref())?;
+    let path = |p: &Option<syn::Path>| p.as_ref().map_or(quote!(None), |p| quote!(Some(#p)));
+    let (samples, work, flops, several) = (path(&a.samples), path(&a.work), path(&a.flops), path(&a.several));
+    let (results, keywords) = (&a.results, &a.keywords);
     let tol = a.tol.as_ref().map_or(quote!(None), |t| quote!(Some(#t)));
     let run = call_body(op, quote!(#body), op.primitive);
     let reference = match &a.reference {
@@ -71,8 +72,9 @@ fn registry_entry(op: &OpFn, text: &str, doc: &str, body: &Ident, static_name: &
         syn::ReturnType::Default => quote!(()),
     };
     let (primitive, non_diff, complex) = (op.primitive, a.non_diff, a.complex);
+    let (internal, random) = (a.internal, a.random);
     let inplace = a.inplace || text.ends_with('_');
-    quote! {
+    Ok(quote! {
         #[doc(hidden)]
         pub static #static_name: ::sampan_core::op::OpDef = ::sampan_core::op::OpDef {
             name: #text,
@@ -82,12 +84,20 @@ fn registry_entry(op: &OpFn, text: &str, doc: &str, body: &Ident, static_name: &
             params: &[#(#params),*],
             aliases: #aliases,
             also: &[#(#also),*],
+            internal: #internal,
             returns: <#ret as ::sampan_core::op::ReturnType>::RETURNS,
+            results: &[#(#results),*],
+            tuple: #tuple,
+            several: #several,
+            keywords: &[#(#keywords),*],
             primitive: #primitive,
             non_diff: #non_diff,
             complex: #complex,
             inplace: #inplace,
+            random: #random,
             amp: #amp,
+            work: #work,
+            flops: #flops,
             onnx: #onnx,
             peer: #peer,
             tol: #tol,
@@ -96,7 +106,23 @@ fn registry_entry(op: &OpFn, text: &str, doc: &str, body: &Ident, static_name: &
             samples: #samples,
         };
         ::sampan_core::__private::submit!(::sampan_core::op::Entry(&#static_name));
-    }
+    })
+}
+
+/// What mixed precision does with the op, by its word.
+fn amp(word: Option<&LitStr>) -> syn::Result<TokenStream> {
+    let Some(word) = word else { return Ok(quote!(::sampan_core::op::Amp::Follow)) };
+    let variant = match word.value().as_str() {
+        "white" => "White",
+        "black" => "Black",
+        "black_o2" => "BlackO2",
+        "black_data" => "BlackData",
+        "data" => "Data",
+        "keep" => "Keep",
+        _ => return Err(syn::Error::new(word.span(), "white, black, black_o2, black_data, data or keep")),
+    };
+    let variant = format_ident!("{variant}");
+    Ok(quote!(::sampan_core::op::Amp::#variant))
 }
 
 fn typed_api(op: &OpFn, name: &Ident, static_name: &Ident, docs: &[Attribute]) -> TokenStream {
@@ -136,6 +162,11 @@ fn typed_api(op: &OpFn, name: &Ident, static_name: &Ident, docs: &[Attribute]) -
         })
         .collect();
 
+    let vis = match op.attr.internal {
+        // Part of other ops: not every form of it has a caller.
+        true => quote!(#[allow(dead_code)] pub(crate)),
+        false => quote!(pub),
+    };
     if plain.ends_with('_') {
         return inplace_only_api(name, static_name, docs, &sig, &names, &args);
     }
@@ -152,18 +183,18 @@ fn typed_api(op: &OpFn, name: &Ident, static_name: &Ident, docs: &[Attribute]) -
         quote! {
             #(#docs)*
             #[track_caller]
-            pub fn #name(#receiver #(#sig),*) -> #ret {
+            #vis fn #name(#receiver #(#sig),*) -> #ret {
                 ::sampan_core::error::unwrap(#this #try_name(#(#names),*))
             }
             #[doc = #try_doc]
             #[track_caller]
-            pub fn #try_name(#receiver #(#sig),*) -> ::sampan_core::Result<#ret> {
+            #vis fn #try_name(#receiver #(#sig),*) -> ::sampan_core::Result<#ret> {
                 #dispatch
             }
         }
     } else {
         let struct_name = format_ident!("{}", camel(&plain));
-        extra = options_struct(&struct_name, &plain, &opts);
+        extra = options_struct(&struct_name, &plain, &opts, &vis);
         let with = format_ident!("{plain}_with");
         let try_with = format_ident!("try_{plain}_with");
         let with_doc = format!("[`{plain}`](Self::{plain}) with the optional arguments of [`{}`].", camel(&plain));
@@ -171,27 +202,27 @@ fn typed_api(op: &OpFn, name: &Ident, static_name: &Ident, docs: &[Attribute]) -
         quote! {
             #(#docs)*
             #[track_caller]
-            pub fn #name(#receiver #(#sig),*) -> <#ret as ::sampan_core::op::OutputSet>::Plain {
+            #vis fn #name(#receiver #(#sig),*) -> <#ret as ::sampan_core::op::OutputSet>::Plain {
                 ::sampan_core::error::unwrap(#this #try_name(#(#names),*))
             }
             #[doc = #try_doc]
             #[track_caller]
-            pub fn #try_name(#receiver #(#sig),*) -> ::sampan_core::Result<<#ret as ::sampan_core::op::OutputSet>::Plain> {
+            #vis fn #try_name(#receiver #(#sig),*) -> ::sampan_core::Result<<#ret as ::sampan_core::op::OutputSet>::Plain> {
                 #this #try_with(#(#names,)* Default::default()).map(::sampan_core::op::OutputSet::plain)
             }
             #[doc = #with_doc]
             #[track_caller]
-            pub fn #with(#receiver #(#sig,)* opts: #struct_name) -> #ret {
+            #vis fn #with(#receiver #(#sig,)* opts: #struct_name) -> #ret {
                 ::sampan_core::error::unwrap(#this #try_with(#(#names,)* opts))
             }
             #[doc = #with_doc]
             #[track_caller]
-            pub fn #try_with(#receiver #(#sig,)* opts: #struct_name) -> ::sampan_core::Result<#ret> {
+            #vis fn #try_with(#receiver #(#sig,)* opts: #struct_name) -> ::sampan_core::Result<#ret> {
                 #dispatch
             }
         }
     };
-    let inplace = if op.attr.inplace && method { inplace_api(&plain, &sig, &names) } else { quote!() };
+    let inplace = if op.attr.inplace && method { inplace_api(&plain, &sig, &names, &vis) } else { quote!() };
     if method {
         quote! { #extra impl ::sampan_core::Tensor { #functions #inplace } }
     } else {
@@ -199,20 +230,20 @@ fn typed_api(op: &OpFn, name: &Ident, static_name: &Ident, docs: &[Attribute]) -
     }
 }
 
-fn inplace_api(plain: &str, sig: &[TokenStream], names: &[&Ident]) -> TokenStream {
+fn inplace_api(plain: &str, sig: &[TokenStream], names: &[&Ident], vis: &TokenStream) -> TokenStream {
     let (name, try_name) = (format_ident!("{plain}_"), format_ident!("try_{plain}_"));
     let out = format_ident!("try_{plain}");
     let doc = format!("[`{plain}`](Self::{plain}) that writes its result into this tensor's memory.");
     quote! {
         #[doc = #doc]
         #[track_caller]
-        pub fn #name(&mut self, #(#sig),*) -> &mut Self {
+        #vis fn #name(&mut self, #(#sig),*) -> &mut Self {
             ::sampan_core::error::unwrap(self.#try_name(#(#names),*));
             self
         }
         #[doc = #doc]
         #[track_caller]
-        pub fn #try_name(&mut self, #(#sig),*) -> ::sampan_core::Result<()> {
+        #vis fn #try_name(&mut self, #(#sig),*) -> ::sampan_core::Result<()> {
             self.replaced_by(concat!(#plain, "_"), |this| this.#out(#(#names),*))
         }
     }

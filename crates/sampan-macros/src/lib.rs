@@ -12,10 +12,7 @@
 //! * `#[default(value)]` gives the value used when Python leaves the argument out; in Rust it stays positional;
 //! * `#[opt(value)]` does the same and moves the argument into an options struct in Rust (`softmax_with(…, opts)`).
 //!
-//! Arguments of the attribute: `inplace`, `non_diff`, `module = "nn.functional"`, `samples = path`, `onnx = "Exp"`,
-//! `amp = "white" | "black"`, `alias(dim = axis)`, `also("nn.functional.tanh")`, `peer = "torch.x"` (a Python expression
-//! to compare with where it is not Paddle's function of this name, or `"none: reason"`), `reference = path` (the
-//! composite that a fused kernel replaces), `tol = 1e-3` (relative error against the peer in float32).
+//! The arguments of the attribute are listed in `docs/adding-an-op.md`.
 
 mod arguments;
 mod by_dtype;

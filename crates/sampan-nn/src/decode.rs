@@ -94,7 +94,7 @@ pub fn dynamic_decode(decoder: &dyn Decoder, inits: &[Tensor], opts: DecodeOpts)
                     for (new, old) in next.states.iter_mut().zip(&now.states) {
                         let mut shape = next.finished.shape().to_vec();
                         shape.resize(new.ndim().max(shape.len()), 1);
-                        *new = next.finished.try_reshape_to(shape)?.try_where_cond(old, &*new)?;
+                        *new = next.finished.try_reshape(shape)?.try_where_cond(old, &*new)?;
                     }
                 }
             }
@@ -237,7 +237,7 @@ fn split(x: &Tensor, beams: usize) -> Result<Tensor> {
     let mut shape = x.shape().to_vec();
     let Some(rows) = shape.first().copied() else { bail!("the cell gave a 0-d tensor") };
     shape.splice(..1, [rows / beams, beams]);
-    x.try_reshape_to(shape)
+    x.try_reshape(shape)
 }
 
 impl Decoder for BeamSearchDecoder {
@@ -281,13 +281,13 @@ impl Decoder for BeamSearchDecoder {
         let only_end: Vec<f64> = (0..vocab as i64).map(|t| if t == end { 0.0 } else { NEVER }).collect();
         let only_end = Tensor::from_vec(only_end, [vocab]).try_cast(scores.dtype())?;
         let each = finished.try_unsqueeze(2)?.try_where_cond(only_end, scores.try_log_softmax(-1)?)?;
-        let total = each.try_add(log_probs.try_unsqueeze(2)?)?.try_reshape_to([batch, beams * vocab])?;
+        let total = each.try_add(log_probs.try_unsqueeze(2)?)?.try_reshape([batch, beams * vocab])?;
         let (best, at) = total.try_topk(beams as i64)?;
         let parents = at.try_floor_divide(vocab as i64)?;
         let tokens = at.try_remainder(vocab as i64)?;
 
         let first = Tensor::arange(0, batch as i64, 1).try_multiply(beams as i64)?.try_unsqueeze(1)?;
-        let rows = parents.try_add(first)?.try_reshape_to([batch * beams])?;
+        let rows = parents.try_add(first)?.try_reshape([batch * beams])?;
         let follow = |merged: &Tensor| split(&merged.try_index_select(&rows, 0)?, beams);
         let mut states = found[1..].iter().map(follow).collect::<Result<Vec<_>>>()?;
         let ended = follow(&merge(finished)?)?;

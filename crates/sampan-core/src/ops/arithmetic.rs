@@ -11,7 +11,7 @@ use super::prelude::*;
 /// assert_eq!(x.add(&Tensor::new([10.0f32, 20.0])).to_vec::<f32>(), [11.0, 22.0, 13.0, 24.0]);
 /// assert_eq!((x + 1.0).to_vec::<f32>(), [2.0, 3.0, 4.0, 5.0]);
 /// ```
-#[op(inplace, complex, samples = number_pairs, onnx = "Add")]
+#[op(inplace, complex, samples = number_pairs, onnx = "Add", keywords("alpha=1"))]
 fn add(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     cx.number(formula!(|x, y| x + y), (x, &y))
 }
@@ -23,19 +23,14 @@ fn add(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// let x = Tensor::new([5i64, 7]);
 /// assert_eq!(x.subtract(2).to_vec::<i64>(), [3, 5]);
 /// ```
-#[op(inplace, complex, samples = number_pairs, onnx = "Sub", also("sub"))]
+#[op(inplace, complex, samples = number_pairs, onnx = "Sub", also("sub"), keywords("alpha=1"))]
 fn subtract(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     refuse_bool(x, &y)?;
     cx.number(formula!(|x, y| x - y), (x, &y))
 }
 
 /// `y - x`: subtraction with the operands swapped, so that a number may stand on the left.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!((1.0f32 - Tensor::new([0.25f32, 3.0])).to_vec::<f32>(), [0.75, -2.0]);
-/// ```
-#[op(complex, samples = number_pairs, peer = "lambda x, y: y - x")]
+#[op(internal, complex, samples = number_pairs, peer = "lambda x, y: y - x")]
 fn rsubtract(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     refuse_bool(x, &y)?;
     cx.number(formula!(|x, y| y - x), (x, &y))
@@ -66,18 +61,13 @@ fn multiply(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 3]).divide(2).to_vec::<f32>(), [0.5, 1.5]);
 /// ```
-#[op(inplace, complex, samples = complex_quotients, onnx = "Div", also("div", "true_divide"))]
+#[op(inplace, complex, samples = complex_quotients, onnx = "Div", also("div", "true_divide"), keywords("rounding_mode=None"))]
 fn divide(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
     cx.float(formula!(|x, y| x / y), (x, &y))
 }
 
 /// `y / x`: division with the operands swapped, so that a number may stand on the left.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!((1.0f32 / Tensor::new([2.0f32, 4.0])).to_vec::<f32>(), [0.5, 0.25]);
-/// ```
-#[op(complex, samples = quotients_swapped, peer = "lambda x, y: y / x")]
+#[op(internal, complex, samples = quotients_swapped, peer = "lambda x, y: y / x")]
 fn rdivide(x: &Tensor, y: Operand) -> Result<Tensor> {
     match y {
         Operand::Tensor(y) => y.try_divide(x),
@@ -228,34 +218,19 @@ fn pow_number(cx: &Cx, x: &Tensor, y: Scalar) -> Result<Tensor> {
 }
 
 /// `y ** x`: a power with the operands swapped, so that a number may stand on the left.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([1.0f32, 3.0]).rpow(2).to_vec::<f32>(), [2.0, 8.0]);
-/// ```
-#[op(complex, samples = left_numbers, peer = "lambda x, y: y ** x")]
+#[op(internal, complex, samples = left_numbers, peer = "lambda x, y: y ** x")]
 fn rpow(x: &Tensor, y: Operand) -> Result<Tensor> {
     left(y).try_pow(x)
 }
 
 /// `y % x`: the remainder with the operands swapped, so that a number may stand on the left.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!((7i64 % Tensor::new([4i64, 5])).to_vec::<i64>(), [3, 2]);
-/// ```
-#[op(samples = left_numbers, peer = "lambda x, y: y % x")]
+#[op(internal, samples = left_numbers, peer = "lambda x, y: y % x")]
 fn rremainder(x: &Tensor, y: Operand) -> Result<Tensor> {
     left(y).try_remainder(x)
 }
 
 /// `y // x`: the quotient rounded down with the operands swapped, so that a number may stand on the left.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([4i64, 2]).rfloor_divide(7).to_vec::<i64>(), [1, 3]);
-/// ```
-#[op(non_diff, samples = left_numbers, peer = "lambda x, y: (y // x).reshape(x.shape)")]
+#[op(internal, non_diff, samples = left_numbers, peer = "lambda x, y: (y // x).reshape(x.shape)")]
 fn rfloor_divide(x: &Tensor, y: Operand) -> Result<Tensor> {
     left(y).try_floor_divide(x)
 }

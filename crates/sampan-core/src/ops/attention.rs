@@ -19,7 +19,7 @@ use sampan_kernels::{AnySlice, AnyView};
 /// let out = x.scaled_dot_product_attention_with(&x, &x, None, sampan_core::ops::attention::ScaledDotProductAttentionOpts::new().is_causal(true));
 /// assert_eq!(out.to_vec::<f32>()[..2], [1.0, 0.0]);
 /// ```
-#[op(module = "nn.functional", samples = attention_samples, amp = "white", tol = 2e-5)]
+#[op(random, module = "nn.functional", samples = attention_samples, amp = "white", tol = 2e-5)]
 fn scaled_dot_product_attention(
     query: &Tensor,
     key: &Tensor,
@@ -184,21 +184,17 @@ fn dropout_of(p: f64, seed: i64, counter: i64) -> Option<Dropout> {
 
 /// The tiled kernel of `scaled_dot_product_attention`, and the logarithm of the sum of the exponentials of each query's
 /// scores, `[batch, heads, length]` in float64: a large score would leave it no room in less. The random numbers of dropout are those of `seed` from `counter` on.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([[[[2.0f32]]]]);
-/// let (out, lse) = x.attention(&x, &x, None, 1.0, false);
-/// assert_eq!((out.to_f64(), lse.to_f64()), (2.0, 4.0));
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = kernel_samples,
     peer = "lambda q, k, v, mask, scale, causal: ( \
             y := F.scaled_dot_product_attention(*[t.transpose(1, 2) for t in (q, k, v)], mask, 0, causal, scale=scale, \
                 enable_gqa=True), \
             (y.transpose(1, 2), torch.logsumexp(torch_scores(q, k, mask, scale, causal), -1)))[-1]",
-    reference = attention_composite
+    reference = attention_composite,
+    results("out", "lse"),
+    work = super::work::attention
 )]
 fn attention(
     cx: &Cx,
@@ -297,15 +293,8 @@ fn attention_composite(
 
 /// The gradients of `attention` for `query`, `key` and `value`, in tiles made again from `lse`. `delta` is, for each query, the sum
 /// of the products of its result and the gradient `g` of that, less the gradient of `lse`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([[[[2.0f32]]]]);
-/// let (lse, delta) = (Tensor::new([[[4.0f32]]]), Tensor::new([[[2.0f32]]]));
-/// let (dq, _, dv) = x.attention_backward(&x, &x, None, &lse, &Tensor::new([[[[1.0f32]]]]), &delta, 1.0, false);
-/// assert_eq!((dq.to_f64(), dv.to_f64()), (0.0, 1.0));
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = backward_samples,
     peer = "lambda q, k, v, mask, lse, g, delta, scale, causal: ( \
@@ -315,7 +304,9 @@ fn attention_composite(
             ds := p * (dp - delta[..., None]) * scale, \
             to_keys := lambda a, b: torch.einsum('bhqk,bqhd->bkhd', a, b).unflatten(2, (n, -1)).sum(3), \
             keys := k.repeat_interleave(q.shape[2] // n, 2), \
-            (torch.einsum('bhqk,bkhd->bqhd', ds, keys), to_keys(ds, q), to_keys(p, g)))[-1]"
+            (torch.einsum('bhqk,bkhd->bqhd', ds, keys), to_keys(ds, q), to_keys(p, g)))[-1]",
+    results("dq", "dk", "dv"),
+    work = super::work::attention_backward
 )]
 fn attention_backward(
     cx: &Cx,

@@ -56,18 +56,14 @@ fn optional(list: &[Tensor], from: usize, there: [bool; 2]) -> [Option<&Tensor>;
 
 /// Channels of `[batch, channels, rest]` normalised to mean 0 and deviation 1, then scaled and shifted, then through an
 /// activation (`relu`, `relu6`, `hardswish`) if one is named. Also gives each channel's mean and biased variance.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (y, mean, var) = Tensor::new([[[1.0f32, 3.0]]]).channel_norm(None, None, 0.0, "");
-/// assert_eq!((y.to_vec::<f32>(), mean.to_f64(), var.to_f64()), (vec![-1.0, 1.0], 2.0, 1.0));
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = channel_norm_samples,
     reference = channel_norm_composite,
     peer = "lambda x, w, b, eps, act='': (getattr(F, act or 'identity', lambda y: y)( \
-            F.batch_norm(x, None, None, w, b, True, 0, eps)), x.mean((0, 2)), torch.var(x, (0, 2), correction=0))"
+            F.batch_norm(x, None, None, w, b, True, 0, eps)), x.mean((0, 2)), torch.var(x, (0, 2), correction=0))",
+    results("out", "mean", "variance")
 )]
 fn channel_norm(
     cx: &Cx,
@@ -145,21 +141,15 @@ fn channel_norm_composite(
 
 /// The gradients of `channel_norm` with respect to x, weight and bias. `mean` and `var` are what it gave for `x`; the bias
 /// counts only if there is an activation.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([[[1.0f32, 3.0]]]);
-/// let (_, mean, var) = x.channel_norm(None, None, 0.0, "");
-/// let (_, _, db) = x.channel_norm_grad(&Tensor::new([[[5.0f32, 6.0]]]), None, None, &mean, &var, 0.0, "");
-/// assert_eq!(db.to_vec::<f32>(), [11.0]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = channel_norm_grad_samples,
     reference = channel_norm_grad_composite,
     peer = "lambda x, g, w, b, mean, var, eps, act='': torch_pull( \
             lambda x, w, b: getattr(F, act or 'identity', lambda y: y)(F.batch_norm(x, None, None, w, b, True, 0, eps)), \
-            (x, torch.ones(x.shape[1]) if w is None else w, torch.zeros(x.shape[1]) if b is None else b), g)"
+            (x, torch.ones(x.shape[1]) if w is None else w, torch.zeros(x.shape[1]) if b is None else b), g)",
+    results("dx", "dweight", "dbias")
 )]
 fn channel_norm_grad(
     cx: &Cx,
@@ -257,13 +247,8 @@ fn channel_norm_grad_composite(
 
 /// Channels of `[batch, channels, rest]` normalised by given statistics, then scaled and shifted, then through an
 /// activation (`relu`, `relu6`, `hardswish`) if one is named, in one pass.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (x, zero, one) = (Tensor::new([[[3.0f32]]]), Tensor::new([1.0f32]), Tensor::new([4.0f32]));
-/// assert_eq!(x.channel_norm_by(&zero, &one, None, None, 0.0, "").to_vec::<f32>(), [1.0]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = channel_norm_by_samples,
     reference = channel_norm_by_composite,

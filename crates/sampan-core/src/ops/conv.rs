@@ -115,13 +115,7 @@ fn check_bias(bias: Option<&Tensor>, channels: usize) -> Result<()> {
 
 /// Convolution of `[batch, in, …]` with `[out, in / groups, …]` to the spatial extents `output`; `pad` is the padding
 /// before each axis. `conv1d`, `conv2d` and `conv3d` come down to it.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (x, w) = (Tensor::new([[[1.0f32, 2.0, 3.0]]]), Tensor::new([[[1.0f32, -1.0]]]));
-/// assert_eq!(x.conv_forward(&w, None, 1, 0, 1, 1, 2).to_vec::<f32>(), [-1.0, -1.0]);
-/// ```
-#[op(module = "nn.functional", samples = forward_samples, peer = "torch_conv")]
+#[op(internal, module = "nn.functional", samples = forward_samples, peer = "torch_conv", work = super::work::conv, flops = super::work::conv_flops)]
 fn conv_forward(
     cx: &Cx,
     x: &Tensor,
@@ -161,19 +155,15 @@ fn conv_forward(
 }
 
 /// The transpose of `conv_forward` by its data, to the spatial extents `input`: its gradient, and transposed convolution.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (y, w) = (Tensor::new([[[1.0f32, 2.0]]]), Tensor::new([[[1.0f32, -1.0]]]));
-/// assert_eq!(y.conv_backward_data(&w, None, 1, 0, 1, 1, 3).to_vec::<f32>(), [1.0, 1.0, -2.0]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = data_samples,
     peer = "lambda y, w, b, s, p, d, g, n: torch_pull( \
             lambda x: torch_conv(x, w, None, s, p, d, g, y.shape[2:]), \
             torch.zeros(len(y), w.shape[1] * g, *np.atleast_1d(n)), \
-            y) + (0 if b is None else b.reshape(-1, *[1] * (y.ndim - 2)))"
+            y) + (0 if b is None else b.reshape(-1, *[1] * (y.ndim - 2)))",
+    work = super::work::conv_data
 )]
 fn conv_backward_data(
     cx: &Cx,
@@ -217,18 +207,14 @@ fn conv_backward_data(
 }
 
 /// The transpose of `conv_forward` by its weight, whose spatial extents are `kernel`: its gradient.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (y, x) = (Tensor::new([[[1.0f32, 1.0]]]), Tensor::new([[[1.0f32, 2.0, 3.0]]]));
-/// assert_eq!(y.conv_backward_weight(&x, 1, 0, 1, 1, 2).to_vec::<f32>(), [3.0, 5.0]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = weight_samples,
     peer = "lambda y, x, s, p, d, g, n: torch_pull( \
             lambda w: torch_conv(x, w, None, s, p, d, g, y.shape[2:]), \
-            torch.zeros(y.shape[1], x.shape[1] // g, *np.atleast_1d(n)), y)"
+            torch.zeros(y.shape[1], x.shape[1] // g, *np.atleast_1d(n)), y)",
+    work = super::work::conv_weight
 )]
 fn conv_backward_weight(
     cx: &Cx,

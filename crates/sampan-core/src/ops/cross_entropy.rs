@@ -26,13 +26,8 @@ fn check_rows(x: &Tensor, labels: &Tensor) -> Result<(usize, usize)> {
 }
 
 /// The element of each row of `x` that its label names; zero where the label is `ignore_index`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]);
-/// assert_eq!(x.pick(&Tensor::new([1i64, 0]), -100).to_vec::<f32>(), [2.0, 3.0]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = pick_samples,
     peer = "lambda x, y, ignore: (k := y == ignore, \
@@ -52,12 +47,8 @@ fn pick(cx: &Cx, x: &Tensor, labels: &Tensor, ignore_index: i64) -> Result<Tenso
 }
 
 /// Rows of `classes` zeros, with each element of `x` at its label: the transpose of `pick`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([5.0f32]).unpick(&Tensor::new([1i64]), 3, -100).to_vec::<f32>(), [0.0, 5.0, 0.0]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = unpick_samples,
     peer = "lambda x, y, n, ignore: (k := y == ignore, \
@@ -79,20 +70,15 @@ fn unpick(cx: &Cx, x: &Tensor, labels: &Tensor, classes: i64, ignore_index: i64)
 
 /// Cross entropy of rows of logits with class labels: the loss of each row (zero where the label is `ignore_index`), its
 /// largest logit, and `ln(sum(e^(x - largest)))`. These two stay apart: added up, a large logit would swallow the rest.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (loss, peak, rest) = Tensor::new([[1e8f32, 1e8]]).cross_entropy_rows(&Tensor::new([1i64]), -100);
-/// assert_eq!(peak.to_f64(), 1e8);
-/// assert_eq!(loss.to_vec::<f32>(), rest.to_vec::<f32>());
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = rows_samples,
     reference = cross_entropy_rows_composite,
     peer = "lambda x, y, ignore: (F.cross_entropy(x, y.long(), ignore_index=ignore, reduction='none'), \
             torch.amax(x, 1), torch.logsumexp(x, 1) - torch.amax(x, 1))",
-    amp = "black"
+    amp = "black",
+    results("loss", "peak", "rest")
 )]
 fn cross_entropy_rows(cx: &Cx, x: &Tensor, labels: &Tensor, ignore_index: i64) -> Result<(Tensor, Tensor, Tensor)> {
     let (rows, classes) = check_rows(x, labels)?;
@@ -132,15 +118,8 @@ fn cross_entropy_rows_composite(x: &Tensor, labels: &Tensor, ignore_index: i64) 
 
 /// The gradient of `cross_entropy_rows` with respect to the logits: `(softmax - one_hot) * grad`, zero in ignored rows.
 /// Without `hot` only the softmax counts.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (x, labels) = (Tensor::new([[0.0f32, 0.0]]), Tensor::new([1i64]));
-/// let (_, peak, rest) = x.cross_entropy_rows(&labels, -100);
-/// let dx = x.cross_entropy_rows_grad(&labels, &peak, &rest, &Tensor::new([2.0f32]), -100, true);
-/// assert!((dx.to_vec::<f32>()[1] + 1.0).abs() < 1e-6);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = rows_grad_samples,
     reference = rows_grad_composite,

@@ -56,14 +56,7 @@ fn check_values(log_probs: &Tensor, labels: &Tensor, frames: &Tensor, lengths: &
 
 /// Minus the log-likelihood of each row of labels under log-probabilities `[frames, batch, classes]`; 0 where no
 /// alignment fits into the frames.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let p = Tensor::new([[[-3.0f32, -0.5]]]);
-/// let one = Tensor::new([1i64]);
-/// assert_eq!(p.ctc_nll(&Tensor::new([[1i64]]), &one, &one, 0).to_vec::<f32>(), [0.5]);
-/// ```
-#[op(module = "nn.functional", samples = nll_samples, reference = nll_composite, peer = "torch_ctc")]
+#[op(internal, module = "nn.functional", samples = nll_samples, reference = nll_composite, peer = "torch_ctc")]
 fn ctc_nll(
     cx: &Cx,
     log_probs: &Tensor,
@@ -99,15 +92,8 @@ fn job<'a>(p: &Tensor, labels: &Tensor, batch: &'a Batch, blank: i64) -> Ctc<'a>
 }
 
 /// The gradient of `ctc_nll` with respect to the log-probabilities: minus the posterior of each class, times `grad`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let p = Tensor::new([[[-3.0f32, -0.5]]]);
-/// let one = Tensor::new([1i64]);
-/// let g = p.ctc_nll_grad(&Tensor::new([[1i64]]), &one, &one, &Tensor::new([2.0f32]), 0);
-/// assert_eq!(g.to_vec::<f32>(), [0.0, -2.0]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = nll_grad_samples,
     reference = nll_grad_composite,

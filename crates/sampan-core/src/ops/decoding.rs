@@ -50,7 +50,7 @@ fn gather_tree(cx: &Cx, ids: &Tensor, parents: &Tensor) -> Result<Tensor> {
 /// let out = x.top_p_sampling_with(&Tensor::new([0.5f32]), TopPSamplingOpts::new().seed(1)).0;
 /// assert_eq!((out[0].to_vec::<f32>(), out[1].to_vec::<i64>()), (vec![0.7], vec![1]));
 /// ```
-#[op(non_diff, samples = top_p_samples, peer = "none: random")]
+#[op(random, non_diff, samples = top_p_samples, peer = "none: random", results("scores", "ids", "topk_scores", "topk_ids"))]
 fn top_p_sampling(
     cx: &Cx,
     x: &Tensor,

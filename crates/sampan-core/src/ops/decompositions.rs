@@ -42,7 +42,7 @@ fn cholesky(cx: &Cx, x: &Tensor, #[opt(false)] upper: bool) -> Result<Tensor> {
 /// let out = x.qr("reduced").0;
 /// assert!((out[0].matmul(&out[1]) - x).to_vec::<f32>().iter().all(|e| e.abs() < 1e-5));
 /// ```
-#[op(module = "linalg", samples = qr_samples, amp = "black")]
+#[op(module = "linalg", samples = qr_samples, amp = "black", results("q", "r"))]
 fn qr(cx: &Cx, x: &Tensor, #[default("reduced")] mode: &str) -> Result<Varying> {
     let (m, n) = check_matrix(x, "x")?;
     let (complete, only_r) = match mode {
@@ -100,7 +100,7 @@ fn tall_qr_gradient(q: &Tensor, r: &Tensor, dq: &Tensor, dr: &Tensor) -> Tensor 
 /// let (_, s, _) = Tensor::new([[0.0f32, 2.0], [3.0, 0.0]]).svd();
 /// assert_eq!(s.to_vec::<f32>(), [3.0, 2.0]);
 /// ```
-#[op(module = "linalg", samples = svd_samples, peer = "torch.linalg.svd", amp = "black")]
+#[op(module = "linalg", samples = svd_samples, peer = "torch.linalg.svd", amp = "black", results("u", "s", "vh"))]
 fn svd(cx: &Cx, x: &Tensor, #[opt(false)] full_matrices: bool) -> Result<(Tensor, Tensor, Tensor)> {
     let (m, n) = check_matrix(x, "x")?;
     let k = m.min(n);
@@ -191,7 +191,7 @@ fn is_upper(uplo: &str) -> Result<bool> {
 /// let (w, _) = Tensor::new([[2.0f32, 0.0], [0.0, 1.0]]).eigh();
 /// assert_eq!(w.to_vec::<f32>(), [1.0, 2.0]);
 /// ```
-#[op(module = "linalg", samples = eigh_samples, peer = "torch.linalg.eigh", amp = "black", alias(UPLO = uplo))]
+#[op(module = "linalg", samples = eigh_samples, peer = "torch.linalg.eigh", amp = "black", alias(UPLO = uplo), results("values", "vectors"))]
 fn eigh(cx: &Cx, x: &Tensor, #[opt("L")] uplo: &str) -> Result<(Tensor, Tensor)> {
     let n = check_square(x, "x")?;
     let upper = is_upper(uplo)?;
@@ -244,7 +244,7 @@ fn eigvalsh(cx: &Cx, x: &Tensor, #[opt("L")] uplo: &str) -> Result<Tensor> {
 /// let (w, _) = Tensor::new([[2.0f32, 1.0], [0.0, 1.0]]).eig();
 /// assert_eq!(w.to_vec::<f32>(), [2.0, 1.0]);
 /// ```
-#[op(module = "linalg", samples = eig_samples, peer = "lambda x: [t.real for t in torch.linalg.eig(x)]", amp = "black")]
+#[op(module = "linalg", samples = eig_samples, peer = "lambda x: [t.real for t in torch.linalg.eig(x)]", amp = "black", results("values", "vectors"))]
 fn eig(cx: &Cx, x: &Tensor) -> Result<(Tensor, Tensor)> {
     let n = check_square(x, "x")?;
     let w = cx.out(stack(batch_of(x), &[n]), x.dtype())?;

@@ -15,13 +15,8 @@ fn random_mask(cx: &Cx, shape: &[usize], p: f64) -> Result<Tensor> {
 }
 
 /// Where `mask` holds, `x * scale`, else `other`. The mask broadcasts.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([1.0f32, 2.0]);
-/// assert_eq!(x.masked_scale(&Tensor::new([true, false]), 3.0, -1.0).to_vec::<f32>(), [3.0, -1.0]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = masked_scale_samples,
     peer = "lambda x, mask, scale, other: torch.where(mask, x * scale, other)"
@@ -41,12 +36,7 @@ fn check_p(p: f64) -> Result<()> {
 }
 
 /// The random mask of dropout: `true` is kept.
-///
-/// ```
-/// # use sampan_core::ops::dropout::keep_mask;
-/// assert_eq!(keep_mask([2, 3], 1.0).to_f64_vec(), [1.0; 6]);
-/// ```
-#[op(non_diff, module = "nn.functional", samples = keep_mask_samples, peer = "none: random")]
+#[op(random, internal, non_diff, module = "nn.functional", samples = keep_mask_samples, peer = "none: random")]
 fn keep_mask(cx: &Cx, shape: &[i64], keep: f64) -> Result<Tensor> {
     check_p(keep)?;
     random_mask(cx, &super::shape::checked_shape(shape)?, keep)
@@ -62,7 +52,7 @@ fn keep_mask(cx: &Cx, shape: &[i64], keep: f64) -> Result<Tensor> {
 /// assert_eq!(x.dropout(0.0).to_vec::<f32>(), [1.0, 2.0]);
 /// assert_eq!(x.dropout(1.0).to_vec::<f32>(), [0.0, 0.0]);
 /// ```
-#[op(module = "nn.functional", samples = dropout_samples, peer = "none: random")]
+#[op(random, module = "nn.functional", samples = dropout_samples, peer = "none: random")]
 fn dropout(
     x: &Tensor,
     #[default(0.5)] p: f64,
@@ -135,7 +125,7 @@ pub(crate) fn gumbel_like(x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::{DType, Tensor};
 /// assert_eq!(Tensor::zeros([2, 3], DType::Float32).dropout1d(0.5, true).shape(), [2, 3]);
 /// ```
-#[op(module = "nn.functional", samples = dropout1d_samples, peer = "none: random")]
+#[op(random, module = "nn.functional", samples = dropout1d_samples, peer = "none: random")]
 fn dropout1d(x: &Tensor, #[default(0.5)] p: f64, #[default(true)] training: bool) -> Result<Tensor> {
     ensure!(matches!(x.ndim(), 2 | 3), "x must have 2 or 3 axes, got shape {:?}", x.shape());
     let last = x.ndim() - 1;
@@ -148,7 +138,7 @@ fn dropout1d(x: &Tensor, #[default(0.5)] p: f64, #[default(true)] training: bool
 /// # use sampan_core::{DType, Tensor};
 /// assert_eq!(Tensor::zeros([1, 2, 3, 3], DType::Float32).dropout2d(0.5, true, "NCHW").shape(), [1, 2, 3, 3]);
 /// ```
-#[op(module = "nn.functional", samples = dropout2d_samples, peer = "none: random")]
+#[op(random, module = "nn.functional", samples = dropout2d_samples, peer = "none: random")]
 fn dropout2d(
     x: &Tensor,
     #[default(0.5)] p: f64,
@@ -168,7 +158,7 @@ fn dropout2d(
 /// let x = Tensor::zeros([1, 2, 3, 3, 3], DType::Float32);
 /// assert_eq!(x.dropout3d(0.5, true, "NCDHW").shape(), [1, 2, 3, 3, 3]);
 /// ```
-#[op(module = "nn.functional", samples = dropout3d_samples, peer = "none: random")]
+#[op(random, module = "nn.functional", samples = dropout3d_samples, peer = "none: random")]
 fn dropout3d(
     x: &Tensor,
     #[default(0.5)] p: f64,
@@ -222,7 +212,7 @@ fn alpha_drop(x: &Tensor, p: f64, training: bool, shape: &[usize]) -> Result<Ten
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1.0f32]).alpha_dropout(0.5, false).to_vec::<f32>(), [1.0]);
 /// ```
-#[op(module = "nn.functional", samples = alpha_samples, peer = "none: random")]
+#[op(random, module = "nn.functional", samples = alpha_samples, peer = "none: random")]
 fn alpha_dropout(x: &Tensor, #[default(0.5)] p: f64, #[default(true)] training: bool) -> Result<Tensor> {
     alpha_drop(x, p, training, x.shape())
 }
@@ -233,7 +223,7 @@ fn alpha_dropout(x: &Tensor, #[default(0.5)] p: f64, #[default(true)] training: 
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1.0f32]]).feature_alpha_dropout(0.5, false).to_vec::<f32>(), [1.0]);
 /// ```
-#[op(module = "nn.functional", samples = feature_alpha_samples, peer = "none: random")]
+#[op(random, module = "nn.functional", samples = feature_alpha_samples, peer = "none: random")]
 fn feature_alpha_dropout(x: &Tensor, #[default(0.5)] p: f64, #[default(true)] training: bool) -> Result<Tensor> {
     ensure!(x.ndim() >= 2, "x must have at least 2 axes, got shape {:?}", x.shape());
     alpha_drop(x, p, training, &mask_shape(x, |i| i < 2))

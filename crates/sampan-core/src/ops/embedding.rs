@@ -13,7 +13,7 @@ use sampan_kernels::index;
 /// let weight = Tensor::new([[0.0f32, 1.0], [2.0, 3.0]]);
 /// assert_eq!(Tensor::new([1i64, 0]).embedding(&weight, None).to_vec::<f32>(), [2.0, 3.0, 0.0, 1.0]);
 /// ```
-#[op(module = "nn.functional", samples = embedding_samples)]
+#[op(module = "nn.functional", samples = embedding_samples, amp = "black_o2")]
 fn embedding(
     x: &Tensor,
     weight: &Tensor,
@@ -78,13 +78,8 @@ impl Tensor {
 }
 
 /// The lookup of `embedding`: `padding` is a row or -1.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let weight = Tensor::new([[0.0f32, 1.0], [2.0, 3.0]]);
-/// assert_eq!(Tensor::new([1i64]).embedding_rows(&weight, 1, false).to_vec::<f32>(), [0.0, 0.0]);
-/// ```
 #[op(
+    internal,
     samples = embedding_rows_samples,
     peer = "lambda x, w, padding, by_freq: torch.where((x == padding)[..., None], 0, F.embedding(x, w))"
 )]
@@ -129,13 +124,8 @@ fn frequency(ids: &Tensor, rows: usize) -> Result<Tensor> {
 }
 
 /// Zeros with `n` rows, to which the rows of `x` are added at `ids`, none at `padding`: the gradient of `embedding`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let g = Tensor::new([[1.0f32], [2.0], [3.0]]);
-/// assert_eq!(g.unembed(&Tensor::new([1i64, 1, 0]), 3, 0).to_vec::<f32>(), [0.0, 3.0, 0.0]);
-/// ```
 #[op(
+    internal,
     samples = unembed_samples,
     peer = "lambda x, i, n, padding: torch.zeros(n, x.shape[-1]).index_add(0, i.reshape(-1), \
             torch.where((i == padding)[..., None], 0, x).reshape(-1, x.shape[-1]))"

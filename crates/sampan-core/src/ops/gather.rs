@@ -60,13 +60,8 @@ fn index_select(cx: &Cx, x: &Tensor, index: &Tensor, #[default(0)] axis: i64) ->
 }
 
 /// Zeros with `n` rows along `axis`, to which the rows of `x` are added at `index`: the transpose of `index_select`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([1i64, 2, 3]);
-/// assert_eq!(x.unselect(&Tensor::new([1i64, 1, 0]), 0, 4).to_vec::<i64>(), [3, 3, 0, 0]);
-/// ```
 #[op(
+    internal,
     complex,
     samples = unselect_samples,
     peer = "lambda x, i, axis, n: torch.zeros([n if a == axis else e for a, e in \
@@ -129,12 +124,8 @@ pub(crate) fn nd_depth(index: &Tensor, shape: &[usize]) -> Result<usize> {
 }
 
 /// Index tuples over the first axes of `shape` as numbers of rows.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([[1i64, 2], [0, -1]]).nd_rows([2, 3]).to_vec::<i64>(), [5, 2]);
-/// ```
 #[op(
+    internal,
     non_diff, complex,
     samples = nd_rows_samples,
     peer = "lambda i, shape: np.reshape(np.ravel_multi_index(tuple(np.moveaxis(i, -1, 0)), shape[:i.shape[-1]], \
@@ -197,13 +188,7 @@ fn take_along_axis(arr: &Tensor, indices: &Tensor, axis: i64, #[opt(true)] broad
 }
 
 /// `take_along_axis` without broadcasting.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([[1i64, 2, 3], [4, 5, 6]]);
-/// assert_eq!(x.take_along(&Tensor::new([[2i64, 1]]), 1).to_vec::<i64>(), [3, 2]);
-/// ```
-#[op(complex, samples = take_along_samples, peer = "lambda x, i, axis: paddle.take_along_axis(x, i, axis, False)")]
+#[op(internal, complex, samples = take_along_samples, peer = "lambda x, i, axis: paddle.take_along_axis(x, i, axis, False)")]
 fn take_along(cx: &Cx, x: &Tensor, indices: &Tensor, axis: i64) -> Result<Tensor> {
     ensure!(x.ndim() == indices.ndim() && x.ndim() > 0, "x and indices must have the same rank, at least 1");
     let axis = resolve_axis(axis, x.ndim())?;
@@ -222,13 +207,7 @@ fn take_along(cx: &Cx, x: &Tensor, indices: &Tensor, axis: i64) -> Result<Tensor
 }
 
 /// Zeros of `shape`, to which `x` is added at `indices` along `axis`: the transpose of `take_along`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([[1i64, 2, 3]]);
-/// assert_eq!(x.untake_along(&Tensor::new([[1i64, 1, 0]]), 1, [1, 4]).to_vec::<i64>(), [3, 3, 0, 0]);
-/// ```
-#[op(complex, samples = untake_along_samples, peer = "lambda x, i, axis, shape: torch.zeros(shape).scatter_add(axis, i, x)")]
+#[op(internal, complex, samples = untake_along_samples, peer = "lambda x, i, axis, shape: torch.zeros(shape).scatter_add(axis, i, x)")]
 fn untake_along(cx: &Cx, x: &Tensor, indices: &Tensor, axis: i64, shape: &[i64]) -> Result<Tensor> {
     let shape = super::shape::checked_shape(shape)?;
     let axis = resolve_axis(axis, shape.len())?;

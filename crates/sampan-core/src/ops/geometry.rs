@@ -99,13 +99,7 @@ fn cdist(
 
 /// The distances between every row of `x` and every row of `y`, from one matrix product if `by_product`. The gradient of a
 /// distance of zero is zero.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([[0.0f32, 0.0], [3.0, 4.0]]);
-/// assert_eq!(x.euclidean_distances(&x, false).to_vec::<f32>(), [0.0, 5.0, 5.0, 0.0]);
-/// ```
-#[op(samples = euclid_samples, peer = "lambda x, y, by_product: paddle.cdist(x, y)", amp = "black", tol = 1e-4)]
+#[op(internal, samples = euclid_samples, peer = "lambda x, y, by_product: paddle.cdist(x, y)", amp = "black", tol = 1e-4)]
 fn euclidean_distances(cx: &Cx, x: &Tensor, y: &Tensor, by_product: bool) -> Result<Tensor> {
     ensure!(x.ndim() >= 2 && y.ndim() >= 2, "x and y must be matrices, got {:?} and {:?}", x.shape(), y.shape());
     let squares = |t: &Tensor| (t * t).sum_with(-1, SumOpts::new().keepdim(true));

@@ -115,13 +115,8 @@ fn grid_sample(
 
 /// Zeros of the spatial extents `input` with each element of `y` added where `grid_sample` would have read it, in the same
 /// shares: the gradient of `grid_sample` by its image.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (y, grid) = (Tensor::new([[[[4.0f32]]]]), Tensor::new([[[[0.0f32, 0.0]]]]));
-/// assert_eq!(y.grid_scatter(&grid, [1, 2], "bilinear", "zeros", true).to_vec::<f32>(), [2.0, 2.0]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = scatter_samples,
     peer = "lambda y, grid, n: torch_pull(lambda x: F.grid_sample(x, grid, align_corners=True), \
@@ -161,14 +156,8 @@ fn grid_scatter(
 
 /// How the sum over channels of `y` times the sample of `x` grows with each number of the grid: the gradient of
 /// `grid_sample` by its grid.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (y, x) = (Tensor::new([[[[1.0f32]]]]), Tensor::new([[[[1.0f32, 3.0]]]]));
-/// let grid = Tensor::new([[[[0.0f32, 0.0]]]]);
-/// assert_eq!(y.grid_slope(&x, &grid, "bilinear", "zeros", true).to_vec::<f32>(), [1.0, 0.0]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = slope_samples,
     peer = "lambda y, x, grid, mode='bilinear', padding='zeros', corners=True: \
@@ -230,17 +219,12 @@ fn vector_jacobian(
 
 /// For each place of a grid: flat indices of the corners around it `[batch, corners, places]`, 1 or 0 where they lie
 /// inside, how far it lies above the lower pixel on each axis, and how fast that grows with the grid.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (index, _, above, _) = Tensor::new([[[[0.5f32, -1.0]]]]).grid_corners([2, 3], "zeros", true);
-/// assert_eq!(index.to_vec::<i64>(), [1, 2, 4, 5]);
-/// assert_eq!(above.to_vec::<f32>(), [0.5, 0.0]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = corner_samples,
-    peer = "none: covered by grid_slope, whose composite is made of it"
+    peer = "none: covered by grid_slope, whose composite is made of it",
+    results("corners", "inside", "above", "slope")
 )]
 fn grid_corners(
     cx: &Cx,

@@ -118,7 +118,7 @@ fn edges(lo: f64, hi: f64, bins: usize) -> Vec<f64> {
 /// assert_eq!(parts[0].to_vec::<f32>(), [0.0, 1.0, 1.0, 1.0]);
 /// assert_eq!(parts[1].to_vec::<f32>(), [0.0, 1.0, 2.0]);
 /// ```
-#[op(non_diff, samples = dd_samples, peer = "lambda x, bins=10, ranges=None, density=False, weights=None: (lambda h, e: [h, *e])(*paddle.histogramdd(x, tuple(bins) if isinstance(bins, list) and isinstance(bins[0], paddle.Tensor) else bins, ranges, density, weights))")]
+#[op(non_diff, samples = dd_samples, peer = "lambda x, bins=10, ranges=None, density=False, weights=None: (lambda h, e: [h, *e])(*paddle.histogramdd(x, tuple(bins) if isinstance(bins, list) and isinstance(bins[0], paddle.Tensor) else bins, ranges, density, weights))", results("hist", "edges..."))]
 fn histogramdd(
     cx: &Cx,
     x: &Tensor,

@@ -19,6 +19,7 @@ use sampan_kernels::index::{IndexPlan, index_fill, index_get as get_kernel, inde
 /// assert_eq!(x.getitem(i![.., 1]).to_vec::<i64>(), [2, 5]);
 /// ```
 #[op(
+    module = "_C_ops",
     complex,
     samples = getitem_samples,
     peer = "lambda x, i: x[at(i)]"
@@ -62,13 +63,8 @@ fn plan(layout: &Layout, indices: &[Tensor], axes: &[usize], place: usize) -> Re
 
 /// The elements at integer tensors of one shape along `axes`; the axes of the index stand after the first `place` axes
 /// left alone. Advanced indexing comes down to it.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([[1i64, 2], [3, 4]]);
-/// assert_eq!(x.index_get(&[Tensor::new([1i64, 0])], [1], 1).to_vec::<i64>(), [2, 1, 4, 3]);
-/// ```
 #[op(
+    internal,
     complex,
     samples = index_get_samples,
     peer = "lambda x, i, axes, place: torch.Tensor.__getitem__(x, tuple( \
@@ -93,13 +89,8 @@ fn index_get(cx: &Cx, x: &Tensor, indices: &[Tensor], axes: &[i64], place: i64) 
 }
 
 /// Zeros of `shape`, to which `x` is added where `index_get` reads: its transpose.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([1i64, 2, 3]);
-/// assert_eq!(x.index_unget(&[Tensor::new([0i64, 2, 0])], [0], 0, [3]).to_vec::<i64>(), [4, 0, 2]);
-/// ```
 #[op(
+    internal,
     complex,
     samples = index_unget_samples,
     peer = "lambda x, i, axes, place, shape: torch_pull(lambda z: z[tuple( \
@@ -136,6 +127,7 @@ fn index_unget(cx: &Cx, x: &Tensor, indices: &[Tensor], axes: &[i64], place: i64
 /// assert_eq!(x.setitem(i![.., 1], 0).to_vec::<i64>(), [1, 0, 3, 4, 0, 6]);
 /// ```
 #[op(
+    module = "_C_ops",
     complex,
     samples = setitem_samples,
     peer = "lambda x, i, v: (y := x.clone(), y.__setitem__(at(i), v), y)[-1]"

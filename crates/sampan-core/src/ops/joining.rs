@@ -10,7 +10,7 @@ use sampan_kernels::{arrange, copy};
 /// let (x, y) = (Tensor::new([[1i64, 2]]), Tensor::new([[3i64, 4]]));
 /// assert_eq!(concat(&[x, y], 1).to_vec::<i64>(), [1, 2, 3, 4]);
 /// ```
-#[op(complex, samples = concat_samples, onnx = "Concat", also("concatenate", "cat"), alias(tensors = x))]
+#[op(complex, samples = concat_samples, onnx = "Concat", also("Tensor.concat", "concatenate", "cat"), alias(tensors = x))]
 fn concat(cx: &Cx, x: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
     let dtype = promote_all(x)?;
     let first = &x[0];
@@ -70,7 +70,7 @@ fn concat(cx: &Cx, x: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
 /// let (x, y) = (Tensor::new([1i64, 2]), Tensor::new([3i64, 4]));
 /// assert_eq!(stack(&[x, y], 1).to_vec::<i64>(), [1, 3, 2, 4]);
 /// ```
-#[op(complex, samples = stack_samples, alias(tensors = x))]
+#[op(complex, samples = stack_samples, alias(tensors = x), also("Tensor.stack"))]
 fn stack(x: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
     ensure!(!x.is_empty(), "needs at least one tensor");
     for (i, t) in x.iter().enumerate() {
@@ -89,6 +89,7 @@ fn stack(x: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
 /// assert_eq!(parts[1].to_vec::<i64>(), [2, 3]);
 /// ```
 #[op(
+    module = "_C_ops",
     complex,
     samples = split_at_samples,
     peer = "lambda x, sizes, axis: paddle.split(x, sizes, axis)",
@@ -297,7 +298,7 @@ fn column_stack(x: &[Tensor]) -> Result<Tensor> {
 /// # use sampan_core::{Tensor, ops::joining::block_diag};
 /// assert_eq!(block_diag(&[Tensor::new([[1i64, 2]]), Tensor::new(3i64)]).to_vec::<i64>(), [1, 2, 0, 0, 0, 3]);
 /// ```
-#[op(complex, samples = block_diag_samples)]
+#[op(complex, samples = block_diag_samples, also("Tensor.block_diag"))]
 fn block_diag(inputs: &[Tensor]) -> Result<Tensor> {
     let blocks = super::shape::try_atleast_2d(inputs)?.0;
     for (i, b) in blocks.iter().enumerate() {

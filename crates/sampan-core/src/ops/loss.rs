@@ -82,12 +82,8 @@ fn l1_loss(input: &Tensor, label: &Tensor, #[opt("mean")] reduction: &str) -> Re
 }
 
 /// `x^2 / 2` up to `delta` away from zero, beyond that the straight line that continues it.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([1.0f32, 4.0]).huber(2.0).to_vec::<f32>(), [0.5, 6.0]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = huber_samples,
     peer = "lambda x, d: F.huber_loss(x, torch.zeros_like(x), 'none', d)"
@@ -125,12 +121,8 @@ fn smooth_l1_loss(
 const LOG_FLOOR: f64 = -100.0;
 
 /// Binary cross entropy of probabilities, element by element.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([0.0f32]).bernoulli_nll(&Tensor::new([1.0f32])).to_vec::<f32>(), [100.0]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = bernoulli_samples,
     peer = "lambda x, y: torch.nn.functional.binary_cross_entropy(x, y, reduction='none')"
@@ -185,12 +177,8 @@ fn binary_cross_entropy(
 }
 
 /// `(1 - y) max(x, 0) + y max(-x, 0) + ln(1 + e^-|x|)`: the cross entropy of the sigmoid of `x` with `y`, in one pass.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([-1000.0f32]).logistic_nll(&Tensor::new([1.0f32])).to_vec::<f32>(), [1000.0]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = plain_pairs,
     peer = "lambda x, y: torch.nn.functional.binary_cross_entropy_with_logits(x, y, reduction='none')"

@@ -50,7 +50,7 @@ fn nll_loss(
 /// let out = Tensor::new([[0.0f32, 0.0]]).softmax_with_cross_entropy(&Tensor::new([[1i64]]));
 /// assert_eq!(out.shape(), [1, 1]);
 /// ```
-#[op(module = "nn.functional", samples = softmax_ce_samples, amp = "black")]
+#[op(module = "nn.functional", samples = softmax_ce_samples, amp = "black", results("loss", "softmax"))]
 fn softmax_with_cross_entropy(
     logits: &Tensor,
     label: &Tensor,
@@ -89,7 +89,8 @@ fn softmax_with_cross_entropy(
             z := scale * torch.where(F.one_hot(y, x.shape[1]) > 0, torch.cos(angle) - margin3, x), \
             loss := F.cross_entropy(z, y, reduction=reduction), \
             [loss[:, None] if reduction == 'none' else loss, torch.softmax(z, -1)][:1 + return_softmax])[-1]",
-    amp = "black"
+    amp = "black",
+    results("loss", "softmax")
 )]
 fn margin_cross_entropy(
     logits: &Tensor,
@@ -137,7 +138,7 @@ const NONE: i64 = i64::MIN;
 /// let (_, loss) = x.adaptive_log_softmax_with_loss(&Tensor::new([3i64]), &head, tail, [2, 4], None);
 /// assert!((loss.to_f64() - 6f64.ln()).abs() < 1e-6);
 /// ```
-#[op(module = "nn.functional", samples = adaptive_samples)]
+#[op(module = "nn.functional", samples = adaptive_samples, results("output", "loss"))]
 fn adaptive_log_softmax_with_loss(
     input: &Tensor,
     label: &Tensor,

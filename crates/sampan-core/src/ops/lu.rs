@@ -14,7 +14,7 @@ use sampan_kernels::linalg as kernel;
 /// assert_eq!(out[0].to_vec::<f32>(), [2.0, 6.0, 0.5, -1.0]);
 /// assert_eq!(out[1].to_vec::<i32>(), [2, 2]);
 /// ```
-#[op(module = "linalg", samples = lu_samples, amp = "black")]
+#[op(module = "linalg", samples = lu_samples, amp = "black", results("lu", "pivots", "infos"))]
 fn lu(cx: &Cx, x: &Tensor, #[default(true)] pivot: bool, #[default(false)] get_infos: bool) -> Result<Varying> {
     let (m, n) = check_matrix(x, "x")?;
     ensure!(pivot, "pivot=False is not supported: without pivots the factors lose all accuracy");
@@ -97,7 +97,7 @@ pub(crate) fn permutation(pivots: &Tensor, m: usize, dtype: DType) -> Result<Ten
 /// let (p, l, u) = out[0].lu_unpack(&out[1]);
 /// assert_eq!(p.matmul(&l).matmul(&u).to_vec::<f32>(), [1.0, 2.0, 2.0, 6.0]);
 /// ```
-#[op(module = "linalg", samples = unpack_samples, amp = "black")]
+#[op(module = "linalg", samples = unpack_samples, amp = "black", results("p", "l", "u"))]
 fn lu_unpack(
     x: &Tensor,
     y: &Tensor,

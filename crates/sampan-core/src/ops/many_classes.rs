@@ -108,7 +108,7 @@ fn hsigmoid_loss(
 /// let (label, centers) = Tensor::new([7i64, 3, 3]).class_center_sample(10, 2);
 /// assert_eq!((label.to_vec::<i64>(), centers.to_vec::<i64>()), (vec![1, 0, 0], vec![3, 7]));
 /// ```
-#[op(non_diff, module = "nn.functional", samples = center_samples)]
+#[op(random, non_diff, module = "nn.functional", samples = center_samples, results("remapped_label", "sampled_class_center"))]
 fn class_center_sample(
     cx: &Cx,
     label: &Tensor,

@@ -13,6 +13,16 @@ pub(crate) fn as_mask(t: &Tensor, name: &str) -> Result<Tensor> {
     Ok(t.detach())
 }
 
+/// Without choices the positions are meant, one tensor for each axis.
+fn where_alone(args: &[Value]) -> bool {
+    matches!(args.get(1), Some(Value::None))
+}
+
+/// One tensor of positions for each axis.
+fn nonzero_as_tuple(args: &[Value]) -> bool {
+    matches!(args.get(1), Some(Value::Bool(true)))
+}
+
 /// The elements of `x` where `condition` holds and of `y` elsewhere, all broadcast together; with the condition alone,
 /// the positions where it holds, one tensor for each axis.
 ///
@@ -22,7 +32,7 @@ pub(crate) fn as_mask(t: &Tensor, name: &str) -> Result<Tensor> {
 /// let y = Tensor::new([true, false]).where_cond(&x, 0.0);
 /// assert_eq!(y.to_vec::<f32>(), [1.0, 0.0]);
 /// ```
-#[op(complex, samples = where_samples, peer = "paddle.where")]
+#[op(complex, samples = where_samples, peer = "paddle.where", several = where_alone)]
 fn r#where(
     condition: &Tensor,
     #[default(None)] x: Option<Operand>,
@@ -55,7 +65,7 @@ fn operand_dtype(x: &Operand, y: &Operand) -> DType {
 /// let c = Tensor::new([[true], [false]]);
 /// assert_eq!(c.where_cond(&Tensor::new([1i64, 2]), 0).to_vec::<i64>(), [1, 2, 0, 0]);
 /// ```
-#[op(complex, samples = where_cond_samples, onnx = "Where", peer = "paddle.where")]
+#[op(module = "_C_ops", complex, samples = where_cond_samples, onnx = "Where", peer = "paddle.where")]
 fn where_cond(cx: &Cx, condition: &Tensor, x: Operand, y: Operand) -> Result<Tensor> {
     let mask = as_mask(condition, "condition")?;
     let dtype = operand_dtype(&x, &y);
@@ -151,7 +161,7 @@ fn argwhere(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// assert_eq!(x.nonzero(false).0[0].shape(), [2, 1]);
 /// assert_eq!(x.nonzero(true).0[0].to_vec::<i64>(), [1, 2]);
 /// ```
-#[op(non_diff, complex, samples = nonzero_samples)]
+#[op(non_diff, complex, samples = nonzero_samples, several = nonzero_as_tuple)]
 fn nonzero(x: &Tensor, #[default(false)] as_tuple: bool) -> Result<Varying> {
     let rows = x.try_argwhere()?;
     if !as_tuple {
@@ -185,7 +195,7 @@ fn masked_select(x: &Tensor, mask: &Tensor) -> Result<Tensor> {
 /// let (a, b) = (Tensor::new([[1i64, 2], [3, 4]]), Tensor::new([[5i64, 6], [7, 8]]));
 /// assert_eq!(multiplex(&[a, b], &Tensor::new([[1i64], [0]])).to_vec::<i64>(), [5, 6, 3, 4]);
 /// ```
-#[op(complex, samples = multiplex_samples)]
+#[op(complex, samples = multiplex_samples, also("Tensor.multiplex"))]
 fn multiplex(inputs: &[Tensor], index: &Tensor) -> Result<Tensor> {
     let first = inputs.first().ok_or_else(|| Error::invalid("inputs must hold at least one tensor"))?;
     ensure!(first.ndim() > 0, "inputs must have rows");

@@ -293,7 +293,7 @@ fn increment(x: &Tensor, #[default(1.0)] value: f64) -> Result<Tensor> {
 /// assert_eq!(mantissa.to_vec::<f32>(), [0.5, -0.75]);
 /// assert_eq!(exponent.to_vec::<f32>(), [4.0, 2.0]);
 /// ```
-#[op(samples = real_line)]
+#[op(samples = real_line, results("mantissa", "exponent"))]
 fn frexp(cx: &Cx, x: &Tensor) -> Result<(Tensor, Tensor)> {
     let mantissa = cx.float_values(formula!(|x| x.mantissa()), x)?;
     let exponent = cx.float_values(formula!(|x| x.exponent()), x)?;

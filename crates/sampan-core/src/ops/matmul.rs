@@ -33,13 +33,7 @@ fn matmul(x: &Tensor, y: &Tensor, #[opt(false)] transpose_x: bool, #[opt(false)]
 }
 
 /// The product of two stacks of matrices `[…, m, k]` and `[…, k, n]` with broadcast batches; `matmul` comes down to it.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([[[1.0f32, 2.0]], [[3.0, 4.0]]]);
-/// assert_eq!(x.matrix_product(&Tensor::new([[1.0f32], [1.0]])).to_vec::<f32>(), [3.0, 7.0]);
-/// ```
-#[op(complex, samples = product_samples, peer = "lambda x, y: paddle.matmul(x, y)", amp = "white")]
+#[op(internal, complex, samples = product_samples, peer = "lambda x, y: paddle.matmul(x, y)", amp = "white", work = super::work::product)]
 fn matrix_product(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     ensure!(x.ndim() >= 2 && y.ndim() >= 2, "both operands must be matrices");
     let dtype = promote_tensors(x, y);
@@ -149,7 +143,7 @@ fn inner(x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 2]).outer(&Tensor::new([3i64, 4])).to_vec::<i64>(), [3, 4, 6, 8]);
 /// ```
-#[op(complex, samples = outer_samples, alias(vec2 = y), also("ger"))]
+#[op(complex, samples = outer_samples, alias(vec2 = y), also("ger", "ger"))]
 fn outer(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     Ok(x.reshape_to([x.numel(), 1]) * y.reshape_to([1, y.numel()]))
 }
@@ -213,7 +207,7 @@ fn add_product(input: &Tensor, x: &Tensor, y: &Tensor, beta: f64, alpha: f64) ->
 /// let (x, weight) = (Tensor::new([[1.0f32, 2.0]]), Tensor::new([[1.0f32, 0.0, 1.0], [0.0, 1.0, 1.0]]));
 /// assert_eq!(x.linear(&weight, Some(&Tensor::new([0.5f32, 0.5, 0.5]))).to_vec::<f32>(), [1.5, 2.5, 3.5]);
 /// ```
-#[op(module = "nn.functional", samples = linear_samples, amp = "white", reference = linear_composite)]
+#[op(module = "nn.functional", samples = linear_samples, amp = "white", reference = linear_composite, work = super::work::product)]
 fn linear(cx: &Cx, x: &Tensor, weight: &Tensor, #[default(None)] bias: Option<&Tensor>) -> Result<Tensor> {
     ensure!(x.ndim() >= 1, "x needs at least one axis, of the features");
     ensure!(weight.ndim() == 2, "weight must be a matrix [in_features, out_features]");

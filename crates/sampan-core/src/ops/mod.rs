@@ -73,6 +73,7 @@ pub mod standardize;
 pub mod statistics;
 pub mod trigonometric;
 pub(crate) mod windows;
+pub(crate) mod work;
 
 /// What an op's file starts with.
 pub(crate) mod prelude {

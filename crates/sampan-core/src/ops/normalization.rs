@@ -32,7 +32,7 @@ fn trailing(x: &Tensor, normalized_shape: &[i64]) -> Result<[usize; 2]> {
 /// let x = Tensor::new([[1.0f32, 3.0]]);
 /// assert!((x.layer_norm(2, None, None, 1e-5).to_vec::<f32>()[1] - 1.0).abs() < 1e-4);
 /// ```
-#[op(module = "nn.functional", samples = layer_norm_samples, alias(eps = epsilon), amp = "black", also("layer_norm"))]
+#[op(module = "nn.functional", samples = layer_norm_samples, alias(eps = epsilon), amp = "black_data", also("layer_norm"))]
 fn layer_norm(
     x: &Tensor,
     normalized_shape: &[i64],
@@ -64,7 +64,8 @@ fn layer_norm(
             n := tuple(np.atleast_1d(n)), \
             square := x.square().flatten(-len(n)).mean(-1).flatten(), \
             (F.rms_norm(x, n, w if w is None else w.reshape(n), eps), torch.rsqrt(square + eps)))[-1]",
-    amp = "black"
+    amp = "black_data",
+    results("out", "invvar")
 )]
 fn rms_norm(
     input: &Tensor,
@@ -93,7 +94,7 @@ fn channels_first(x: &Tensor, data_format: &str) -> Result<(Tensor, bool)> {
 /// let y = Tensor::new([[[1.0f32, 3.0], [1.0, 3.0]]]).group_norm(2, 0.0, None, None, "NCHW");
 /// assert_eq!(y.to_vec::<f32>(), [-1.0, 1.0, -1.0, 1.0]);
 /// ```
-#[op(module = "nn.functional", samples = group_samples, alias(eps = epsilon), amp = "black", also("group_norm"))]
+#[op(module = "nn.functional", samples = group_samples, alias(eps = epsilon), amp = "black_data", also("group_norm"))]
 fn group_norm(
     x: &Tensor,
     num_groups: i64,
@@ -133,7 +134,7 @@ fn group_norm(
 /// let y = Tensor::new([[[1.0f32, 3.0]]]).instance_norm();
 /// assert!((y.to_vec::<f32>()[1] - 1.0).abs() < 1e-4);
 /// ```
-#[op(module = "nn.functional", samples = instance_samples, alias(epsilon = eps))]
+#[op(module = "nn.functional", samples = instance_samples, alias(epsilon = eps), amp = "data")]
 fn instance_norm(
     x: &Tensor,
     #[opt(None)] running_mean: Option<&Tensor>,
@@ -166,7 +167,7 @@ fn instance_norm(
 /// let y = Tensor::new([[[2.0f32], [2.0]]]).local_response_norm(1, 1.0, 1.0, 0.0, "NCHW");
 /// assert_eq!(y.to_vec::<f32>(), [0.5, 0.5]);
 /// ```
-#[op(module = "nn.functional", samples = response_samples)]
+#[op(module = "nn.functional", samples = response_samples, amp = "data")]
 fn local_response_norm(
     x: &Tensor,
     size: i64,
@@ -228,7 +229,7 @@ fn update_running(running: &Tensor, batch: &Tensor, momentum: f64) -> Result<()>
 /// x.batch_norm_with(&mean, &var, BatchNormOpts::new().training(true));
 /// assert!((mean.to_f64() - 0.2).abs() < 1e-6 && (var.to_f64() - 0.1).abs() < 1e-6);
 /// ```
-#[op(module = "nn.functional", samples = batch_norm_samples, alias(eps = epsilon))]
+#[op(module = "nn.functional", samples = batch_norm_samples, alias(eps = epsilon), amp = "data", flops = super::work::norm_flops)]
 fn batch_norm(
     x: &Tensor,
     running_mean: &Tensor,
@@ -247,15 +248,7 @@ fn batch_norm(
 
 /// [`batch_norm`] and an activation after it (`relu`, `relu6` or `hardswish`; none if the name is empty) in the same pass:
 /// what lies between the two is never stored.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (mean, var) = (Tensor::new([1.0f32]), Tensor::new([4.0f32]));
-/// let x = Tensor::new([[[-3.0f32, 3.0]]]);
-/// let y = x.batch_norm_activation(&mean, &var, None, None, false, 0.9, 0.0, "NCHW", None, "relu");
-/// assert_eq!(y.to_vec::<f32>(), [0.0, 1.0]);
-/// ```
-#[op(module = "nn.functional", samples = batch_norm_activation_samples)]
+#[op(internal, module = "nn.functional", samples = batch_norm_activation_samples, flops = super::work::norm_flops)]
 fn batch_norm_activation(
     x: &Tensor,
     running_mean: &Tensor,

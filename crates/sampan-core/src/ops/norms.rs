@@ -18,7 +18,7 @@ fn nonzero(x: &Tensor) -> Tensor {
 /// assert_eq!(x.vector_norm(2.0, ()).to_f64(), 5.0);
 /// assert_eq!(x.vector_norm(f64::INFINITY, ()).to_f64(), 4.0);
 /// ```
-#[op(module = "linalg", samples = vector_samples, amp = "black", alias(ord = p))]
+#[op(module = "linalg", samples = vector_samples, amp = "black_data", alias(ord = p))]
 fn vector_norm(
     cx: &Cx,
     x: &Tensor,
@@ -77,7 +77,7 @@ fn vector_norm(
 /// let x = Tensor::new([[1.0f32, -2.0], [3.0, 4.0]]);
 /// assert_eq!(x.matrix_norm(1).to_f64(), 6.0);
 /// ```
-#[op(module = "linalg", samples = matrix_samples, amp = "black")]
+#[op(module = "linalg", samples = matrix_samples, amp = "black_data")]
 fn matrix_norm(
     x: &Tensor,
     #[default("fro")] p: &Value,

@@ -68,12 +68,8 @@ fn zeropad2d(x: &Tensor, padding: &Value, #[opt("NCHW")] data_format: &str) -> R
 }
 
 /// `x` with `before[i]` and `after[i]` more elements around each axis, all `value`. Negative numbers crop.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([1i64, 2]).pad_around([1], [-1], 9).to_vec::<i64>(), [9, 1]);
-/// ```
 #[op(
+    internal,
     complex,
     samples = pad_around_samples,
     peer = "lambda x, before, after, value=0: torch.nn.functional.pad(x, \

@@ -103,7 +103,7 @@ fn logaddexp(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// let x = Tensor::new([1.0f32, 2.0]);
 /// assert_eq!(add_n(&[x.clone(), x.clone(), x]).to_vec::<f32>(), [3.0, 6.0]);
 /// ```
-#[op(complex, samples = add_n_samples)]
+#[op(complex, samples = add_n_samples, also("Tensor.add_n"))]
 fn add_n(inputs: &[Tensor]) -> Result<Tensor> {
     let Some((first, rest)) = inputs.split_first() else { bail!("needs at least one tensor") };
     for (i, t) in rest.iter().enumerate() {

@@ -44,7 +44,7 @@ fn hardtanh(cx: &Cx, x: &Tensor, #[default(-1.0)] min: f64, #[default(1.0)] max:
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([-2.0f32, 2.0]).leaky_relu(0.5).to_vec::<f32>(), [-1.0, 2.0]);
 /// ```
-#[op(inplace, module = "nn.functional", samples = leaky_samples)]
+#[op(inplace, module = "nn.functional", samples = leaky_samples, flops = super::work::input_flops)]
 fn leaky_relu(cx: &Cx, x: &Tensor, #[default(0.01)] negative_slope: f64) -> Result<Tensor> {
     let f = formula!([negative_slope] |x| select(x.gt(0.0), x, x * negative_slope));
     let back = formula!([negative_slope] |y, g| select(y.gt(0.0), g, g * negative_slope));
@@ -144,13 +144,7 @@ pub(crate) fn channels_last(data_format: &str) -> Result<bool> {
 }
 
 /// `x` above zero, `slope * x` below, with a slope that broadcasts to `x`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let y = Tensor::new([-2.0f32, -2.0]).two_slopes(&Tensor::new([0.5f32, 1.0]));
-/// assert_eq!(y.to_vec::<f32>(), [-1.0, -2.0]);
-/// ```
-#[op(module = "nn.functional", samples = slopes_samples, peer = "lambda x, w: torch.where(x > 0, x, x * w)")]
+#[op(internal, module = "nn.functional", samples = slopes_samples, peer = "lambda x, w: torch.where(x > 0, x, x * w)")]
 fn two_slopes(cx: &Cx, x: &Tensor, slope: &Tensor) -> Result<Tensor> {
     ensure!(broadcast(x.shape(), slope.shape())?.as_slice() == x.shape(), "the slope must broadcast to x");
     cx.float(formula!(|x, slope| select(x.gt(0.0), x, x * slope)), (x, slope))
@@ -162,7 +156,7 @@ fn two_slopes(cx: &Cx, x: &Tensor, slope: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([-2.0f32, 2.0]).rrelu(0.25, 0.75, false).to_vec::<f32>(), [-1.0, 2.0]);
 /// ```
-#[op(module = "nn.functional", samples = rrelu_samples)]
+#[op(random, module = "nn.functional", samples = rrelu_samples)]
 fn rrelu(
     x: &Tensor,
     #[default(0.125)] lower: f64,

@@ -86,13 +86,7 @@ pub(super) fn need_elements(x: &Tensor, output: &[i64]) -> Result<()> {
 }
 
 /// Places of the largest element of each window in its flattened input plane, int64; of equals the first.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([[[1.0f32, 5.0, 7.0, 2.0]]]);
-/// assert_eq!(x.max_pool_index(2, 2, [0, 0], 2, None).to_vec::<i64>(), [1, 2]);
-/// ```
-#[op(non_diff, module = "nn.functional", samples = index_samples)]
+#[op(internal, non_diff, module = "nn.functional", samples = index_samples)]
 fn max_pool_index(
     cx: &Cx,
     x: &Tensor,
@@ -116,13 +110,7 @@ fn max_pool_index(
 }
 
 /// The largest element of each window, and with `return_mask` its place in the flattened input plane.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([[[1.0f32, 5.0, 7.0, 2.0]]]);
-/// assert_eq!(x.max_pool(2, 2, [0, 0], 2, false, None).to_vec::<f32>(), [5.0, 7.0]);
-/// ```
-#[op(module = "nn.functional", samples = max_samples)]
+#[op(internal, module = "nn.functional", samples = max_samples, results("out", "indices"))]
 fn max_pool(
     cx: &Cx,
     x: &Tensor,
@@ -165,13 +153,7 @@ fn max_pool(
 }
 
 /// Brings each element of `grad` to where the largest element of its window lies in `x`: the gradient of `max_pool`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (x, grad) = (Tensor::new([[[1.0f32, 5.0, 7.0, 2.0]]]), Tensor::new([[[3.0f32, 4.0]]]));
-/// assert_eq!(grad.max_pool_grad(&x, 2, 2, [0, 0], None).to_vec::<f32>(), [0.0, 3.0, 4.0, 0.0]);
-/// ```
-#[op(module = "nn.functional", samples = grad_samples, peer = "none: max_pool, whose gradient it is, has one")]
+#[op(internal, module = "nn.functional", samples = grad_samples, peer = "none: max_pool, whose gradient it is, has one")]
 fn max_pool_grad(
     cx: &Cx,
     grad: &Tensor,
@@ -221,13 +203,8 @@ pub(super) fn index_like(x: &Tensor, index: &Tensor) -> Result<()> {
 
 /// Zeros of the spatial extents `output` with each element of `x` added at its index in the flattened plane: the
 /// transpose of `gather_planes`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (x, i) = (Tensor::new([[[1.0f32, 2.0, 3.0]]]), Tensor::new([[[3i64, 0, 3]]]));
-/// assert_eq!(x.scatter_planes(&i, 4).to_vec::<f32>(), [2.0, 0.0, 0.0, 4.0]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = scatter_samples,
     peer = "lambda x, i, n: torch.zeros(*x.shape[:2], np.prod(n)).scatter_add(2, i.flatten(2), x.flatten(2)) \
@@ -250,13 +227,8 @@ fn scatter_planes(cx: &Cx, x: &Tensor, index: &Tensor, output: &[i64]) -> Result
 }
 
 /// The elements of `x` at indices into its flattened planes.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (x, i) = (Tensor::new([[[1.0f32, 2.0, 3.0]]]), Tensor::new([[[2i64, 0]]]));
-/// assert_eq!(x.gather_planes(&i).to_vec::<f32>(), [3.0, 1.0]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = gather_samples,
     peer = "lambda x, i: torch.gather(x.flatten(2), 2, i.flatten(2)).reshape(i.shape)"
@@ -289,13 +261,7 @@ fn divisor(exclusive: bool, fixed: Option<f64>) -> Result<Divisor> {
 
 /// The average of each window: over its elements inside the input (`exclusive`), over all with padding, or the sum over
 /// a fixed divisor.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([[[1.0f32, 5.0, 7.0, 2.0]]]);
-/// assert_eq!(x.avg_pool(2, 2, [0, 0], 2, true, None).to_vec::<f32>(), [3.0, 4.5]);
-/// ```
-#[op(module = "nn.functional", samples = avg_samples)]
+#[op(internal, module = "nn.functional", samples = avg_samples, flops = super::work::pool_flops)]
 fn avg_pool(
     cx: &Cx,
     x: &Tensor,
@@ -325,13 +291,7 @@ fn avg_pool(
 }
 
 /// Each element's share given back to all of its window, to the spatial extents `input`: the transpose of `avg_pool`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let y = Tensor::new([[[2.0f32, 4.0]]]);
-/// assert_eq!(y.avg_unpool(2, 2, [0, 0], 4, true, None).to_vec::<f32>(), [1.0, 1.0, 2.0, 2.0]);
-/// ```
-#[op(module = "nn.functional", samples = avg_unpool_samples)]
+#[op(internal, module = "nn.functional", samples = avg_unpool_samples)]
 fn avg_unpool(
     cx: &Cx,
     y: &Tensor,

@@ -39,7 +39,7 @@ fn adaptive(x: &Tensor, dims: usize, output_size: &Value, data_format: &str) -> 
 /// let x = Tensor::new([[[[1.0f32, 2.0], [4.0, 3.0]]]]);
 /// assert_eq!(x.adaptive_avg_pool2d(1).to_vec::<f32>(), [2.5]);
 /// ```
-#[op(module = "nn.functional", samples = adaptive2d_samples)]
+#[op(module = "nn.functional", samples = adaptive2d_samples, flops = super::work::adaptive_pool_flops)]
 fn adaptive_avg_pool2d(x: &Tensor, output_size: &Value, #[opt("NCHW")] data_format: &str) -> Result<Tensor> {
     adaptive(x, 2, output_size, data_format)?.avg(true, None)
 }
@@ -51,7 +51,7 @@ fn adaptive_avg_pool2d(x: &Tensor, output_size: &Value, #[opt("NCHW")] data_form
 /// let x = Tensor::new([[[1.0f32, 2.0, 4.0, 3.0]]]);
 /// assert_eq!(x.adaptive_avg_pool1d(1).to_vec::<f32>(), [2.5]);
 /// ```
-#[op(module = "nn.functional", samples = adaptive1d_samples, also("adaptive_avg_pool1d"))]
+#[op(module = "nn.functional", samples = adaptive1d_samples, also("adaptive_avg_pool1d", "adaptive_avg_pool1d"), flops = super::work::adaptive_pool_flops)]
 fn adaptive_avg_pool1d(x: &Tensor, output_size: &Value) -> Result<Tensor> {
     adaptive(x, 1, output_size, "NCL")?.avg(true, None)
 }
@@ -63,7 +63,7 @@ fn adaptive_avg_pool1d(x: &Tensor, output_size: &Value) -> Result<Tensor> {
 /// let x = Tensor::new([[[[[1.0f32, 2.0], [4.0, 3.0]]]]]);
 /// assert_eq!(x.adaptive_avg_pool3d(1).to_vec::<f32>(), [2.5]);
 /// ```
-#[op(module = "nn.functional", samples = adaptive3d_samples)]
+#[op(module = "nn.functional", samples = adaptive3d_samples, flops = super::work::adaptive_pool_flops)]
 fn adaptive_avg_pool3d(x: &Tensor, output_size: &Value, #[opt("NCDHW")] data_format: &str) -> Result<Tensor> {
     adaptive(x, 3, output_size, data_format)?.avg(true, None)
 }
@@ -76,7 +76,7 @@ fn adaptive_avg_pool3d(x: &Tensor, output_size: &Value, #[opt("NCDHW")] data_for
 /// let x = Tensor::new([[[1.0f32, 2.0, 4.0, 3.0]]]);
 /// assert_eq!(x.adaptive_max_pool1d(1).to_vec::<f32>(), [4.0]);
 /// ```
-#[op(module = "nn.functional", samples = adaptive_max1d_samples, alias(return_indices = return_mask))]
+#[op(module = "nn.functional", samples = adaptive_max1d_samples, alias(return_indices = return_mask), results("out", "indices"))]
 fn adaptive_max_pool1d(x: &Tensor, output_size: &Value, #[opt(false)] return_mask: bool) -> Result<Varying> {
     adaptive(x, 1, output_size, "NCL")?.max(return_mask)
 }
@@ -89,7 +89,7 @@ fn adaptive_max_pool1d(x: &Tensor, output_size: &Value, #[opt(false)] return_mas
 /// let x = Tensor::new([[[[1.0f32, 2.0], [4.0, 3.0]]]]);
 /// assert_eq!(x.adaptive_max_pool2d(1).to_vec::<f32>(), [4.0]);
 /// ```
-#[op(module = "nn.functional", samples = adaptive_max2d_samples, alias(return_indices = return_mask))]
+#[op(module = "nn.functional", samples = adaptive_max2d_samples, alias(return_indices = return_mask), results("out", "indices"))]
 fn adaptive_max_pool2d(x: &Tensor, output_size: &Value, #[opt(false)] return_mask: bool) -> Result<Varying> {
     adaptive(x, 2, output_size, "NCHW")?.max(return_mask)
 }
@@ -102,7 +102,7 @@ fn adaptive_max_pool2d(x: &Tensor, output_size: &Value, #[opt(false)] return_mas
 /// let x = Tensor::new([[[[[1.0f32, 2.0], [4.0, 3.0]]]]]);
 /// assert_eq!(x.adaptive_max_pool3d(1).to_vec::<f32>(), [4.0]);
 /// ```
-#[op(module = "nn.functional", samples = adaptive_max3d_samples, alias(return_indices = return_mask))]
+#[op(module = "nn.functional", samples = adaptive_max3d_samples, alias(return_indices = return_mask), results("out", "indices"))]
 fn adaptive_max_pool3d(x: &Tensor, output_size: &Value, #[opt(false)] return_mask: bool) -> Result<Varying> {
     adaptive(x, 3, output_size, "NCDHW")?.max(return_mask)
 }
@@ -148,7 +148,7 @@ fn fractional(
 /// let y = x.fractional_max_pool2d_with(1, FractionalMaxPool2dOpts::new().random_u(0.3));
 /// assert_eq!(y.to_vec::<f32>(), [4.0]);
 /// ```
-#[op(module = "nn.functional", samples = fractional2d_samples)]
+#[op(random, module = "nn.functional", samples = fractional2d_samples, results("out", "indices"))]
 fn fractional_max_pool2d(
     x: &Tensor,
     output_size: &Value,
@@ -168,7 +168,7 @@ fn fractional_max_pool2d(
 /// let y = x.fractional_max_pool3d_with(1, FractionalMaxPool3dOpts::new().random_u(0.3));
 /// assert_eq!(y.to_vec::<f32>(), [4.0]);
 /// ```
-#[op(module = "nn.functional", samples = fractional3d_samples)]
+#[op(random, module = "nn.functional", samples = fractional3d_samples, results("out", "indices"))]
 fn fractional_max_pool3d(
     x: &Tensor,
     output_size: &Value,
@@ -181,13 +181,8 @@ fn fractional_max_pool3d(
 
 /// Zeros of the spatial extents `output` with each element of `x` written at its index in the flattened plane; of equal
 /// indices the last stays.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (x, i) = (Tensor::new([[[1.0f32, 2.0]]]), Tensor::new([[[3i64, 0]]]));
-/// assert_eq!(x.unpool_planes(&i, 4).to_vec::<f32>(), [2.0, 0.0, 0.0, 1.0]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = unpool_planes_samples,
     peer = "lambda x, i, n: torch.zeros(*x.shape[:2], n).scatter(2, i, x)"

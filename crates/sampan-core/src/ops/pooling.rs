@@ -98,7 +98,7 @@ impl Ready {
 /// let x = Tensor::new([[[[1.0f32, 2.0], [4.0, 3.0]]]]);
 /// assert_eq!(x.max_pool2d(2).to_vec::<f32>(), [4.0]);
 /// ```
-#[op(module = "nn.functional", samples = max2d_samples, onnx = "MaxPool")]
+#[op(module = "nn.functional", samples = max2d_samples, onnx = "MaxPool", results("out", "indices"))]
 fn max_pool2d(
     x: &Tensor,
     kernel_size: &[i64],
@@ -118,7 +118,7 @@ fn max_pool2d(
 /// let x = Tensor::new([[[1.0f32, 2.0, 4.0, 3.0]]]);
 /// assert_eq!(x.max_pool1d(2).to_vec::<f32>(), [2.0, 4.0]);
 /// ```
-#[op(module = "nn.functional", samples = max1d_samples, onnx = "MaxPool")]
+#[op(module = "nn.functional", samples = max1d_samples, onnx = "MaxPool", results("out", "indices"))]
 fn max_pool1d(
     x: &Tensor,
     kernel_size: &[i64],
@@ -137,7 +137,7 @@ fn max_pool1d(
 /// let x = Tensor::new([[[[[1.0f32, 2.0], [4.0, 3.0]], [[0.0, 5.0], [0.0, 0.0]]]]]);
 /// assert_eq!(x.max_pool3d(2).to_vec::<f32>(), [5.0]);
 /// ```
-#[op(module = "nn.functional", samples = max3d_samples, onnx = "MaxPool")]
+#[op(module = "nn.functional", samples = max3d_samples, onnx = "MaxPool", results("out", "indices"))]
 fn max_pool3d(
     x: &Tensor,
     kernel_size: &[i64],
@@ -158,7 +158,7 @@ fn max_pool3d(
 /// let x = Tensor::new([[[[1.0f32, 2.0], [4.0, 3.0]]]]);
 /// assert_eq!(x.avg_pool2d(2).to_vec::<f32>(), [2.5]);
 /// ```
-#[op(module = "nn.functional", samples = avg2d_samples, onnx = "AveragePool")]
+#[op(module = "nn.functional", samples = avg2d_samples, onnx = "AveragePool", flops = super::work::pool_flops)]
 fn avg_pool2d(
     x: &Tensor,
     kernel_size: &[i64],
@@ -179,7 +179,7 @@ fn avg_pool2d(
 /// let x = Tensor::new([[[1.0f32, 2.0, 4.0, 3.0]]]);
 /// assert_eq!(x.avg_pool1d(2).to_vec::<f32>(), [1.5, 3.5]);
 /// ```
-#[op(module = "nn.functional", samples = avg1d_samples, onnx = "AveragePool")]
+#[op(module = "nn.functional", samples = avg1d_samples, onnx = "AveragePool", flops = super::work::pool_flops)]
 fn avg_pool1d(
     x: &Tensor,
     kernel_size: &[i64],
@@ -198,7 +198,7 @@ fn avg_pool1d(
 /// let x = Tensor::new([[[[[1.0f32, 2.0], [4.0, 3.0]], [[0.0, 6.0], [0.0, 0.0]]]]]);
 /// assert_eq!(x.avg_pool3d(2).to_vec::<f32>(), [2.0]);
 /// ```
-#[op(module = "nn.functional", samples = avg3d_samples, onnx = "AveragePool")]
+#[op(module = "nn.functional", samples = avg3d_samples, onnx = "AveragePool", flops = super::work::pool_flops)]
 fn avg_pool3d(
     x: &Tensor,
     kernel_size: &[i64],

@@ -21,7 +21,7 @@ fn stream(seed: i64, n: usize) -> (u64, u64) {
 /// # use sampan_core::ops::random::rand;
 /// assert_eq!(rand([2, 3]).shape(), [2, 3]);
 /// ```
-#[op(non_diff, samples = shape_samples, peer = "none: random")]
+#[op(random, non_diff, samples = shape_samples, peer = "none: random")]
 fn rand(shape: &[i64], #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
     let mut opts = UniformOpts::new();
     if let Some(dtype) = dtype {
@@ -36,7 +36,7 @@ fn rand(shape: &[i64], #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
 /// # use sampan_core::ops::random::uniform;
 /// assert!(uniform([100], 2.0, 3.0).to_vec::<f32>().iter().all(|v| (2.0..3.0).contains(v)));
 /// ```
-#[op(non_diff, samples = uniform_samples, peer = "none: random")]
+#[op(random, non_diff, samples = uniform_samples, peer = "none: random")]
 fn uniform(
     cx: &Cx,
     shape: &[i64],
@@ -66,7 +66,7 @@ fn fill_uniform(cx: &Cx, shape: &[usize], dtype: DType, min: f64, max: f64, seed
 /// # use sampan_core::ops::random::randn;
 /// assert_eq!(randn([2, 3]).shape(), [2, 3]);
 /// ```
-#[op(non_diff, samples = shape_samples, peer = "none: random", also("standard_normal"))]
+#[op(random, non_diff, samples = shape_samples, peer = "none: random", also("standard_normal"))]
 fn randn(shape: &[i64], #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
     let mut opts = GaussianOpts::new();
     if let Some(dtype) = dtype {
@@ -81,7 +81,7 @@ fn randn(shape: &[i64], #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
 /// # use sampan_core::ops::random::gaussian;
 /// assert_eq!(gaussian([2], 5.0, 0.0).to_vec::<f32>(), [5.0, 5.0]);
 /// ```
-#[op(non_diff, samples = uniform_samples, peer = "none: random")]
+#[op(random, non_diff, samples = uniform_samples, peer = "none: random")]
 fn gaussian(
     cx: &Cx,
     shape: &[i64],
@@ -111,7 +111,7 @@ fn fill_normal(cx: &Cx, shape: &[usize], dtype: DType, mean: f64, std: f64, seed
 /// # use sampan_core::ops::random::randint;
 /// assert!(randint(2, 5, [100]).to_vec::<i64>().iter().all(|v| (2..5).contains(v)));
 /// ```
-#[op(non_diff, samples = randint_samples, peer = "none: random")]
+#[op(random, non_diff, samples = randint_samples, peer = "none: random")]
 fn randint(
     cx: &Cx,
     #[default(0)] low: i64,
@@ -143,7 +143,7 @@ fn fill_ints(cx: &Cx, shape: &[usize], dtype: DType, low: i64, high: Option<i64>
 /// assert_eq!(normal(0.0, 1.0, Some(&[2, 3])).shape(), [2, 3]);
 /// assert_eq!(normal(&Tensor::new([1.0f32, 2.0]), 0.0, None).to_vec::<f32>(), [1.0, 2.0]);
 /// ```
-#[op(samples = normal_samples, peer = "none: random")]
+#[op(random, samples = normal_samples, peer = "none: random")]
 fn normal(
     #[default(0.0)] mean: Operand,
     #[default(1.0)] std: Operand,
@@ -166,7 +166,7 @@ fn normal(
 /// # use sampan_core::ops::random::log_normal;
 /// assert_eq!(log_normal(0.0, 0.0, Some(&[2])).to_vec::<f32>(), [1.0, 1.0]);
 /// ```
-#[op(samples = normal_samples, peer = "none: random")]
+#[op(random, samples = normal_samples, peer = "none: random")]
 fn log_normal(
     #[default(1.0)] mean: Operand,
     #[default(2.0)] std: Operand,
@@ -181,7 +181,7 @@ fn log_normal(
 /// # use sampan_core::ops::random::truncated_normal;
 /// assert!(truncated_normal([100], 0.0, 1.0, -2.0, 2.0).to_vec::<f32>().iter().all(|v| v.abs() <= 2.0));
 /// ```
-#[op(non_diff, samples = shape_samples, peer = "none: random")]
+#[op(random, non_diff, samples = shape_samples, peer = "none: random")]
 fn truncated_normal(
     cx: &Cx,
     shape: &[i64],
@@ -215,7 +215,7 @@ fn fill_random(cx: &Cx, out: &Tensor, f: impl FnOnce(u64, u64)) -> Result<Tensor
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1.0f32, 2.0]).rand_like().shape(), [2]);
 /// ```
-#[op(non_diff, samples = like_samples, peer = "none: random")]
+#[op(random, non_diff, samples = like_samples, peer = "none: random")]
 fn rand_like(cx: &Cx, x: &Tensor, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
     fill_uniform(cx, x.shape(), float_dtype(dtype.or(Some(x.dtype())))?, 0.0, 1.0, 0)
 }
@@ -226,7 +226,7 @@ fn rand_like(cx: &Cx, x: &Tensor, #[opt(None)] dtype: Option<DType>) -> Result<T
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1.0f32, 2.0]).randn_like().shape(), [2]);
 /// ```
-#[op(non_diff, samples = like_samples, peer = "none: random")]
+#[op(random, non_diff, samples = like_samples, peer = "none: random")]
 fn randn_like(cx: &Cx, x: &Tensor, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
     fill_normal(cx, x.shape(), float_dtype(dtype.or(Some(x.dtype())))?, 0.0, 1.0, 0)
 }
@@ -237,7 +237,7 @@ fn randn_like(cx: &Cx, x: &Tensor, #[opt(None)] dtype: Option<DType>) -> Result<
 /// # use sampan_core::Tensor;
 /// assert!(Tensor::new([1.0f32, 2.0]).randint_like(3, None).to_vec::<f32>().iter().all(|&v| v < 3.0));
 /// ```
-#[op(non_diff, samples = randint_like_samples, peer = "none: random")]
+#[op(random, non_diff, samples = randint_like_samples, peer = "none: random")]
 fn randint_like(
     cx: &Cx,
     x: &Tensor,
@@ -256,7 +256,7 @@ fn randint_like(
 /// order.sort();
 /// assert_eq!(order, [0, 1, 2, 3, 4]);
 /// ```
-#[op(non_diff, samples = randperm_samples, peer = "none: random")]
+#[op(random, non_diff, samples = randperm_samples, peer = "none: random")]
 fn randperm(cx: &Cx, n: i64, #[opt(DType::Int64)] dtype: DType) -> Result<Tensor> {
     ensure!(n >= 0, "n cannot be negative, got {n}");
     let out = cx.out([n as usize], DType::Int64)?;
@@ -269,7 +269,7 @@ fn randperm(cx: &Cx, n: i64, #[opt(DType::Int64)] dtype: DType) -> Result<Tensor
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32, 1.0]).bernoulli(None).to_vec::<f32>(), [0.0, 1.0]);
 /// ```
-#[op(non_diff, samples = bernoulli_samples, peer = "none: random")]
+#[op(random, non_diff, samples = bernoulli_samples, peer = "none: random")]
 fn bernoulli(cx: &Cx, x: &Tensor, #[default(None)] p: Option<f64>) -> Result<Tensor> {
     ensure!(p.is_none_or(|p| (0.0..=1.0).contains(&p)), "p must lie in [0, 1], got {p:?}");
     let out = cx.out(x.shape(), float_dtype(Some(x.dtype()))?)?;
@@ -303,7 +303,7 @@ fn check_probs(x: &Tensor) -> Result<()> {
 /// let x = Tensor::new([0.0f32, 3.0]);
 /// assert_eq!(x.multinomial_with(2, sampan_core::ops::random::MultinomialOpts::new().replacement(true)).to_vec::<i64>(), [1, 1]);
 /// ```
-#[op(non_diff, samples = multinomial_samples, peer = "none: random")]
+#[op(random, non_diff, samples = multinomial_samples, peer = "none: random")]
 fn multinomial(cx: &Cx, x: &Tensor, #[default(1)] num_samples: i64, #[opt(false)] replacement: bool) -> Result<Tensor> {
     ensure!((1..=2).contains(&x.ndim()), "x must have 1 or 2 axes");
     ensure!(num_samples > 0, "num_samples must be positive, got {num_samples}");
@@ -339,7 +339,7 @@ fn multinomial(cx: &Cx, x: &Tensor, #[default(1)] num_samples: i64, #[opt(false)
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([0.0f32, 0.0]).poisson().to_vec::<f32>(), [0.0, 0.0]);
 /// ```
-#[op(non_diff, samples = positive_line, peer = "none: random")]
+#[op(random, non_diff, samples = positive_line, peer = "none: random")]
 fn poisson(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = cx.out(x.shape(), float_dtype(Some(x.dtype()))?)?;
     let x = contiguous_for(cx, x);
@@ -352,7 +352,7 @@ fn poisson(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::{Tensor, ops::random};
 /// assert_eq!(Tensor::new([3i64, 4]).binomial(&Tensor::new([1.0f32])).to_vec::<i64>(), [3, 4]);
 /// ```
-#[op(non_diff, samples = binomial_samples, peer = "none: random")]
+#[op(random, non_diff, samples = binomial_samples, peer = "none: random")]
 fn binomial(cx: &Cx, count: &Tensor, prob: &Tensor) -> Result<Tensor> {
     float_dtype(Some(prob.dtype()))?;
     let shape = broadcast(count.shape(), prob.shape())?;
@@ -373,7 +373,7 @@ fn binomial(cx: &Cx, count: &Tensor, prob: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert!(Tensor::new([2.0f32]).standard_gamma().to_vec::<f32>()[0] > 0.0);
 /// ```
-#[op(non_diff, samples = positive_line, peer = "none: random")]
+#[op(random, non_diff, samples = positive_line, peer = "none: random")]
 fn standard_gamma(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let out = cx.out(x.shape(), float_dtype(Some(x.dtype()))?)?;
     let x = contiguous_for(cx, x);

@@ -37,7 +37,7 @@ fn redraw_seeded(cx: &Cx, x: &Tensor, seed: i64, f: impl FnOnce(u64, u64, &Tenso
 /// # use sampan_core::Tensor;
 /// assert!(Tensor::new([9.0f32, 9.0]).uniform_(0.0, 1.0, 0).to_vec::<f32>().iter().all(|&v| v < 1.0));
 /// ```
-#[op(samples = real_line, peer = "none: random", alias(from = min, to = max))]
+#[op(random, samples = real_line, peer = "none: random", alias(from = min, to = max))]
 fn uniform_(
     cx: &Cx,
     x: &Tensor,
@@ -56,7 +56,7 @@ fn uniform_(
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([9.0f32]).normal_(2.0, 0.0).to_vec::<f32>(), [2.0]);
 /// ```
-#[op(samples = real_line, peer = "none: random")]
+#[op(random, samples = real_line, peer = "none: random")]
 fn normal_(cx: &Cx, x: &Tensor, #[default(0.0)] mean: f64, #[default(1.0)] std: f64) -> Result<Tensor> {
     ensure!(std >= 0.0, "std cannot be negative, got {std}");
     let out = redraw(cx, x, |seed, at, out| rng::normal(seed, at, out.values_mut().slice(), mean, std))?;
@@ -69,7 +69,7 @@ fn normal_(cx: &Cx, x: &Tensor, #[default(0.0)] mean: f64, #[default(1.0)] std: 
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([9.0f32]).log_normal_(0.0, 0.0).to_vec::<f32>(), [1.0]);
 /// ```
-#[op(samples = real_line, peer = "none: random")]
+#[op(random, samples = real_line, peer = "none: random")]
 fn log_normal_(cx: &Cx, x: &Tensor, #[default(1.0)] mean: f64, #[default(2.0)] std: f64) -> Result<Tensor> {
     ensure!(std >= 0.0, "std cannot be negative, got {std}");
     // Halves would be rounded twice.
@@ -86,7 +86,7 @@ fn log_normal_(cx: &Cx, x: &Tensor, #[default(1.0)] mean: f64, #[default(2.0)] s
 /// # use sampan_core::Tensor;
 /// assert!(Tensor::new([-9.0f32]).exponential_(1.0).to_vec::<f32>()[0] >= 0.0);
 /// ```
-#[op(samples = real_line, peer = "none: random", alias(lambd = lam))]
+#[op(random, samples = real_line, peer = "none: random", alias(lambd = lam))]
 fn exponential_(cx: &Cx, x: &Tensor, #[default(1.0)] lam: f64) -> Result<Tensor> {
     ensure!(lam > 0.0, "lam must be positive, got {lam}");
     let out = redraw(cx, x, |seed, at, out| rng::exponential(seed, at, out.values_mut().slice(), lam))?;
@@ -99,7 +99,7 @@ fn exponential_(cx: &Cx, x: &Tensor, #[default(1.0)] lam: f64) -> Result<Tensor>
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([9.0f32]).cauchy_(2.0, 0.0).to_vec::<f32>(), [2.0]);
 /// ```
-#[op(samples = real_line, peer = "none: random")]
+#[op(random, samples = real_line, peer = "none: random")]
 fn cauchy_(cx: &Cx, x: &Tensor, #[default(0.0)] loc: f64, #[default(1.0)] scale: f64) -> Result<Tensor> {
     let out = redraw(cx, x, |seed, at, out| rng::cauchy(seed, at, out.values_mut().slice(), loc, scale))?;
     cleared(cx, out, 1)
@@ -111,7 +111,7 @@ fn cauchy_(cx: &Cx, x: &Tensor, #[default(0.0)] loc: f64, #[default(1.0)] scale:
 /// # use sampan_core::Tensor;
 /// assert!(Tensor::new([-9.0f32]).geometric_(0.5).to_vec::<f32>()[0] >= 0.0);
 /// ```
-#[op(samples = geometric_samples, peer = "none: random")]
+#[op(random, samples = geometric_samples, peer = "none: random")]
 fn geometric_(cx: &Cx, x: &Tensor, probs: f64) -> Result<Tensor> {
     ensure!(probs > 0.0 && probs < 1.0, "probs must lie in (0, 1), got {probs}");
     let out = redraw(cx, x, |seed, at, out| rng::geometric(seed, at, out.values_mut().slice(), probs))?;
@@ -124,7 +124,7 @@ fn geometric_(cx: &Cx, x: &Tensor, probs: f64) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([9.0f32]).bernoulli_(1.0).to_vec::<f32>(), [1.0]);
 /// ```
-#[op(samples = bernoulli_samples, peer = "none: random")]
+#[op(random, samples = bernoulli_samples, peer = "none: random")]
 fn bernoulli_(cx: &Cx, x: &Tensor, #[default(0.5)] p: Operand) -> Result<Tensor> {
     let probs = match &p {
         Operand::Scalar(p) => x.try_full_like(*p)?,
@@ -139,7 +139,7 @@ fn bernoulli_(cx: &Cx, x: &Tensor, #[default(0.5)] p: Operand) -> Result<Tensor>
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([9i64]).random_(5, 6).to_vec::<i64>(), [5]);
 /// ```
-#[op(samples = random_samples, peer = "none: random")]
+#[op(random, samples = random_samples, peer = "none: random")]
 fn random_(cx: &Cx, x: &Tensor, #[default(0)] from_: i64, #[default(None)] to: Option<i64>) -> Result<Tensor> {
     let most = match x.dtype() {
         DType::Bool => 2,

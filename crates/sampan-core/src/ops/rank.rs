@@ -70,7 +70,7 @@ fn wide_pinv_gradient(x: &Tensor, p: &Tensor, g: &Tensor) -> Tensor {
 /// let (x, y) = (Tensor::new([[1.0f32], [1.0]]), Tensor::new([[1.0f32], [3.0]]));
 /// assert!((x.lstsq(&y).0.to_f64() - 2.0).abs() < 1e-6);
 /// ```
-#[op(module = "linalg", samples = lstsq_samples, amp = "black")]
+#[op(module = "linalg", samples = lstsq_samples, amp = "black", results("solution", "residuals", "rank", "singular_values"))]
 fn lstsq(
     x: &Tensor,
     y: &Tensor,
@@ -199,12 +199,14 @@ fn cond(x: &Tensor, #[default(None)] p: &Value) -> Result<Tensor> {
 /// assert!((s.to_vec::<f32>()[0] - 4.0).abs() < 1e-5);
 /// ```
 #[op(
+    random,
     module = "linalg",
     samples = lowrank_samples,
     peer = "lambda x, q=None, niter=2, M=None: (t := torch.linalg.svd(x if M is None else x - M, False), \
             (t[0][..., :q], t[1][..., :q], t[2].mT[..., :q]))[-1]",
     amp = "black",
-    alias(M = m)
+    alias(M = m),
+    results("u", "s", "v")
 )]
 fn svd_lowrank(
     x: &Tensor,
@@ -246,11 +248,13 @@ fn check_lowrank(x: &Tensor, q: Option<i64>, niter: i64) -> Result<usize> {
 /// assert!((s.to_vec::<f32>()[0] - 2f32.sqrt()).abs() < 1e-5);
 /// ```
 #[op(
+    random,
     module = "linalg",
     samples = pca_samples,
     peer = "lambda x, q=None, center=True, niter=2: (t := torch.linalg.svd(x - x.mean(-2, True) * center, False), \
             (t[0][..., :q], t[1][..., :q], t[2].mT[..., :q]))[-1]",
-    amp = "black"
+    amp = "black",
+    results("u", "s", "v")
 )]
 fn pca_lowrank(
     x: &Tensor,

@@ -45,10 +45,11 @@ fn part(t: &Tensor, i: usize, units: usize) -> Tensor {
 /// assert_eq!(gates.lstm_cell(&gates, &c).1.to_vec::<f32>(), [1.0]);
 /// ```
 #[op(
-    module = "nn.functional",
+    module = "_C_ops",
     samples = lstm_samples,
     reference = lstm_composite,
-    peer = "lambda a, b, c: torch_lstm(a + b, c)"
+    peer = "lambda a, b, c: torch_lstm(a + b, c)",
+    results("h", "c")
 )]
 fn lstm_cell(cx: &Cx, x_gates: &Tensor, h_gates: &Tensor, c: &Tensor) -> Result<(Tensor, Tensor)> {
     let (dtype, units) = check_step(x_gates, h_gates, c, 4)?;
@@ -76,18 +77,13 @@ fn lstm_composite(x_gates: &Tensor, h_gates: &Tensor, c: &Tensor) -> Result<(Ten
 
 /// The gradients of `lstm_cell` with respect to the preactivations (the same for both) and the old cell state, from those
 /// of its outputs.
-///
-/// ```
-/// # use sampan_core::{DType, Tensor};
-/// let (gates, c) = (Tensor::zeros([1, 4], DType::Float32), Tensor::new([[0.0f32]]));
-/// let (_, dc) = gates.lstm_cell_grad(&gates, &c, &Tensor::new([[0.0f32]]), &Tensor::new([[1.0f32]]));
-/// assert_eq!(dc.to_vec::<f32>(), [0.5]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = lstm_grad_samples,
     reference = lstm_grad_composite,
-    peer = "lambda a, b, c, dh, dc: torch_pull(torch_lstm, (a + b, c), (dh, dc))"
+    peer = "lambda a, b, c, dh, dc: torch_pull(torch_lstm, (a + b, c), (dh, dc))",
+    results("dgates", "dc")
 )]
 fn lstm_cell_grad(
     cx: &Cx,
@@ -151,7 +147,7 @@ fn lstm_grad_composite(
 /// let (gates, h) = (Tensor::zeros([1, 3], DType::Float32), Tensor::new([[2.0f32]]));
 /// assert_eq!(gates.gru_cell(&gates, &h).to_vec::<f32>(), [1.0]);
 /// ```
-#[op(module = "nn.functional", samples = gru_samples, reference = gru_composite, peer = "torch_gru")]
+#[op(module = "_C_ops", samples = gru_samples, reference = gru_composite, peer = "torch_gru")]
 fn gru_cell(cx: &Cx, x_gates: &Tensor, h_gates: &Tensor, h: &Tensor) -> Result<Tensor> {
     let (dtype, units) = check_step(x_gates, h_gates, h, 3)?;
     let out = cx.out(h.shape(), dtype)?;
@@ -175,17 +171,13 @@ fn gru_composite(x_gates: &Tensor, h_gates: &Tensor, h: &Tensor) -> Result<Tenso
 }
 
 /// The gradients of `gru_cell` with respect to both preactivations and the state.
-///
-/// ```
-/// # use sampan_core::{DType, Tensor};
-/// let (gates, h) = (Tensor::zeros([1, 3], DType::Float32), Tensor::new([[0.0f32]]));
-/// assert_eq!(gates.gru_cell_grad(&gates, &h, &Tensor::new([[1.0f32]])).2.to_vec::<f32>(), [0.5]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = gru_grad_samples,
     reference = gru_grad_composite,
-    peer = "lambda a, b, h, g: torch_pull(torch_gru, (a, b, h), g)"
+    peer = "lambda a, b, h, g: torch_pull(torch_gru, (a, b, h), g)",
+    results("dx_gates", "dh_gates", "dh")
 )]
 fn gru_cell_grad(
     cx: &Cx,
@@ -241,7 +233,7 @@ fn gru_grad_composite(
 /// assert_eq!(y.to_vec::<f32>(), [2.0, 0.0]);
 /// ```
 #[op(
-    module = "nn.functional",
+    module = "_C_ops",
     samples = simple_samples,
     reference = simple_composite,
     peer = "lambda a, b, activation='tanh': getattr(torch, activation)(a + b)"

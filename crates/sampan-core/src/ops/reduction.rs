@@ -114,13 +114,7 @@ fn mean(
 }
 
 /// 1 where two tensors are equal (NaN equals NaN here) and 0 elsewhere, as floats: where a maximum was taken from.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([1.0f32, 2.0]);
-/// assert_eq!(x.tie_mask(&Tensor::new([2.0f32])).to_vec::<f32>(), [0.0, 1.0]);
-/// ```
-#[op(non_diff, samples = tie_samples, peer = "lambda x, y: (x == y).astype(x.dtype)")]
+#[op(internal, non_diff, samples = tie_samples, peer = "lambda x, y: (x == y).astype(x.dtype)")]
 fn tie_mask(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     cx.float_values(formula!(|x, y| x.equals(y).or(x.is_nan().and(y.is_nan()))), (x, y))
 }
@@ -285,23 +279,13 @@ fn count_nonzero(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)]
 }
 
 /// 1 where `x` is a number and 0 where it is NaN, as floats.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([2.0f32, f32::NAN]).number_mask().to_vec::<f32>(), [1.0, 0.0]);
-/// ```
-#[op(non_diff, samples = nan_line, peer = "lambda x: 1 - paddle.isnan(x).astype(x.dtype)")]
+#[op(internal, non_diff, samples = nan_line, peer = "lambda x: 1 - paddle.isnan(x).astype(x.dtype)")]
 fn number_mask(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     cx.float_values(formula!(|x| !x.is_nan()), x)
 }
 
 /// `x` with a number in place of each NaN, whose gradient is zero there.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([2.0f32, f32::NAN]).fill_nan(7.0).to_vec::<f32>(), [2.0, 7.0]);
-/// ```
-#[op(samples = fill_samples, peer = "lambda x, v: paddle.nan_to_num(x, v)")]
+#[op(internal, samples = fill_samples, peer = "lambda x, v: paddle.nan_to_num(x, v)")]
 fn fill_nan(cx: &Cx, x: &Tensor, value: f64) -> Result<Tensor> {
     cx.float(formula!([value] |x| select(x.is_nan(), value, x)), x)
 }

@@ -126,13 +126,8 @@ fn crop(
 
 /// `x` with the region of `lens[i]` elements from `starts[i]` in steps of `steps[i]` replaced by `value`, which is
 /// broadcast to it.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([1i64, 2, 3, 4]);
-/// assert_eq!(x.write_slice(&Tensor::new(9i64), [0], [2], [2]).to_vec::<i64>(), [9, 2, 9, 4]);
-/// ```
 #[op(
+    internal,
     complex,
     samples = write_slice_samples,
     peer = "lambda x, v, starts, lens, steps: torch_write(x, [torch_region(starts, lens, steps)], [v])"
@@ -216,6 +211,7 @@ fn select_scatter(x: &Tensor, values: &Tensor, axis: i64, index: i64) -> Result<
 /// assert_eq!(Tensor::new([1i64, 2, 3, 4]).sliding_window(0, 2, 1).to_vec::<i64>(), [1, 2, 2, 3, 3, 4]);
 /// ```
 #[op(
+    module = "_C_ops",
     complex,
     samples = sliding_window_samples,
     peer = "lambda x, axis, size, step: paddle.unfold(x, axis, size, step)",
@@ -267,13 +263,7 @@ fn as_strided(x: &Tensor, shape: &[i64], stride: &[i64], #[default(0)] offset: i
 }
 
 /// The elements of `x`, counted in row-major order, under any shape, strides and offset (in elements).
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([1i64, 2, 3, 4]);
-/// assert_eq!(x.strided_view([2, 2], [1, 1], 1).to_vec::<i64>(), [2, 3, 3, 4]);
-/// ```
-#[op(complex, samples = strided_view_samples, peer = "torch.as_strided")]
+#[op(internal, complex, samples = strided_view_samples, peer = "torch.as_strided")]
 fn strided_view(cx: &Cx, x: &Tensor, shape: &[i64], stride: &[i64], offset: i64) -> Result<Tensor> {
     let layout = strided_layout(x.numel(), shape, stride, offset)?;
     let x = x.contiguous();
@@ -284,13 +274,8 @@ fn strided_view(cx: &Cx, x: &Tensor, shape: &[i64], stride: &[i64], offset: i64)
 
 /// Zeros of `shape` onto which the elements of `x` are added at the positions that `stride` and `offset` give them: the
 /// transpose of `strided_view`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([[1i64, 2], [3, 4]]);
-/// assert_eq!(x.strided_sum([3], [1, 1], 0).to_vec::<i64>(), [1, 5, 4]);
-/// ```
 #[op(
+    internal,
     complex,
     samples = strided_sum_samples,
     peer = "lambda x, shape, *a: torch_pull(lambda z: torch.as_strided(z, x.shape, *a), torch.zeros(shape), x)"
@@ -334,6 +319,7 @@ fn strided_layout(numel: usize, shape: &[i64], stride: &[i64], offset: i64) -> R
 /// assert_eq!(Tensor::new([1.0f32]).reinterpret(DType::Int32).to_vec::<i32>(), [0x3f80_0000]);
 /// ```
 #[op(
+    module = "_C_ops",
     samples = reinterpret_samples,
     peer = "lambda x, to: paddle.view(x, to)",
     also("view"),
@@ -359,12 +345,7 @@ fn reinterpret(x: &Tensor, shape_or_dtype: &Value) -> Result<Tensor> {
 }
 
 /// The bits of the elements read as another dtype. No gradient passes.
-///
-/// ```
-/// # use sampan_core::{DType, Tensor};
-/// assert_eq!(Tensor::new([-1i16]).bits_as(DType::UInt8).to_vec::<u8>(), [255, 255]);
-/// ```
-#[op(non_diff, samples = bits_samples, peer = "torch.Tensor.view")]
+#[op(internal, non_diff, samples = bits_samples, peer = "torch.Tensor.view")]
 fn bits_as(cx: &Cx, x: &Tensor, dtype: DType) -> Result<Tensor> {
     let (old, new) = (x.dtype().size(), dtype.size());
     let x = x.contiguous();

@@ -27,14 +27,8 @@ fn corners_of(word: &str) -> Result<Corners> {
 
 /// Interpolates axes `first`, `first + 1` … from the extents `input` to the extents `output`; `transposed` does the
 /// transpose, from `output` to `input`, which is the gradient. `scale` holds scale factors, or nothing.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([[1.0f32, 3.0]]);
-/// let y = x.resample_axes(1, 2, 3, [], "linear", "aligned", false, false);
-/// assert_eq!(y.to_vec::<f32>(), [1.0, 2.0, 3.0]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = resample_samples,
     peer = "lambda x, first, before, after: F.interpolate(torch.unsqueeze(x, 0), after, mode='linear')[0]"
@@ -129,7 +123,7 @@ fn per_axis(name: &str, value: &Value, dims: usize) -> Result<Option<Vec<f64>>> 
 /// let smooth = InterpolateOpts::new().mode("bilinear").align_corners(true);
 /// assert_eq!(x.interpolate_with([1, 3], smooth).to_vec::<f32>(), [1.0, 1.5, 2.0]);
 /// ```
-#[op(module = "nn.functional", samples = interpolate_samples, onnx = "Resize")]
+#[op(module = "nn.functional", samples = interpolate_samples, onnx = "Resize", amp = "black_o2")]
 fn interpolate(
     x: &Tensor,
     #[default(None)] size: &Value,
@@ -190,7 +184,7 @@ fn interpolate(
 /// let x = Tensor::new([[[[1.0f32, 2.0]]]]);
 /// assert_eq!(x.upsample([1, 4]).to_vec::<f32>(), [1.0, 1.0, 2.0, 2.0]);
 /// ```
-#[op(module = "nn.functional", samples = upsample_samples)]
+#[op(module = "nn.functional", samples = upsample_samples, amp = "black_o2")]
 fn upsample(
     x: &Tensor,
     #[default(None)] size: &Value,

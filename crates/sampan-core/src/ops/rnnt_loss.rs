@@ -53,14 +53,7 @@ fn job<'a>(shape: &[usize], lengths: &'a [Vec<i64>; 2]) -> Rnnt<'a> {
 
 /// Minus the log-likelihood of each sequence over all ways through its lattice `[batch, frames, columns]`, whose cells
 /// hold the log-probability of a blank, which leads to the next frame, and of the next label.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (blanks, emits) = (Tensor::new([[[-9.0f32, -0.25]]]), Tensor::new([[[-0.5f32, -9.0]]]));
-/// let one = Tensor::new([1i64]);
-/// assert_eq!(blanks.rnnt_nll(&emits, &one, &one).to_vec::<f32>(), [0.75]);
-/// ```
-#[op(module = "nn.functional", samples = nll_samples, reference = nll_composite, peer = "torch_rnnt")]
+#[op(internal, module = "nn.functional", samples = nll_samples, reference = nll_composite, peer = "torch_rnnt")]
 fn rnnt_nll(
     cx: &Cx,
     blanks: &Tensor,
@@ -84,19 +77,13 @@ fn rnnt_nll(
 }
 
 /// The gradients of `rnnt_nll` with respect to blanks and labels: minus the posterior of each step, times `grad`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (blanks, emits) = (Tensor::new([[[-9.0f32, -0.25]]]), Tensor::new([[[-0.5f32, -9.0]]]));
-/// let one = Tensor::new([1i64]);
-/// let (blanks, emits) = blanks.rnnt_nll_grad(&emits, &one, &one, &Tensor::new([2.0f32]));
-/// assert_eq!((blanks.to_vec::<f32>(), emits.to_vec::<f32>()), (vec![0.0, -2.0], vec![-2.0, 0.0]));
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = nll_grad_samples,
     reference = nll_grad_composite,
-    peer = "lambda b, e, n, k, g: torch_pull(lambda y, z: torch_rnnt(y, z, n, k), (b, e), g)"
+    peer = "lambda b, e, n, k, g: torch_pull(lambda y, z: torch_rnnt(y, z, n, k), (b, e), g)",
+    results("dblank", "demit")
 )]
 fn rnnt_nll_grad(
     cx: &Cx,

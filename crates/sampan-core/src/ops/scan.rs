@@ -196,7 +196,7 @@ macro_rules! running_extreme {
 /// assert_eq!(values.to_vec::<f32>(), [1.0, 3.0, 3.0]);
 /// assert_eq!(indices.to_vec::<i64>(), [0, 1, 1]);
 /// ```
-#[op(samples = extreme_samples)]
+#[op(samples = extreme_samples, results("out", "indices"))]
 fn cummax(
     cx: &Cx,
     x: &Tensor,
@@ -214,7 +214,7 @@ fn cummax(
 /// assert_eq!(values.to_vec::<f32>(), [2.0, 2.0, 1.0]);
 /// assert_eq!(indices.to_vec::<i64>(), [0, 0, 2]);
 /// ```
-#[op(samples = extreme_samples)]
+#[op(samples = extreme_samples, results("out", "indices"))]
 fn cummin(
     cx: &Cx,
     x: &Tensor,
@@ -261,13 +261,8 @@ fn diff(
 
 /// `s[k] = a[k] * s[k - 1] + b[k]` along one axis, from `s = 0`: discounted sums, and what gradients of running products
 /// are made of.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (a, b) = (Tensor::new([0.0f32, 2.0, 3.0]), Tensor::new([1.0f32, 1.0, 1.0]));
-/// assert_eq!(a.linear_recurrence(&b, 0).to_vec::<f32>(), [1.0, 3.0, 10.0]);
-/// ```
 #[op(
+    internal,
     complex,
     samples = recurrence_samples,
     peer = "lambda a, b, axis: ( \

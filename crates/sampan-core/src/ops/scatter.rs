@@ -87,13 +87,8 @@ fn put_along_axis(
 }
 
 /// `put_along_axis` without broadcasting: `indices` and `values` have one shape.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (x, i, v) = (Tensor::new([1i64, 2, 3]), Tensor::new([0i64, 0]), Tensor::new([5i64, 6]));
-/// assert_eq!(x.put_along(&i, &v, 0, "add", true).to_vec::<i64>(), [12, 2, 3]);
-/// ```
 #[op(
+    internal,
     complex,
     samples = put_along_samples,
     onnx = "ScatterElements",
@@ -247,7 +242,7 @@ fn scatter_reduce(
 /// assert_eq!(x.scatter(&i, &u).to_vec::<i64>(), [7, 1, 5]);
 /// assert_eq!(x.scatter_with(&i, &u, ScatterOpts::new().overwrite(false)).to_vec::<i64>(), [13, 1, 5]);
 /// ```
-#[op(inplace, complex, samples = scatter_samples)]
+#[op(inplace, complex, samples = scatter_samples, amp = "black_o2")]
 fn scatter(x: &Tensor, index: &Tensor, updates: &Tensor, #[opt(true)] overwrite: bool) -> Result<Tensor> {
     ensure!(x.ndim() > 0, "x must have rows");
     let column = index.ndim() == 2 && index.shape()[1] == 1;

@@ -89,10 +89,12 @@ impl Plan {
 /// assert_eq!((out[0].to_vec::<f32>(), out[1].to_f64()), (vec![1.0, 3.0], 3.0));
 /// ```
 #[op(
-    module = "nn.functional",
+    module = "_C_ops",
     samples = walk_samples,
     reference = walk_composite,
-    peer = "none: made of cells, which have peers"
+    peer = "none: made of cells, which have peers",
+    results("out", "h", "c"),
+    work = super::work::recurrent
 )]
 fn recurrent_walk(
     cx: &Cx,

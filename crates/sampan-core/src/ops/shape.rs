@@ -19,7 +19,7 @@ pub(crate) fn checked_shape(shape: &[i64]) -> Result<Shape> {
 /// assert_eq!(Tensor::new([1.7f32, -1.7]).cast(DType::Int64).to_vec::<i64>(), [1, -1]);
 /// assert_eq!(Tensor::new([f32::INFINITY, -1e30]).cast(DType::Int32).to_vec::<i32>(), [i32::MAX, i32::MIN]);
 /// ```
-#[op(inplace, complex, samples = cast_samples, onnx = "Cast", also("Tensor.astype"))]
+#[op(inplace, complex, samples = cast_samples, onnx = "Cast", also("Tensor.astype"), amp = "keep")]
 fn cast(cx: &Cx, x: &Tensor, dtype: DType) -> Result<Tensor> {
     if x.dtype() == dtype {
         return cx.grad(x.lazy_copy(x.layout().clone())?, &[], |g| Ok(g.grad()));
@@ -58,12 +58,7 @@ fn reshape(x: &Tensor, shape: &[i64]) -> Result<Tensor> {
 }
 
 /// The same values under exactly this shape, in which a zero is a zero; a view wherever the memory allows.
-///
-/// ```
-/// # use sampan_core::{DType, Tensor};
-/// assert_eq!(Tensor::zeros([0, 3], DType::Float32).reshape_to([3, 0]).shape(), [3, 0]);
-/// ```
-#[op(complex, samples = reshape_to_samples, peer = "torch.reshape")]
+#[op(internal, complex, samples = reshape_to_samples, peer = "torch.reshape")]
 fn reshape_to(cx: &Cx, x: &Tensor, shape: &[i64]) -> Result<Tensor> {
     let shape = checked_shape(shape)?;
     let (have, want) = (x.numel(), crate::shape::checked_numel(&shape)?);
@@ -363,7 +358,7 @@ fn rank(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// let both = broadcast_tensors(&[Tensor::new([[1i64], [2]]), Tensor::new([3i64, 4])]);
 /// assert_eq!(both[0].to_vec::<i64>(), [1, 1, 2, 2]);
 /// ```
-#[op(complex, samples = broadcast_tensors_samples, alias(inputs = input))]
+#[op(complex, samples = broadcast_tensors_samples, alias(inputs = input), also("Tensor.broadcast_tensors"))]
 fn broadcast_tensors(input: &[Tensor]) -> Result<Vec<Tensor>> {
     ensure!(!input.is_empty(), "needs at least one tensor");
     let shape = input.iter().try_fold(Shape::new(), |shape, t| broadcast(&shape, t.shape()))?;
@@ -422,7 +417,7 @@ fn unstack(cx: &Cx, x: &Tensor, #[default(0)] axis: i64, #[default(None)] num: O
 /// # use sampan_core::{Tensor, ops::shape::atleast_1d};
 /// assert_eq!(atleast_1d(&[Tensor::new(3i64)]).0[0].shape(), [1]);
 /// ```
-#[op(complex, samples = atleast_samples)]
+#[op(complex, samples = atleast_samples, results("outputs..."), also("Tensor.atleast_1d"))]
 fn atleast_1d(inputs: &[Tensor]) -> Result<Varying> {
     at_least(inputs, |s| if s.is_empty() { vec![1] } else { s.to_vec() })
 }
@@ -433,7 +428,7 @@ fn atleast_1d(inputs: &[Tensor]) -> Result<Varying> {
 /// # use sampan_core::{Tensor, ops::shape::atleast_2d};
 /// assert_eq!(atleast_2d(&[Tensor::new([3i64, 4])]).0[0].shape(), [1, 2]);
 /// ```
-#[op(complex, samples = atleast_samples)]
+#[op(complex, samples = atleast_samples, results("outputs..."), also("Tensor.atleast_2d"))]
 fn atleast_2d(inputs: &[Tensor]) -> Result<Varying> {
     at_least(inputs, |s| match s {
         [] => vec![1, 1],
@@ -448,7 +443,7 @@ fn atleast_2d(inputs: &[Tensor]) -> Result<Varying> {
 /// # use sampan_core::{Tensor, ops::shape::atleast_3d};
 /// assert_eq!(atleast_3d(&[Tensor::new([3i64, 4])]).0[0].shape(), [1, 2, 1]);
 /// ```
-#[op(complex, samples = atleast_samples)]
+#[op(complex, samples = atleast_samples, results("outputs..."), also("Tensor.atleast_3d"))]
 fn atleast_3d(inputs: &[Tensor]) -> Result<Varying> {
     at_least(inputs, |s| match s {
         [] => vec![1, 1, 1],

@@ -28,13 +28,7 @@ pub(crate) fn region(layout: &Layout, starts: &[i64], lens: &[i64], steps: &[i64
 
 /// A view on `lens[i]` elements of each axis from `starts[i]` in steps of `steps[i]`. Every axis is named; indexing comes
 /// down to it.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([1i64, 2, 3, 4]);
-/// assert_eq!(x.view_slice([3], [2], [-2]).to_vec::<i64>(), [4, 2]);
-/// ```
-#[op(complex, samples = view_slice_samples, peer = "lambda x, starts, lens, steps: x[torch_region(starts, lens, steps)]")]
+#[op(internal, complex, samples = view_slice_samples, peer = "lambda x, starts, lens, steps: x[torch_region(starts, lens, steps)]")]
 fn view_slice(cx: &Cx, x: &Tensor, starts: &[i64], lens: &[i64], steps: &[i64]) -> Result<Tensor> {
     let out = x.view(region(x.layout(), starts, lens, steps)?);
     let (shape, starts, steps) = (x.shape_vec(), starts.to_vec(), steps.to_vec());
@@ -43,12 +37,8 @@ fn view_slice(cx: &Cx, x: &Tensor, starts: &[i64], lens: &[i64], steps: &[i64]) 
 
 /// Zeros of `shape` with `x` written at the slice that starts at `starts` and steps by `steps`: the transpose of
 /// `view_slice`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// assert_eq!(Tensor::new([7i64, 8]).unslice([4], [0], [2]).to_vec::<i64>(), [7, 0, 8, 0]);
-/// ```
 #[op(
+    internal,
     complex,
     samples = unslice_samples,
     peer = "lambda x, shape, starts, steps: torch_write(torch.zeros(shape), [torch_region(starts, x.shape, steps)], \

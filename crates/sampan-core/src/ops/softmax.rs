@@ -22,7 +22,7 @@ fn float_or(x: &Tensor, dtype: Option<DType>) -> Result<DType> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1.0f32, 1.0]]).softmax(-1).to_vec::<f32>(), [0.5, 0.5]);
 /// ```
-#[op(inplace, module = "nn.functional", samples = softmax_samples, reference = softmax_composite, onnx = "Softmax", amp = "black")]
+#[op(inplace, module = "nn.functional", samples = softmax_samples, reference = softmax_composite, onnx = "Softmax", amp = "black", also("softmax"))]
 fn softmax(cx: &Cx, x: &Tensor, #[default(-1)] axis: i64, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = float_or(x, dtype)?;
     let (n, inner) = lanes(x.shape(), resolve_axis(axis, x.ndim())?);
@@ -84,13 +84,8 @@ fn check_pair(y: &Tensor, grad: &Tensor) -> Result<()> {
 }
 
 /// The gradient of softmax from its result `y`: `y * (grad - sum(y * grad))`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let y = Tensor::new([0.5f32, 0.5]);
-/// assert_eq!(y.softmax_grad(&Tensor::new([1.0f32, 0.0]), -1).to_vec::<f32>(), [0.25, -0.25]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = softmax_grad_samples,
     reference = softmax_grad_composite,
@@ -119,13 +114,8 @@ fn softmax_grad_composite(y: &Tensor, grad: &Tensor, axis: i64) -> Result<Tensor
 }
 
 /// The gradient of log_softmax from its result `y`: `grad - e^y * sum(grad)`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let y = Tensor::new([0.0f32]);
-/// assert_eq!(y.log_softmax_grad(&Tensor::new([3.0f32]), -1).to_vec::<f32>(), [0.0]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = softmax_grad_samples,
     reference = log_softmax_grad_composite,
@@ -161,7 +151,7 @@ fn log_softmax_grad_composite(y: &Tensor, grad: &Tensor, axis: i64) -> Result<Te
 /// let y = Tensor::new([[0.1f32, 0.2]]).gumbel_softmax_with(1.0, GumbelSoftmaxOpts::new().hard(true));
 /// assert_eq!(y.sum(()).to_f64(), 1.0);
 /// ```
-#[op(module = "nn.functional", samples = gumbel_samples, peer = "none: random")]
+#[op(random, module = "nn.functional", samples = gumbel_samples, peer = "none: random")]
 fn gumbel_softmax(
     x: &Tensor,
     #[default(1.0)] temperature: f64,

@@ -61,7 +61,7 @@ macro_rules! select {
 /// assert_eq!(values.to_vec::<f32>(), [9.0, 5.0]);
 /// assert_eq!(indices.to_vec::<i64>(), [1, 2]);
 /// ```
-#[op(samples = topk_samples)]
+#[op(samples = topk_samples, results("values", "indices"), tuple = "TopKRetType")]
 fn topk(
     cx: &Cx,
     x: &Tensor,
@@ -79,13 +79,7 @@ fn topk(
 }
 
 /// The elements in order along `axis` and the positions they came from; `sort` comes down to it.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (values, indices) = Tensor::new([3.0f32, 1.0, 2.0]).sort_pairs(0, false);
-/// assert_eq!((values.to_vec::<f32>(), indices.to_vec::<i64>()), (vec![1.0, 2.0, 3.0], vec![1, 2, 0]));
-/// ```
-#[op(samples = sort_pairs_samples, peer = "lambda x, a, d: (paddle.sort(x, a, d), paddle.argsort(x, a, d))")]
+#[op(internal, samples = sort_pairs_samples, peer = "lambda x, a, d: (paddle.sort(x, a, d), paddle.argsort(x, a, d))", results("values", "indices"))]
 fn sort_pairs(cx: &Cx, x: &Tensor, axis: i64, descending: bool) -> Result<(Tensor, Tensor)> {
     let (at, line) = along(x, axis)?;
     select!(cx, x, at, line.n, x.shape_vec(), |x, v, i| sort::sort(x, line, descending, v, i))
@@ -127,7 +121,7 @@ fn msort(input: &Tensor) -> Result<Tensor> {
 /// let (value, index) = Tensor::new([5.0f32, 1.0, 3.0]).kthvalue(2);
 /// assert_eq!((value.to_f64(), index.to_f64()), (3.0, 2.0));
 /// ```
-#[op(samples = kth_samples)]
+#[op(samples = kth_samples, results("values", "indices"))]
 fn kthvalue(
     cx: &Cx,
     x: &Tensor,
@@ -147,7 +141,7 @@ fn kthvalue(
 /// let (value, index) = Tensor::new([2.0f32, 5.0, 2.0]).mode(-1);
 /// assert_eq!((value.to_f64(), index.to_f64()), (2.0, 2.0));
 /// ```
-#[op(samples = mode_samples)]
+#[op(samples = mode_samples, results("values", "indices"))]
 fn mode(cx: &Cx, x: &Tensor, #[default(-1)] axis: i64, #[opt(false)] keepdim: bool) -> Result<(Tensor, Tensor)> {
     let (at, line) = along(x, axis)?;
     ensure!(line.n > 0 || line.lines() == 0, "has no value over an empty axis");
@@ -308,18 +302,12 @@ fn bucketize(
 
 /// Equal rows of a matrix in groups, in ascending order of their values (neighbours in their own order with
 /// `consecutive`): the first row of each group, the group of each row, the sizes. `unique` comes down to it.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (first, inverse, counts) = Tensor::new([[5i64], [2], [5]]).group_rows(false);
-/// assert_eq!(first.to_vec::<i64>(), [1, 0]);
-/// assert_eq!(inverse.to_vec::<i64>(), [1, 0, 1]);
-/// assert_eq!(counts.to_vec::<i64>(), [1, 2]);
-/// ```
 #[op(
+    internal,
     non_diff,
     samples = group_samples,
-    peer = "lambda x, consecutive: [t.reshape(-1) for t in np.unique(x, True, True, True, 0)[1:]]"
+    peer = "lambda x, consecutive: [t.reshape(-1) for t in np.unique(x, True, True, True, 0)[1:]]",
+    results("first", "group", "sizes")
 )]
 fn group_rows(cx: &Cx, x: &Tensor, consecutive: bool) -> Result<(Tensor, Tensor, Tensor)> {
     cx.needs_values()?;

@@ -13,13 +13,8 @@ fn check(x: &Tensor, y: &Tensor) -> Result<DType> {
 }
 
 /// `scale * (x - y)^2`, with `sum` added up over all elements.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (x, y) = (Tensor::new([1.0f32, 3.0]), Tensor::new([0.0f32, 1.0]));
-/// assert_eq!(x.squared_error(&y, 0.5, true).to_f64(), 2.5);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = error_samples,
     reference = error_composite,
@@ -51,13 +46,8 @@ fn error_composite(x: &Tensor, y: &Tensor, scale: f64, sum: bool) -> Result<Tens
 
 /// `scale * grad * (x - y)`, where `grad` has one element for each of `x` or is a single number: the gradient of
 /// `squared_error`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (x, y) = (Tensor::new([1.0f32, 3.0]), Tensor::new([0.0f32, 1.0]));
-/// assert_eq!(Tensor::new(3.0f32).squared_error_grad(&x, &y, 2.0).to_vec::<f32>(), [6.0, 12.0]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = grad_samples,
     reference = grad_composite,

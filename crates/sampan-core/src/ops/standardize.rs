@@ -93,13 +93,8 @@ pub(super) fn affine(plan: Plan, normal: Tensor, weight: Option<&Tensor>, bias: 
 
 /// Rows of a matrix normalised to mean 0 and deviation 1, or with `rms` divided by the root of their mean square; then
 /// scaled and shifted by column. Also gives each row's mean (0 with `rms`) and one over its deviation.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let (y, mean, _) = Tensor::new([[1.0f32, 3.0]]).row_norm(None, None, 0.0, false);
-/// assert_eq!((y.to_vec::<f32>(), mean.to_vec::<f32>()), (vec![-1.0, 1.0], vec![2.0]));
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = row_norm_samples,
     reference = row_norm_composite,
@@ -108,7 +103,8 @@ pub(super) fn affine(plan: Plan, normal: Tensor, weight: Option<&Tensor>, bias: 
             mean := x.mean(1) * (not rms), \
             rstd := torch.rsqrt((x - mean[:, None]).square().mean(1) + eps), \
             y := F.rms_norm(x, n, w, eps) + (0 if b is None else b) if rms else F.layer_norm(x, n, w, b, eps), \
-            (y, mean, rstd))[-1]"
+            (y, mean, rstd))[-1]",
+    results("out", "mean", "rstd")
 )]
 fn row_norm(
     cx: &Cx,
@@ -189,21 +185,15 @@ fn row_norm_composite(
 }
 
 /// The gradients of `row_norm` with respect to x, weight and bias. `mean` and `rstd` are what it gave for `x`.
-///
-/// ```
-/// # use sampan_core::Tensor;
-/// let x = Tensor::new([[1.0f32, 3.0]]);
-/// let (_, mean, rstd) = x.row_norm(None, None, 0.0, false);
-/// let (_, _, db) = x.row_norm_grad(&Tensor::new([[5.0f32, 6.0]]), None, &mean, &rstd, 0.0, false);
-/// assert_eq!(db.to_vec::<f32>(), [5.0, 6.0]);
-/// ```
 #[op(
+    internal,
     module = "nn.functional",
     samples = row_norm_grad_samples,
     reference = row_norm_grad_composite,
     peer = "lambda x, g, w, mean, rstd, eps, rms: torch_pull( \
             lambda x, w, b: F.rms_norm(x, w.shape, w, eps) + b if rms else F.layer_norm(x, w.shape, w, b, eps), \
-            (x, torch.ones(x.shape[1]) if w is None else w, torch.zeros(x.shape[1])), g)"
+            (x, torch.ones(x.shape[1]) if w is None else w, torch.zeros(x.shape[1])), g)",
+    results("dx", "dweight", "dbias")
 )]
 fn row_norm_grad(
     cx: &Cx,

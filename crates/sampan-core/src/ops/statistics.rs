@@ -279,7 +279,7 @@ fn medians(x: &Tensor, axis: Axes, keepdim: bool, mode: &str, ignore_nan: bool) 
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([4.0f32, 1.0, 3.0, 2.0]).median(()).to_f64(), 2.5);
 /// ```
-#[op(samples = median_samples, amp = "black")]
+#[op(samples = median_samples, amp = "black", results("values", "indices"))]
 fn median(
     x: &Tensor,
     #[default(None)] axis: Axes,
@@ -295,7 +295,7 @@ fn median(
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([4.0f32, f32::NAN, 3.0]).nanmedian(()).to_f64(), 3.5);
 /// ```
-#[op(samples = nanmedian_samples, amp = "black")]
+#[op(samples = nanmedian_samples, amp = "black", results("values", "indices"))]
 fn nanmedian(
     x: &Tensor,
     #[default(None)] axis: Axes,

@@ -17,12 +17,10 @@
 
 mod event;
 mod record;
-mod work;
 
 pub use event::{Event, Input, Kind, Memory, Name};
 pub(crate) use record::{Origin, allocated, call, gradient, op, origin};
 pub use record::{Range, Span, enclosing_layer, layer, range, range_of};
-pub use work::multiply_adds;
 
 use crate::error::Kind as ErrorKind;
 use crate::{Error, Result};

@@ -198,7 +198,7 @@ impl Span {
     #[inline]
     pub(crate) fn done(&self, op: &OpDef, args: &[Value], outputs: &[Tensor]) {
         if self.session != 0 {
-            self.count(super::multiply_adds(op.name, args, outputs));
+            self.count(op.multiply_adds(args, outputs));
         }
     }
 

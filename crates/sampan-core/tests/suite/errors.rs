@@ -100,7 +100,7 @@ fn hostile_arguments_are_errors() {
     assert!(one.expand([3]).try_set_value(&Tensor::new([1.0f32, 2.0, 3.0])).is_err());
     assert!(Tensor::try_from_slice::<f32>(&[], [1 << 33, 1 << 31]).is_err());
     assert!(Tensor::from_bytes(&[], DType::Float32, [1 << 62, 4]).is_err());
-    assert!(Tensor::new([1i64]).try_embedding_rows(&one, -1, false).is_err());
+    assert!(Tensor::new([1i64]).try_embedding(&one, None).is_err());
     assert!(one.try_tensor_split(i64::MAX - 1, 0).is_err());
     assert!(one.try_multigammaln(i64::MAX).is_err());
     assert_eq!(Tensor::new([f32::INFINITY]).standard_gamma().to_vec::<f32>(), [f32::INFINITY]);

@@ -6,7 +6,7 @@ use crate::alone::{alone, is_alone};
 use sampan_core::autograd::{GradCheck, gradcheck, gradgradcheck};
 use sampan_core::dispatch::{dispatch, dispatch_inplace, with_composites};
 use sampan_core::error::Kind;
-use sampan_core::op::{self, OpDef};
+use sampan_core::op::{self, OpDef, Returns};
 use sampan_core::sample::{Sample, cast_floats};
 use sampan_core::value::Args;
 use sampan_core::{DType, Error, GradOptions, Result, Tensor, Value, grad, random};
@@ -31,7 +31,12 @@ fn cases() -> Vec<(&'static OpDef, usize, Sample)> {
 
 /// Whether a call draws random numbers.
 pub fn draws(op: &OpDef, sample: &Sample) -> bool {
-    sample.peer.or(op.peer) == Some("none: random") || ["svd_lowrank", "pca_lowrank"].contains(&op.name)
+    op.random || sample.peer == Some("none: random")
+}
+
+/// Whether two calls give the same.
+fn settled(op: &OpDef) -> bool {
+    op.peer.is_none_or(|p| !p.starts_with("none: unspecified"))
 }
 
 /// Runs a check on every case and reports all failures at once. The generator belongs to the whole process, so calls that
@@ -95,10 +100,37 @@ fn close(what: &str, a: &[Tensor], b: &[Tensor], tol: f64) -> Result<()> {
 fn every_op_is_documented_and_sampled() {
     let bad: Vec<_> = op::all()
         .into_iter()
-        .filter(|op| op.samples.is_none_or(|s| s().is_empty()) || !op.doc.contains("```"))
+        .filter(|op| op.samples.is_none_or(|s| s().is_empty()) || op.doc.contains("```") == op.internal)
         .map(|op| op.name)
         .collect();
     assert!(bad.is_empty(), "without samples or a runnable example: {bad:?}");
+}
+
+#[test]
+fn results_are_as_many_as_their_names() {
+    for_all("results_are_as_many_as_their_names", |op, sample| {
+        let n = call(op, sample.bind(op)?)?.len();
+        let open = op.results.last().is_some_and(|name| name.ends_with("..."));
+        if !op.results.is_empty() && n > op.results.len() && !open {
+            return Err(fail(format!("{n} results, and names for {:?}", op.results)));
+        }
+        match op.returns {
+            Returns::Tuple(_) if op.results.len() != n => Err(fail(format!("{n} results without names"))),
+            _ => Ok(()),
+        }
+    });
+}
+
+#[test]
+fn ops_that_draw_say_so() {
+    alone("registry::ops_that_draw_say_so", || {
+        for_each(|op, sample| {
+            random::seed(0);
+            let before = random::state();
+            dispatch(op, sample.bind(op)?)?;
+            if random::state() != before && !op.random { Err(fail("draws and is not `random`".into())) } else { Ok(()) }
+        })
+    });
 }
 
 #[test]
@@ -136,7 +168,7 @@ fn strided_inputs_give_the_same() {
         let args = sample.bind(op)?;
         let mut gapped = args.clone();
         gapped.iter_mut().try_for_each(|v| v.map_tensors(&mut strided))?;
-        if op.name.starts_with("empty") {
+        if !settled(op) {
             return Ok(());
         }
         close("strided", &call(op, gapped)?, &call(op, args)?, 1e-6)
@@ -247,7 +279,7 @@ fn complex_numbers_go_where_they_are_welcome() {
         {
             return Err(fail("inferred another shape or dtype".into()));
         }
-        if !op.name.starts_with("empty") {
+        if settled(op) {
             close("strided", &call(op, gapped)?, &actual, 1e-12)?;
         }
         if !differentiable(op, sample) {
@@ -272,7 +304,7 @@ fn half_precision_is_close() {
     for (dtype, tol) in [(DType::Float16, 4e-3), (DType::BFloat16, 3e-2)] {
         for_all("half_precision_is_close", |op, sample| {
             let mut half = sample.bind(op)?;
-            if op.name.starts_with("empty") || !half.iter().any(has_float) {
+            if !settled(op) || !half.iter().any(has_float) {
                 return Ok(());
             }
             cast_floats(&mut half, dtype)?;

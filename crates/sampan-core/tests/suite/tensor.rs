@@ -71,7 +71,7 @@ fn handles_and_views_share() {
     assert_eq!((x.inplace_version(), view.inplace_version()), (1, 1));
     // Values that lie in the target itself.
     let mut y = Tensor::new([1i64, 2, 3, 4]);
-    let reversed = y.view_slice([3], [4], [-1]);
+    let reversed = y.strided_slice([0], [3], [-5], [-1]);
     y.set_value(&reversed);
     assert_eq!(y.to_vec::<i64>(), [4, 3, 2, 1]);
     y.try_fill_(7).unwrap();

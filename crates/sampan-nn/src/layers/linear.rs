@@ -169,7 +169,7 @@ impl Embedding {
             weight.set_trainable(false);
         }
         if let Some(i) = padding_idx {
-            let row = weight.tensor().detach().try_view_slice([i.rem_euclid(n), 0], [1, shape[1] as i64], [1, 1])?;
+            let row = weight.tensor().detach().try_narrow(0, i, 1)?;
             row.try_set_value(&Tensor::zeros([1, shape[1]], row.dtype()))?;
         }
         let settings = [

@@ -2,7 +2,6 @@
 
 use sampan_core::dispatch::{self, Listener};
 use sampan_core::op::OpDef;
-use sampan_core::profiler::multiply_adds;
 use sampan_core::{DType, Result, Tensor, Value, no_grad};
 use sampan_nn::{Base, Layer, LayerId, LayerRef, Observer, Parameter, Path, Visitor, observe};
 use std::cell::RefCell;
@@ -102,7 +101,7 @@ struct Watch {
     places: Places,
     running: RefCell<Vec<u64>>,
     calls: RefCell<Vec<LayerCall>>,
-    /// Ops inside an op that is booked as a whole.
+    /// How many of the running calls are booked as a whole, by Paddle's formula and not by what they call.
     booked: RefCell<usize>,
 }
 
@@ -129,45 +128,18 @@ impl Observer for Watch {
 
 impl Listener for Watch {
     fn enter(&self, op: &'static OpDef, _: &[Value]) {
-        if counted_whole(op.name) {
-            *self.booked.borrow_mut() += 1;
-        }
+        *self.booked.borrow_mut() += op.flops.is_some() as usize;
     }
 
     fn exit(&self, op: &'static OpDef, args: &[Value], outputs: &[Tensor]) {
-        if counted_whole(op.name) {
-            *self.booked.borrow_mut() -= 1;
-        }
+        *self.booked.borrow_mut() -= op.flops.is_some() as usize;
         if *self.booked.borrow() > 0 {
             return;
         }
-        let work = op_flops(op.name, args, outputs);
+        let work = op.flops.map_or_else(|| op.multiply_adds(args, outputs), |count| count(args, outputs));
         if let Some(sum) = self.running.borrow_mut().last_mut() {
             *sum += work;
         }
-    }
-}
-
-/// Ops that are booked by their own formula, not by the sum of what they call.
-fn counted_whole(name: &str) -> bool {
-    ["adaptive_avg_pool", "avg_pool", "batch_norm"].iter().any(|p| name.starts_with(p))
-}
-
-/// The work of one op, as Paddle counts it: one for each multiply-add of convolutions and products, two for each element
-/// of a batch norm, one for each element that a pool averages to; cheap elementwise ops count nothing.
-fn op_flops(name: &str, args: &[Value], outputs: &[Tensor]) -> u64 {
-    let tensors: Vec<&Tensor> =
-        args.iter().filter_map(|v| if let Value::Tensor(t) = v { Some(t) } else { None }).collect();
-    let out = outputs.first().map_or(0, |t| t.numel() as u64);
-    let input = tensors.first().map_or(0, |t| t.numel() as u64);
-    match (name, tensors.as_slice()) {
-        // A bias counts as one more product.
-        ("conv_forward", [_, _, bias @ ..]) => multiply_adds(name, args, outputs) + out * bias.len() as u64,
-        ("batch_norm", _) => 2 * input,
-        (pool, _) if pool.starts_with("adaptive_avg_pool") => out * (input / out.max(1) + 1),
-        (pool, _) if pool.starts_with("avg_pool") => out,
-        ("leaky_relu", _) => input,
-        _ => multiply_adds(name, args, outputs),
     }
 }
 
