@@ -216,3 +216,39 @@ pub(crate) fn lane_max<T: Real>(x: &[T]) -> T {
     }
     acc[0]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_are_widened_exactly_and_rounded_to_nearest_even() {
+        for bits in 0..=u16::MAX {
+            let (b, h) = (bf16::from_bits(bits), f16::from_bits(bits));
+            assert!(b.wide().to_f64() == b.to_f64() || b.is_nan() && b.wide().is_nan());
+            assert!(h.wide().to_f64() == h.to_f64() || h.is_nan() && h.wide().is_nan());
+        }
+        let every = (0..=u32::MAX).step_by(4099);
+        let ties = (0..=u16::MAX).map(|high| (high as u32) << 16 | 0x8000);
+        let values: Vec<f32> = every.chain(ties).map(f32::from_bits).collect();
+        let (mut b, mut h) = (vec![bf16::ZERO; values.len()], vec![f16::ZERO; values.len()]);
+        bf16::narrow_slice(&values, &mut b);
+        f16::narrow_slice(&values, &mut h);
+        for (i, &v) in values.iter().enumerate() {
+            assert_eq!([b[i].to_bits(), bf16::narrow(v).to_bits()], [bf16::from_f32(v).to_bits(); 2], "{v}");
+            assert_eq!(h[i].to_bits(), f16::narrow(v).to_bits(), "{v}");
+        }
+    }
+
+    #[test]
+    fn one_room_serves_slices_of_several_lengths() {
+        let mut room = Room::default();
+        for len in [3, 2 * PIECE + 1, 0, 5] {
+            let x: Vec<bf16> = (0..len).map(|i| bf16::from_f32((i % 100) as f32)).collect();
+            let mut y = vec![bf16::ZERO; len];
+            assert!(widened(&x, &mut room).iter().enumerate().all(|(i, &v)| v == (i % 100) as f32));
+            narrowed(&mut y, &mut room, |y| y.fill(2.0));
+            assert!(y.iter().all(|&v| v == bf16::from_f32(2.0)));
+        }
+    }
+}
