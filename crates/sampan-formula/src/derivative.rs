@@ -57,18 +57,13 @@ fn walk(f: &Formula, seed: Number, complex: bool) -> Vec<Option<Number>> {
         let rule = Rule { value: Number(at), g, complex, vanishing: vanishing[at] };
         for (operand, share) in rule.shares(values[at]) {
             // Constants have no gradient, and what depends on them alone has none either.
-            if depends(values, operand) {
+            if Number(operand).varies() {
                 let sum = gradient[operand].map_or(share, |sum| plus(sum, share));
                 gradient[operand] = Some(sum);
             }
         }
     }
     by_input
-}
-
-/// Does that value depend on an input?
-fn depends(values: &[Source], at: usize) -> bool {
-    matches!(values[at], Source::Input(_)) || values[at].operands().any(|o| depends(values, o))
 }
 
 /// The values inside a factor of [`Binary::Times`] or one side of a choice: there a gradient of zero ends the chain, however
@@ -92,6 +87,7 @@ fn plus(a: Number, b: Number) -> Number {
         (Some(0.0), _) => b,
         (_, Some(0.0)) => a,
         (Some(x), Some(y)) => (x + y).into(),
+        _ if a == b => 2.0 * a,
         _ => a + b,
     }
 }
@@ -141,13 +137,13 @@ impl Rule {
     /// The gradient times a slope.
     fn by(&self, slope: Number) -> Number {
         let slope = self.conj(slope);
-        if self.vanishing && slope.literal().is_none() { self.g.times(slope) } else { product(self.g, slope) }
+        if self.vanishing && slope.varies() { self.g.times(slope) } else { product(self.g, slope) }
     }
 
     /// The gradient divided by what the slope is one over.
     fn over(&self, inverse: Number) -> Number {
         let inverse = self.conj(inverse);
-        match self.vanishing && inverse.literal().is_none() {
+        match self.vanishing && inverse.varies() {
             true => self.g.times(inverse.recip()),
             false => quotient(self.g, inverse),
         }
@@ -280,7 +276,7 @@ mod tests {
         let f = formula!([slope] |x| select(x.gt(0.0), x, x * slope));
         assert_eq!(
             f.formula().derivative(0).to_string(),
-            "select(gt(x, 0), 1, 0) + times(select(gt(x, 0), 0, 1), c0)"
+            "select(gt(x, 0), 1, 0) + select(gt(x, 0), 0, 1) * c0"
         );
     }
 

@@ -104,6 +104,14 @@ impl Number {
         WRITING.with_borrow(|w| w.last().expect("inside formula!").list[self.0])
     }
 
+    /// Does it depend on an input?
+    pub(crate) fn varies(self) -> bool {
+        fn depends(values: &[Source], at: usize) -> bool {
+            matches!(values[at], Source::Input(_)) || values[at].operands().any(|o| depends(values, o))
+        }
+        WRITING.with_borrow(|w| depends(&w.last().expect("inside formula!").list, self.0))
+    }
+
     /// Its value, if that is written in the formula.
     pub(crate) fn literal(self) -> Option<f64> {
         if let Source::Literal(v) = self.source() { Some(v) } else { None }

@@ -120,6 +120,16 @@ impl Formula {
         Formula::new(&self.0.values, value, self.inputs(), self.captured())
     }
 
+    /// An operation on a number of a formula that is being written.
+    pub fn unary_of(op: Unary, x: Number) -> Number {
+        Number::new(Source::Unary(op, x.0))
+    }
+
+    /// An operation on two numbers of a formula that is being written.
+    pub fn binary_of(op: Binary, x: Number, y: Number) -> Number {
+        Number::new(Source::Binary(op, x.0, y.0))
+    }
+
     /// What somebody computes from the formula, once; `place` is theirs.
     pub fn note<T: Any + Send + Sync>(&self, place: usize, make: impl FnOnce(&Formula) -> T) -> &T {
         let note = self.0.notes[place].get_or_init(|| Box::new(make(self)));
@@ -241,12 +251,23 @@ impl fmt::Debug for Formula {
     }
 }
 
-/// Equal if they are written alike.
+/// Equal if they do the same operations, in whatever order they were written down.
 impl PartialEq for Formula {
     fn eq(&self, other: &Formula) -> bool {
         let (a, b) = (&*self.0, &*other.0);
-        std::ptr::eq(a, b)
-            || (a.result == b.result && a.inputs == b.inputs && a.captured == b.captured && a.values == b.values)
+        if std::ptr::eq(a, b) {
+            return true;
+        }
+        if a.inputs != b.inputs || a.captured != b.captured || a.values.len() != b.values.len() {
+            return false;
+        }
+        // Equal operations on equal values are one number.
+        let (_, same) = expression::write(&[], || {
+            let inputs: Vec<_> = (0..a.inputs).map(|i| Number::new(Source::Input(i))).collect();
+            let captured: Vec<_> = (0..a.captured).map(|i| Number::new(Source::Captured(i))).collect();
+            self.replay(&inputs, &captured, &mut rewrite) == other.replay(&inputs, &captured, &mut rewrite)
+        });
+        same
     }
 }
 

@@ -20,7 +20,7 @@ fn gelu(cx: &Cx, x: &Tensor, #[default(false)] approximate: &Value) -> Result<Te
     if tanh {
         // (1 + tanh z) / 2 is the logistic function of 2z, which does not cancel.
         let twice = 2.0 * (2.0 / PI).sqrt();
-        return cx.float(formula!([twice] |x| x.times((twice * (x + 0.044715 * x * x * x)).sigmoid())), x);
+        return cx.float(formula!([twice] |x| x.times((twice * x * (1.0 + 0.044715 * x * x)).sigmoid())), x);
     }
     cx.float(formula!(|x| (0.5 * x).times(1.0 + (x * FRAC_1_SQRT_2).erf())), x)
 }

@@ -13,6 +13,7 @@ mod documents;
 mod elementwise;
 mod errors;
 mod extremes;
+mod formulas;
 mod functions;
 mod fuzz;
 mod golden;

@@ -45,6 +45,8 @@ pub struct Program<T> {
     pub result: Place,
     /// The whole formula as one loop, if it is one of the compiled ones.
     pub fused: Option<Fused<T>>,
+    /// Where its captured constants stand among the constants.
+    pub captured: Vec<usize>,
     /// Is it needed as a block, since it meets a loop that takes only blocks?
     pub spread_inputs: Vec<bool>,
     pub spread_constants: Vec<bool>,
@@ -74,6 +76,7 @@ impl<T: Compute> Program<T> {
             blocks: 0,
             result: Place::Constant(0),
             fused: T::fused(formula),
+            captured: Vec::new(),
             spread_inputs: vec![false; formula.inputs()],
             spread_constants: Vec::new(),
             uniforms: Vec::new(),
@@ -98,9 +101,9 @@ impl<T: Compute> Program<T> {
                 from[k] = places[o].expect("operands come first");
             }
             let kind = match source {
-                Source::Unary(op, _) => Kind::Unary(T::unary(op).unwrap_or_else(|| crate::any::unsupported(T::DTYPE))),
+                Source::Unary(op, _) => Kind::Unary(T::unary(op).unwrap_or_else(|| unknown::<T, _>())),
                 Source::Binary(op, ..) => {
-                    Kind::Binary(T::binary(op).unwrap_or_else(|| crate::any::unsupported(T::DTYPE)))
+                    Kind::Binary(T::binary(op).unwrap_or_else(|| unknown::<T, _>()))
                 }
                 Source::Select(..) => Kind::Select,
                 leaf => unreachable!("{leaf:?} is no step"),
@@ -123,6 +126,12 @@ impl<T: Compute> Program<T> {
         }
         let result = formula.result();
         program.result = places[result].unwrap_or_else(|| program.constant(formula, result));
+        let place = |i| program.uniforms.iter().position(|u| matches!(u, Uniform::Captured(at) if *at == i));
+        let captured: Option<Vec<usize>> = (0..formula.captured()).map(place).collect();
+        match captured {
+            Some(captured) => program.captured = captured,
+            None => program.fused = None,
+        }
         program
     }
 
@@ -168,16 +177,24 @@ impl<T: Compute> Program<T> {
 
 /// One operation on numbers.
 fn exact<T: Compute>(source: Source, v: &[T]) -> T {
-    let mut y = [T::zeroed()];
+    let v: Vec<Vec<T>> = v.iter().map(|&v| vec![v]).collect();
+    one_step(source, &v, 1)[0]
+}
+
+/// One operation on `n` numbers.
+pub(super) fn one_step<T: Compute>(source: Source, v: &[Vec<T>], n: usize) -> Vec<T> {
+    let mut y = vec![T::zeroed(); n];
     match source {
-        Source::Literal(v) => y[0] = T::constant(Constant::Float(v)),
-        Source::Unary(op, _) => T::unary(op).unwrap_or_else(|| crate::any::unsupported(T::DTYPE))(&v[..1], &mut y),
-        Source::Binary(op, ..) => {
-            let pair = T::binary(op).unwrap_or_else(|| crate::any::unsupported(T::DTYPE));
-            (pair.slices)(&v[..1], &v[1..2], &mut y);
-        }
-        Source::Select(..) => T::select()(&v[..1], &v[1..2], &v[2..3], &mut y),
+        Source::Literal(v) => y.fill(T::constant(Constant::Float(v))),
+        Source::Unary(op, _) => T::unary(op).unwrap_or_else(|| unknown::<T, _>())(&v[0], &mut y),
+        Source::Binary(op, ..) => (T::binary(op).unwrap_or_else(|| unknown::<T, _>()).slices)(&v[0], &v[1], &mut y),
+        Source::Select(..) => T::select()(&v[0], &v[1], &v[2], &mut y),
         Source::Input(_) | Source::Captured(_) => unreachable!("replay answers these itself"),
     }
-    y[0]
+    y
+}
+
+/// An operation that this type does not know.
+fn unknown<T: Compute, R>() -> R {
+    crate::any::unsupported(T::DTYPE)
 }

@@ -184,8 +184,8 @@ impl<T: Compute> Blocks<'_, '_, T> {
             let Operand::Slice(data) = operand else { return false };
             slices.push(data);
         }
-        let constants: SmallVec<[T; 8]> = fused.constants.iter().map(|&i| self.constants[i]).collect();
-        (fused.run)(&slices, &constants, dst);
+        let captured: SmallVec<[T; 4]> = program.captured.iter().map(|&i| self.constants[i]).collect();
+        (fused.run)(&slices, &captured, dst);
         true
     }
 

@@ -101,3 +101,32 @@ fn a_view_outside_its_data_is_refused() {
     let data = [0.0f32; 10];
     run(&formula!(|x| -x), &[View { data: &data, shape: &[4], strides: &[3], offset: 2 }.into()], &mut [0f32; 4]);
 }
+
+#[test]
+fn compiled_chains_give_the_bits_of_their_steps() {
+    let shape = [1000];
+    let strides = contiguous_strides(&shape);
+    let odd = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e30, -1e30, 3.0, -3.0, 6.0];
+    let data = |k: usize| -> Vec<f32> {
+        (0..1000).map(|i| if i < 100 { odd[(i / (1 + 9 * k)) % 10] } else { (i as f32 * 0.37 + k as f32).sin() * 5.0 }).collect()
+    };
+    let (x, y) = (data(0), data(1));
+    let views: [AnyView; 2] = [&x, &y].map(|d| View::contiguous(d, &shape, &strides).into());
+    for (f, run) in super::fused::CHAINS.iter() {
+        let bound = Bound::new(f.clone(), (0..f.captured()).map(|i| (0.25 + i as f64).into()).collect());
+        let captured: Vec<f32> = (0..f.captured()).map(|i| 0.25 + i as f32).collect();
+        let slices: Vec<&[f32]> = [&x[..], &y[..]][..f.inputs()].to_vec();
+        let mut fused = vec![0f32; 1000];
+        run(&slices, &captured, &mut fused);
+        let steps = bound.formula().replay(
+            &slices.iter().map(|s| s.to_vec()).collect::<Vec<_>>(),
+            &captured.iter().map(|&c| vec![c; 1000]).collect::<Vec<_>>(),
+            &mut |source, v| super::program::one_step(source, v, 1000),
+        );
+        let bits = |v: &[f32]| v.iter().map(|v| if v.is_nan() { u32::MAX } else { v.to_bits() }).collect::<Vec<_>>();
+        assert_eq!(bits(&fused), bits(&steps), "{f}");
+        let mut found = vec![0f32; 1000];
+        self::run(&bound, &views[..f.inputs()], &mut found);
+        assert_eq!(bits(&fused), bits(&found), "{f}");
+    }
+}
