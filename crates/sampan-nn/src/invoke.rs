@@ -116,7 +116,9 @@ fn around(base: &Base, args: Vec<Value>, invoke: impl Fn(Vec<Value>) -> Result<V
     let inputs = all_tensors(&args);
     let results = base.around(&inputs, &mut |inputs| {
         put(&mut args, inputs)?;
-        let Value::List(args) = std::mem::replace(&mut args, Value::None) else { return Err(Error::invalid("the arguments are no list")) };
+        let Value::List(args) = std::mem::replace(&mut args, Value::None) else {
+            return Err(Error::invalid("the arguments are no list"));
+        };
         out = invoke(args)?;
         Ok(all_tensors(&out))
     })?;
