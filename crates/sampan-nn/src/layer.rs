@@ -48,8 +48,7 @@ pub trait Layer: Members + Any + Send + Sync {
     /// `call_unhooked` with arguments as another language gives them. A layer whose `forward` knows more than tensors
     /// implements it.
     fn invoke(&self, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<Value> {
-        let inputs = invoke::inputs(short_name::<Self>(), &self.input_names(), positional, named)?;
-        self.call_unhooked(&inputs).map(invoke::outputs)
+        invoke(&Of(self), positional, named)
     }
 
     /// What the layer was told or decided, by Paddle's names.
@@ -77,6 +76,8 @@ pub(crate) trait Erased {
     fn forward(&self, x: &Tensor) -> Result<Tensor>;
     fn forward_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>>;
     fn call_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>>;
+    fn call_unhooked(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>>;
+    fn input_names(&self) -> Vec<&'static str>;
 }
 
 /// A layer to forget the type of.
@@ -104,6 +105,12 @@ impl<L: Layer + ?Sized> Erased for Of<'_, L> {
     fn call_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         self.0.call_all(inputs)
     }
+    fn call_unhooked(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        self.0.call_unhooked(inputs)
+    }
+    fn input_names(&self) -> Vec<&'static str> {
+        self.0.input_names()
+    }
 }
 
 fn call(layer: &dyn Erased, x: &Tensor) -> Result<Tensor> {
@@ -116,6 +123,11 @@ fn call(layer: &dyn Erased, x: &Tensor) -> Result<Tensor> {
 
 fn call_all(layer: &dyn Erased, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
     call_with(layer, inputs, &mut |inputs| layer.forward_all(inputs))
+}
+
+fn invoke(layer: &dyn Erased, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<Value> {
+    let inputs = invoke::inputs(layer.name(), &layer.input_names(), positional, named)?;
+    layer.call_unhooked(&inputs).map(invoke::outputs)
 }
 
 /// Runs `forward`, which may know more than the inputs, with all that belongs around a layer's: hooks, observers and the
