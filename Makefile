@@ -18,16 +18,18 @@ lint: ## Format and clippy, without warnings
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 
 deny: ## Licences and sources of the dependencies
-	command -v cargo-deny >/dev/null || cargo install --locked --quiet cargo-deny
-	cargo deny --log-level error check licenses bans sources
+	python3 scripts/check_dependencies.py
+
+# The Python package is among them so that all features are those of its wheel, and nothing is compiled twice.
+TESTED := --workspace --exclude sampan-bench --all-features
 
 # `cargo test --examples` would build the programs without their `main`, and a test runs them.
 rust-tests: ## Unit and integration tests
-	cargo build --examples --all-features
-	cargo test --tests --all-features
+	cargo build --examples $(TESTED)
+	cargo test --tests $(TESTED)
 
 doc-tests: ## The examples in the documentation
-	cargo test --doc --all-features
+	cargo test --doc $(TESTED)
 
 # Built as the tests above are, so that nothing is compiled twice; `pip install ./python` builds for speed.
 wheel: ## The Python package as a wheel, in target/wheels

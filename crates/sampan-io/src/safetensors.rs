@@ -4,9 +4,8 @@ use crate::cursor::Cursor;
 use crate::elements::{self, Encoding, Item};
 use crate::fault::{Fault, Parse};
 use crate::{atomic, read_file};
-use safetensors::SafeTensors;
-use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use sampan_core::{DType, Result, Tensor};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -52,37 +51,104 @@ pub fn to_bytes(tensors: &BTreeMap<String, Tensor>, notes: &BTreeMap<String, Str
     Ok(out)
 }
 
-const DTYPES: [(Dtype, Item, &str); 14] = [
-    (Dtype::BOOL, Item::Ours(DType::Bool), "BOOL"),
-    (Dtype::U8, Item::Ours(DType::UInt8), "U8"),
-    (Dtype::I8, Item::Ours(DType::Int8), "I8"),
-    (Dtype::I16, Item::Ours(DType::Int16), "I16"),
-    (Dtype::I32, Item::Ours(DType::Int32), "I32"),
-    (Dtype::I64, Item::Ours(DType::Int64), "I64"),
-    (Dtype::F16, Item::Ours(DType::Float16), "F16"),
-    (Dtype::BF16, Item::Ours(DType::BFloat16), "BF16"),
-    (Dtype::F32, Item::Ours(DType::Float32), "F32"),
-    (Dtype::F64, Item::Ours(DType::Float64), "F64"),
-    (Dtype::C64, Item::Ours(DType::Complex64), "C64"),
-    (Dtype::U16, Item::U16, "U16"),
-    (Dtype::U32, Item::U32, "U32"),
-    (Dtype::U64, Item::U64, "U64"),
+const DTYPES: [(&str, Item); 14] = [
+    ("BOOL", Item::Ours(DType::Bool)),
+    ("U8", Item::Ours(DType::UInt8)),
+    ("I8", Item::Ours(DType::Int8)),
+    ("I16", Item::Ours(DType::Int16)),
+    ("I32", Item::Ours(DType::Int32)),
+    ("I64", Item::Ours(DType::Int64)),
+    ("F16", Item::Ours(DType::Float16)),
+    ("BF16", Item::Ours(DType::BFloat16)),
+    ("F32", Item::Ours(DType::Float32)),
+    ("F64", Item::Ours(DType::Float64)),
+    ("C64", Item::Ours(DType::Complex64)),
+    ("U16", Item::U16),
+    ("U32", Item::U32),
+    ("U64", Item::U64),
 ];
 
+/// A tensor as the header lists it.
+struct Listed {
+    name: String,
+    dtype: String,
+    shape: Vec<usize>,
+    /// Where its elements lie in the data.
+    begin: usize,
+    end: usize,
+}
+
+impl Listed {
+    fn read(name: &str, entry: &Value) -> Option<Listed> {
+        let sizes = |key: &str| -> Option<Vec<usize>> {
+            entry.get(key)?.as_array()?.iter().map(|n| n.as_u64()?.try_into().ok()).collect()
+        };
+        let dtype = entry.get("dtype")?.as_str()?.to_string();
+        let &[begin, end] = sizes("data_offsets")?.as_slice() else { return None };
+        Some(Listed { name: name.to_string(), dtype, shape: sizes("shape")?, begin, end })
+    }
+
+    fn item(&self) -> Option<Item> {
+        DTYPES.iter().find(|(name, _)| *name == self.dtype).map(|&(_, item)| item)
+    }
+}
+
+/// The tensors in the order of the data, which they must fill without a gap, and the notes.
+fn parse(header: &[u8]) -> Parse<(Vec<Listed>, BTreeMap<String, String>)> {
+    let unreadable = |why: &dyn std::fmt::Display| Fault::damaged(format!("the header cannot be read: {why}"));
+    let header: serde_json::Map<String, Value> = serde_json::from_slice(header).map_err(|e| unreadable(&e))?;
+    let (mut tensors, mut notes) = (Vec::new(), BTreeMap::new());
+    for (name, entry) in &header {
+        match (name.as_str(), entry) {
+            ("__metadata__", Value::Null) => {}
+            ("__metadata__", Value::Object(texts)) => {
+                for (key, text) in texts {
+                    let text = text.as_str().ok_or_else(|| unreadable(&format!("the note {key:?} is no text")))?;
+                    notes.insert(key.clone(), text.to_string());
+                }
+            }
+            _ => tensors.push(Listed::read(name, entry).ok_or_else(|| unreadable(&format!("{name:?} is no tensor")))?),
+        }
+    }
+    tensors.sort_by_key(|t| (t.begin, t.end));
+    let mut at = 0;
+    for t in &tensors {
+        if t.begin != at || t.end < t.begin {
+            return Err(Fault::damaged(format!("{}: its data do not follow those before it", t.name)));
+        }
+        at = t.end;
+    }
+    Ok((tensors, notes))
+}
+
+/// The length of the header, which comes first.
+fn header_len(cursor: &mut Cursor) -> Parse<usize> {
+    let len = cursor.u64()?;
+    if len > MAX_HEADER {
+        return Err(Fault::damaged(format!("a header of {len} bytes, where {MAX_HEADER} are allowed")));
+    }
+    Ok(len as usize)
+}
+
 pub(crate) fn decode(bytes: &[u8]) -> Parse<Contents> {
-    let damaged = |e| Fault::damaged(format!("the file does not hold together: {e}"));
-    let (_, header) = SafeTensors::read_metadata(bytes).map_err(damaged)?;
-    let notes = header.metadata().as_ref().map(|m| m.clone().into_iter().collect()).unwrap_or_default();
+    let mut cursor = Cursor::new(bytes);
+    let len = header_len(&mut cursor)?;
+    let (listed, notes) = parse(cursor.take(len)?)?;
+    let data_len = listed.last().map_or(0, |t| t.end);
+    if cursor.remaining() != data_len {
+        let found = cursor.remaining();
+        return Err(Fault::damaged(format!("the header speaks of {data_len} bytes of data, there are {found}")));
+    }
     let mut tensors = BTreeMap::new();
-    for (name, view) in SafeTensors::deserialize(bytes).map_err(damaged)?.tensors() {
-        let found = DTYPES.iter().find(|(d, ..)| *d == view.dtype());
-        let item = found.map(|&(_, item, _)| item).ok_or_else(|| {
-            Fault::unsupported(format!("{name}: elements of type {:?}, which sampan does not have", view.dtype()))
+    for t in listed {
+        let data = cursor.take(t.end - t.begin)?;
+        let item = t.item().ok_or_else(|| {
+            Fault::unsupported(format!("{}: elements of type {}, which sampan does not have", t.name, t.dtype))
         })?;
-        let shape = elements::shape(view.shape().iter().map(|&d| d as i64)).map_err(|e| e.inside(&name))?;
+        let shape = elements::shape(t.shape.iter().map(|&d| d as i64)).map_err(|e| e.inside(&t.name))?;
         let encoding = Encoding { item, big_endian: false, fortran: false };
-        let tensor = elements::tensor(view.data(), encoding, &shape).map_err(|e| e.inside(&name))?;
-        tensors.insert(name, tensor);
+        let tensor = elements::tensor(data, encoding, &shape).map_err(|e| e.inside(&t.name))?;
+        tensors.insert(t.name, tensor);
     }
     Ok(Contents { tensors, notes })
 }
@@ -95,33 +161,26 @@ pub(crate) fn is(bytes: &[u8]) -> bool {
 /// The longest header the format allows.
 const MAX_HEADER: u64 = 100_000_000;
 
-/// Name, dtype, shape and the format's own name of the dtype.
-type Listed = (String, Option<DType>, Vec<usize>, String);
-
-/// Every tensor in the order of the data, and where the file ends: from the header alone.
-pub(crate) fn header(start: &[u8], rest: &mut impl Read) -> Parse<(Vec<Listed>, u64)> {
-    let mut cursor = Cursor::new(start);
-    let len = cursor.u64()?;
-    if len > MAX_HEADER {
-        return Err(Fault::damaged(format!("a header of {len} bytes, where {MAX_HEADER} are allowed")));
-    }
+/// Name, dtype, shape and the format's own name of the dtype of every tensor in the order of the data, and where the file
+/// ends: from the header alone.
+pub(crate) fn header(
+    start: &[u8],
+    rest: &mut impl Read,
+) -> Parse<(Vec<(String, Option<DType>, Vec<usize>, String)>, u64)> {
+    let len = header_len(&mut Cursor::new(start))?;
     let mut text = start[8..].to_vec();
-    rest.take(len.saturating_sub(text.len() as u64)).read_to_end(&mut text)?;
-    let text = text.get(..len as usize).ok_or_else(|| Fault::damaged("the file ends within its header"))?;
-    let header: Metadata =
-        serde_json::from_slice(text).map_err(|e| Fault::damaged(format!("the header cannot be read: {e}")))?;
-    let mut tensors: Vec<_> = header.tensors().into_iter().collect();
-    tensors.sort_by_key(|(_, info)| info.data_offsets);
-    let data_len = tensors.last().map_or(0, |(_, info)| info.data_offsets.1);
-    let entry = |(name, info): (String, &TensorInfo)| {
-        let item = DTYPES.iter().find(|(d, ..)| *d == info.dtype).map(|&(_, item, _)| item.dtype());
-        (name, item, info.shape.clone(), format!("{:?}", info.dtype))
+    rest.take(len.saturating_sub(text.len()) as u64).read_to_end(&mut text)?;
+    let text = text.get(..len).ok_or_else(|| Fault::damaged("the file ends within its header"))?;
+    let (tensors, _) = parse(text)?;
+    let data_len = tensors.last().map_or(0, |t| t.end);
+    let entry = |t: Listed| {
+        let item = t.item().map(Item::dtype);
+        (t.name, item, t.shape, t.dtype)
     };
-    Ok((tensors.into_iter().map(entry).collect(), 8 + len + data_len as u64))
+    Ok((tensors.into_iter().map(entry).collect(), (8 + len as u64).saturating_add(data_len as u64)))
 }
 
-/// Header length, header in JSON, data. Written here because the crate's writer wants everything in memory at once and
-/// puts the notes in a random order.
+/// Header length, header in JSON, data.
 fn encode(out: &mut impl Write, tensors: &BTreeMap<String, Tensor>, notes: &BTreeMap<String, String>) -> Parse<()> {
     // Wide elements first: then every tensor is aligned to its element.
     let mut order: Vec<_> = tensors.iter().collect();
@@ -137,8 +196,8 @@ fn encode(out: &mut impl Write, tensors: &BTreeMap<String, Tensor>, notes: &BTre
         }
         let begin = end;
         end += tensor.numel() * tensor.dtype().size();
-        let listed = DTYPES.iter().find(|(_, item, _)| *item == Item::Ours(tensor.dtype()));
-        let Some((_, _, dtype)) = listed else {
+        let listed = DTYPES.iter().find(|(_, item)| *item == Item::Ours(tensor.dtype()));
+        let Some((dtype, _)) = listed else {
             let what = format!("{name}: elements of type {}, which the format does not have", tensor.dtype());
             return Err(Fault::unsupported(what).hint("cast it to complex64, or save as_real(x)"));
         };

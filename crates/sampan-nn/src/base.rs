@@ -216,9 +216,9 @@ impl Base {
     pub(crate) fn around(
         &self,
         inputs: &[Tensor],
-        forward: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
+        forward: &mut dyn FnMut(&[Tensor]) -> Result<Vec<Tensor>>,
     ) -> Result<Vec<Tensor>> {
-        if let Some(out) = self.stood_in(|| inputs.iter().map(Value::from).collect())? {
+        if let Some(out) = self.stood_in(&|| inputs.iter().map(Value::from).collect())? {
             return Ok(all_tensors(&out));
         }
         let (pre, post) = {
@@ -241,7 +241,7 @@ impl Base {
     }
 
     /// What the stand-in makes of these arguments, if there is one.
-    pub(crate) fn stood_in(&self, args: impl FnOnce() -> Vec<Value>) -> Result<Option<Value>> {
+    pub(crate) fn stood_in(&self, args: &dyn Fn() -> Vec<Value>) -> Result<Option<Value>> {
         if !self.has_hooks() {
             return Ok(None);
         }

@@ -42,6 +42,16 @@ pub(crate) fn bind(
     Ok(slots.into_iter().map(|v| v.unwrap_or(Value::None)).collect())
 }
 
+/// The inputs of a layer that takes tensors alone, of which the first must be given.
+pub(crate) fn inputs(
+    layer: &'static str,
+    names: &[&str],
+    positional: Vec<Value>,
+    named: Vec<(&str, Value)>,
+) -> Result<Vec<Tensor>> {
+    tensors(layer, names, bind(layer, names, 1, positional, named)?)
+}
+
 /// The tensors of arguments that are tensors, sizes as tensors of ints; those that are None at the end are left out.
 pub(crate) fn tensors(layer: &'static str, names: &[&str], mut values: Vec<Value>) -> Result<Vec<Tensor>> {
     while matches!(values.last(), Some(Value::None)) {
@@ -97,16 +107,18 @@ pub fn call_values(layer: &dyn Layer, args: Vec<Value>) -> Result<Value> {
     }
 }
 
-fn around(base: &Base, args: Vec<Value>, invoke: impl FnOnce(Vec<Value>) -> Result<Value>) -> Result<Value> {
-    if let Some(out) = base.stood_in(|| args.clone())? {
+fn around(base: &Base, args: Vec<Value>, invoke: impl Fn(Vec<Value>) -> Result<Value>) -> Result<Value> {
+    if let Some(out) = base.stood_in(&|| args.clone())? {
         return Ok(out);
     }
     let mut args = Value::List(args);
     let mut out = Value::None;
     let inputs = all_tensors(&args);
-    let results = base.around(&inputs, |inputs| {
+    let results = base.around(&inputs, &mut |inputs| {
         put(&mut args, inputs)?;
-        let Value::List(args) = args else { return Err(Error::invalid("the arguments are no list")) };
+        let Value::List(args) = std::mem::replace(&mut args, Value::None) else {
+            return Err(Error::invalid("the arguments are no list"));
+        };
         out = invoke(args)?;
         Ok(all_tensors(&out))
     })?;

@@ -20,29 +20,24 @@ pub trait Layer: Members + Any + Send + Sync {
     fn forward_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         match inputs {
             [x] => Ok(vec![self.forward(x)?]),
-            _ => Err(Error::invalid(format!("takes one input, got {}", inputs.len())).in_op(short_name::<Self>())),
+            _ => Err(one_input(inputs, short_name::<Self>())),
         }
     }
 
     /// `forward` with all that belongs around it.
     fn call(&self, x: &Tensor) -> Result<Tensor> {
-        if is_watched(self) {
-            let first = self.call_all(std::slice::from_ref(x))?.into_iter().next();
-            return first.ok_or_else(|| {
-                Error::invalid("gives no output; a hook may have replaced it by none").in_op(short_name::<Self>())
-            });
-        }
-        within(self, short_name::<Self>, || self.forward(x))
+        call(&Of(self), x)
     }
 
     /// `forward_all` with all that belongs around it.
     fn call_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
-        call_with(self, inputs, |inputs| self.forward_all(inputs))
+        call_all(&Of(self), inputs)
     }
 
     /// `forward_all` with what belongs around it, but for hooks: what a front runs that has hooks of its own.
     fn call_unhooked(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
-        watched(self, inputs, || self.forward_all(inputs))
+        let layer = &Of(self);
+        watched(layer, inputs, &mut || layer.forward_all(inputs))
     }
 
     /// The names of the inputs, for those who name them.
@@ -53,10 +48,7 @@ pub trait Layer: Members + Any + Send + Sync {
     /// `call_unhooked` with arguments as another language gives them. A layer whose `forward` knows more than tensors
     /// implements it.
     fn invoke(&self, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<Value> {
-        let (layer, names) = (short_name::<Self>(), self.input_names());
-        let values = invoke::bind(layer, &names, 1, positional, named)?;
-        let inputs = invoke::tensors(layer, &names, values)?;
-        self.call_unhooked(&inputs).map(invoke::outputs)
+        invoke(&Of(self), positional, named)
     }
 
     /// What the layer was told or decided, by Paddle's names.
@@ -70,27 +62,95 @@ pub trait Layer: Members + Any + Send + Sync {
     }
 }
 
+fn one_input(inputs: &[Tensor], layer: &'static str) -> Error {
+    Error::invalid(format!("takes one input, got {}", inputs.len())).in_op(layer)
+}
+
+/// A layer whose type is forgotten, also where it has no size of its own: what happens around a layer's work is compiled
+/// once, not for each type.
+pub(crate) trait Erased {
+    fn id(&self) -> LayerId;
+    fn name(&self) -> &'static str;
+    fn base(&self) -> Option<&Base>;
+    fn visit(&self, visitor: &mut dyn Visitor);
+    fn forward(&self, x: &Tensor) -> Result<Tensor>;
+    fn forward_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>>;
+    fn call_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>>;
+    fn call_unhooked(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>>;
+    fn input_names(&self) -> Vec<&'static str>;
+}
+
+/// A layer to forget the type of.
+pub(crate) struct Of<'a, L: ?Sized>(pub &'a L);
+
+impl<L: Layer + ?Sized> Erased for Of<'_, L> {
+    fn id(&self) -> LayerId {
+        LayerId((self.0 as *const L).addr(), TypeId::of::<L>())
+    }
+    fn name(&self) -> &'static str {
+        short_name::<L>()
+    }
+    fn base(&self) -> Option<&Base> {
+        self.0.base()
+    }
+    fn visit(&self, visitor: &mut dyn Visitor) {
+        self.0.visit(&Path::default(), visitor);
+    }
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        self.0.forward(x)
+    }
+    fn forward_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        self.0.forward_all(inputs)
+    }
+    fn call_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        self.0.call_all(inputs)
+    }
+    fn call_unhooked(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        self.0.call_unhooked(inputs)
+    }
+    fn input_names(&self) -> Vec<&'static str> {
+        self.0.input_names()
+    }
+}
+
+fn call(layer: &dyn Erased, x: &Tensor) -> Result<Tensor> {
+    if !is_watched(layer.base()) {
+        return within(layer, || layer.forward(x));
+    }
+    let first = layer.call_all(std::slice::from_ref(x))?.into_iter().next();
+    first.ok_or_else(|| Error::invalid("gives no output; a hook may have replaced it by none").in_op(layer.name()))
+}
+
+fn call_all(layer: &dyn Erased, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+    call_with(layer, inputs, &mut |inputs| layer.forward_all(inputs))
+}
+
+fn invoke(layer: &dyn Erased, positional: Vec<Value>, named: Vec<(&str, Value)>) -> Result<Value> {
+    let inputs = invoke::inputs(layer.name(), &layer.input_names(), positional, named)?;
+    layer.call_unhooked(&inputs).map(invoke::outputs)
+}
+
 /// Runs `forward`, which may know more than the inputs, with all that belongs around a layer's: hooks, observers and the
 /// path in an error.
-pub(crate) fn call_with<L: Layer + ?Sized>(
-    layer: &L,
+pub(crate) fn call_with(
+    layer: &dyn Erased,
     inputs: &[Tensor],
-    forward: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
+    forward: &mut dyn FnMut(&[Tensor]) -> Result<Vec<Tensor>>,
 ) -> Result<Vec<Tensor>> {
-    watched(layer, inputs, || match layer.base().filter(|b| b.has_hooks()) {
+    watched(layer, inputs, &mut || match layer.base().filter(|b| b.has_hooks()) {
         Some(base) => base.around(inputs, forward),
         None => forward(inputs),
     })
 }
 
 /// Runs `f` as the layer's work: observers see it, and an error learns its path.
-pub(crate) fn watched<L: Layer + ?Sized>(
-    layer: &L,
+pub(crate) fn watched(
+    layer: &dyn Erased,
     inputs: &[Tensor],
-    f: impl FnOnce() -> Result<Vec<Tensor>>,
+    f: &mut dyn FnMut() -> Result<Vec<Tensor>>,
 ) -> Result<Vec<Tensor>> {
-    within(layer, short_name::<L>, || {
-        let (id, name) = (id_of(layer), short_name::<L>());
+    within(layer, || {
+        let (id, name) = (layer.id(), layer.name());
         let observers = OBSERVERS.with_borrow(Clone::clone);
         observers.iter().for_each(|o| o.enter(id, name));
         let outputs = f()?;
@@ -101,13 +161,12 @@ pub(crate) fn watched<L: Layer + ?Sized>(
 
 /// The last word of a type's path.
 pub(crate) fn short_name<T: ?Sized>() -> &'static str {
-    let full = std::any::type_name::<T>();
-    let head = full.split('<').next().unwrap_or(full);
-    head.rsplit("::").next().unwrap_or(head)
+    last_word(std::any::type_name::<T>())
 }
 
-pub(crate) fn id_of<L: Layer + ?Sized>(layer: &L) -> LayerId {
-    LayerId((layer as *const L).addr(), TypeId::of::<L>())
+fn last_word(full: &'static str) -> &'static str {
+    let head = full.split('<').next().unwrap_or(full);
+    head.rsplit("::").next().unwrap_or(head)
 }
 
 thread_local! {
@@ -118,42 +177,55 @@ thread_local! {
     static OBSERVERS: RefCell<Vec<Rc<dyn Observer>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs `f` as a part of `layer`: an error learns the path from the outermost layer to the one it arose in. The layer's
-/// `name` is worked out for errors and the profiler alone.
-pub(crate) fn within<L: Layer + ?Sized, R>(
-    layer: &L,
-    name: fn() -> &'static str,
-    f: impl FnOnce() -> Result<R>,
-) -> Result<R> {
-    struct Leave(usize);
-    impl Drop for Leave {
-        fn drop(&mut self) {
-            DEPTH.set(self.0);
-        }
-    }
-    let depth = DEPTH.get();
-    let _span = profiler::on().then(|| profiled::enter(layer, name(), depth));
-    let leave = Leave(depth);
-    DEPTH.set(depth + 1);
-    if depth == 0 {
-        FAILED.set(None);
-    }
+/// Runs `f` as a part of `layer`: an error learns the path from the outermost layer to the one it arose in.
+pub(crate) fn within<R>(layer: &dyn Erased, f: impl FnOnce() -> Result<R>) -> Result<R> {
+    let work = Work::begin(layer);
     let result = f();
-    drop(leave);
-    result.map_err(|e| {
-        let (inner, inner_name) = FAILED.get().unwrap_or((id_of(layer), name()));
-        if depth > 0 {
-            FAILED.set(Some((inner, inner_name)));
-            return e;
+    let depth = work.depth;
+    drop(work);
+    result.map_err(|e| failed(layer, depth, e))
+}
+
+/// A layer that is running.
+struct Work {
+    /// How many others run around it.
+    depth: usize,
+    _span: Option<profiler::Span>,
+}
+
+impl Work {
+    fn begin(layer: &dyn Erased) -> Work {
+        let depth = DEPTH.get();
+        let _span = if profiler::on() { profiled::enter(layer, depth) } else { None };
+        DEPTH.set(depth + 1);
+        if depth == 0 {
+            FAILED.set(None);
         }
-        FAILED.set(None);
-        let path = path_to(layer, inner).unwrap_or_default();
-        e.in_layer(format!("{} ({inner_name})", Path::default().join(name()).join(path.as_str()).as_str()))
-    })
+        Work { depth, _span }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        DEPTH.set(self.depth);
+    }
+}
+
+/// The error of a layer inside `depth` others: the outermost one says where it arose.
+#[cold]
+fn failed(layer: &dyn Erased, depth: usize, e: Error) -> Error {
+    let (inner, inner_name) = FAILED.get().unwrap_or((layer.id(), layer.name()));
+    if depth > 0 {
+        FAILED.set(Some((inner, inner_name)));
+        return e;
+    }
+    FAILED.set(None);
+    let path = path_to(layer, inner).unwrap_or_default();
+    e.in_layer(format!("{} ({inner_name})", Path::default().join(layer.name()).join(path.as_str()).as_str()))
 }
 
 /// The way from a layer to one inside it.
-fn path_to(layer: &(impl Members + ?Sized), wanted: LayerId) -> Option<Path> {
+fn path_to(layer: &dyn Erased, wanted: LayerId) -> Option<Path> {
     struct Find(LayerId, Option<Path>);
     impl Visitor for Find {
         fn layer(&mut self, path: &Path, layer: LayerRef) {
@@ -163,7 +235,7 @@ fn path_to(layer: &(impl Members + ?Sized), wanted: LayerId) -> Option<Path> {
         }
     }
     let mut find = Find(wanted, None);
-    layer.visit(&Path::default(), &mut find);
+    layer.visit(&mut find);
     find.1
 }
 
@@ -193,8 +265,8 @@ fn observed() -> bool {
 }
 
 /// Does anybody see what goes into a layer and what comes out, or stand in for it?
-pub(crate) fn is_watched<L: Layer + ?Sized>(layer: &L) -> bool {
-    observed() || layer.base().is_some_and(Base::has_hooks)
+pub(crate) fn is_watched(base: Option<&Base>) -> bool {
+    observed() || base.is_some_and(Base::has_hooks)
 }
 
 /// Applies layers to a tensor in the order they are read: `x.apply(&self.fc1)?.tanh().apply(&self.fc2)?`.

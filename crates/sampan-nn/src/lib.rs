@@ -47,6 +47,7 @@ pub mod regularizer;
 mod shared;
 pub mod unique_name;
 pub mod utils;
+mod walk;
 
 pub use attr::{ParamAttr, ParamAttrs};
 pub use base::{Base, LayerHook, StandIn};

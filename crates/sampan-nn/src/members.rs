@@ -1,7 +1,7 @@
 //! How the members of a layer are found: parameters, buffers and layers, by the names of fields.
 
-use crate::{Base, Layer, Parameter};
-use sampan_core::{DType, Error, Result, Tensor, Value};
+use crate::{Base, Layer, Parameter, walk};
+use sampan_core::{DType, Result, Tensor, Value};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -122,129 +122,68 @@ pub trait Members {
 
     /// Every parameter with its name. A shared parameter is listed once, under its first name.
     fn named_parameters(&self) -> Vec<(String, Parameter)> {
-        struct Collect(Vec<(String, Parameter)>);
-        impl Visitor for Collect {
-            fn parameter(&mut self, path: &Path, p: &Parameter) {
-                if !self.0.iter().any(|(_, q)| q.is_same(p)) {
-                    self.0.push((path.as_str().into(), p.clone()));
-                }
-            }
-        }
-        let mut found = Collect(Vec::new());
-        self.visit(&Path::default(), &mut found);
-        found.0
+        walk::named_parameters(&over(self))
     }
 
     /// Every parameter, a shared one once.
     fn parameters(&self) -> Vec<Parameter> {
-        self.named_parameters().into_iter().map(|(_, p)| p).collect()
+        walk::parameters(&over(self))
     }
 
     /// Every buffer with its name.
     fn named_buffers(&self) -> Vec<(String, Buffer)> {
-        struct Collect(Vec<(String, Buffer)>);
-        impl Visitor for Collect {
-            fn buffer(&mut self, path: &Path, b: &Buffer) {
-                self.0.push((path.as_str().into(), b.clone()));
-            }
-        }
-        let mut found = Collect(Vec::new());
-        self.visit(&Path::default(), &mut found);
-        found.0
+        walk::named_buffers(&over(self))
     }
 
     /// Every layer inside with its name and type, outermost first; the layer itself has an empty name.
     fn named_sublayers(&self) -> Vec<(String, &'static str)> {
-        struct Collect(Vec<(String, &'static str)>);
-        impl Visitor for Collect {
-            fn layer(&mut self, path: &Path, layer: LayerRef) {
-                self.0.push((path.as_str().into(), layer.type_name));
-            }
-        }
-        let mut found = Collect(Vec::new());
-        self.visit(&Path::default(), &mut found);
-        found.0
+        walk::named_sublayers(&over(self))
     }
 
     /// Everything a checkpoint keeps, by name; the tensors are the layer's own, not copies.
     fn state_dict(&self) -> BTreeMap<String, Tensor> {
-        struct Collect(BTreeMap<String, Tensor>);
-        impl Visitor for Collect {
-            fn parameter(&mut self, path: &Path, p: &Parameter) {
-                self.0.insert(path.as_str().into(), p.tensor());
-            }
-            fn buffer(&mut self, path: &Path, b: &Buffer) {
-                if b.persistable {
-                    self.0.insert(path.as_str().into(), b.tensor());
-                }
-            }
-        }
-        let mut found = Collect(BTreeMap::new());
-        self.visit(&Path::default(), &mut found);
-        found.0
+        walk::state_dict(&over(self))
     }
 
     /// Takes over values by name. Missing, unexpected and wrong-shaped keys are all reported at once, and then nothing
     /// is changed.
     fn set_state_dict(&self, state: &BTreeMap<String, Tensor>) -> Result<()> {
-        let report = self.state_report(state);
-        if !report.is_clean() {
-            return Err(Error::invalid(format!("the state does not fit the layer: {report}")).in_op("set_state_dict"));
-        }
-        self.load_matching(state).map(|_| ())
+        walk::set_state_dict(&over(self), state)
     }
 
     /// Takes over the values whose names and shapes fit and leaves the rest, as Paddle does; says what did not fit.
     fn load_matching(&self, state: &BTreeMap<String, Tensor>) -> Result<StateReport> {
-        let report = self.state_report(state);
-        for (name, t) in &self.state_dict() {
-            if let Some(value) = state.get(name).filter(|v| v.shape() == t.shape()) {
-                t.try_set_value(&value.try_cast(t.dtype())?)?;
-            }
-        }
-        Ok(report)
+        walk::load_matching(&over(self), state)
     }
 
     /// What of a state does not fit this layer.
     fn state_report(&self, state: &BTreeMap<String, Tensor>) -> StateReport {
-        let own = self.state_dict();
-        let mut report = StateReport::default();
-        for (name, t) in &own {
-            match state.get(name) {
-                None => report.missing.push(name.clone()),
-                Some(s) if s.shape() != t.shape() => {
-                    report.misshapen.push((name.clone(), s.shape().to_vec(), t.shape().to_vec()))
-                }
-                Some(_) => {}
-            }
-        }
-        report.unexpected = state.keys().filter(|k| !own.contains_key(*k)).cloned().collect();
-        report
+        walk::state_report(&over(self), state)
     }
 
     /// Switches to training: dropout drops, batch norm counts.
     fn train(&self) {
-        self.visit(&Path::default(), &mut SetMode(true));
+        walk::set_training(&over(self), true);
     }
 
     /// Switches to evaluation.
     fn eval(&self) {
-        self.visit(&Path::default(), &mut SetMode(false));
+        walk::set_training(&over(self), false);
     }
 
     /// Freezes every parameter: it keeps its values. [`unfreeze`](Members::unfreeze) undoes it.
     fn freeze(&self) {
-        self.parameters().iter().for_each(|p| p.set_trainable(false));
+        walk::set_trainable(&over(self), false);
     }
 
     /// Trains every parameter again.
     fn unfreeze(&self) {
-        self.parameters().iter().for_each(|p| p.set_trainable(true));
+        walk::set_trainable(&over(self), true);
     }
 
     /// Forgets the gradients of all parameters.
     fn clear_gradients(&self) {
-        self.parameters().iter().for_each(Parameter::clear_grad);
+        walk::clear_gradients(&over(self));
     }
 
     /// Calls `f` with every layer inside, this one first, to be downcast and changed.
@@ -259,42 +198,18 @@ pub trait Members {
     /// });
     /// ```
     fn apply(&self, f: &mut dyn FnMut(&Path, &dyn Any)) {
-        struct Apply<'a>(&'a mut dyn FnMut(&Path, &dyn Any));
-        impl Visitor for Apply<'_> {
-            fn layer(&mut self, path: &Path, layer: LayerRef) {
-                (self.0)(path, layer.layer);
-            }
-        }
-        self.visit(&Path::default(), &mut Apply(f));
+        walk::apply(&over(self), f);
     }
 
     /// Casts every float parameter and buffer, as Paddle's `to(dtype=…)` does.
     fn to_dtype(&self, dtype: DType) -> Result<()> {
-        struct Cast(DType, Result<()>);
-        impl Cast {
-            fn one(&mut self, t: &Tensor, replace: impl FnOnce(Tensor)) {
-                if t.dtype().is_float() && t.dtype() != self.0 && self.1.is_ok() {
-                    self.1 = t.detach().try_cast(self.0).map(|cast| {
-                        cast.set_stop_gradient(t.stop_gradient());
-                        cast.set_persistable(true);
-                        cast.set_name(t.name());
-                        replace(cast);
-                    });
-                }
-            }
-        }
-        impl Visitor for Cast {
-            fn parameter(&mut self, _: &Path, p: &Parameter) {
-                self.one(&p.tensor(), |cast| drop(p.replace(cast)));
-            }
-            fn buffer(&mut self, _: &Path, b: &Buffer) {
-                self.one(&b.tensor(), |cast| drop(b.replace(cast)));
-            }
-        }
-        let mut cast = Cast(dtype, Ok(()));
-        self.visit(&Path::default(), &mut cast);
-        cast.1
+        walk::to_dtype(&over(self), dtype)
     }
+}
+
+/// The walk over the members of something, from its root.
+fn over<M: Members + ?Sized>(members: &M) -> impl Fn(&mut dyn Visitor) {
+    |visitor| members.visit(&Path::default(), visitor)
 }
 
 /// What of a state does not fit a layer.
@@ -322,13 +237,6 @@ impl std::fmt::Display for StateReport {
         parts.extend(self.misshapen.iter().map(|(k, got, want)| format!("{k} has shape {got:?}, expected {want:?}")));
         parts.extend(self.unexpected.iter().map(|k| format!("{k} is unexpected")));
         f.write_str(&parts.join("; "))
-    }
-}
-
-struct SetMode(bool);
-impl Visitor for SetMode {
-    fn base(&mut self, _: &Path, base: &Base) {
-        base.set_training(self.0);
     }
 }
 

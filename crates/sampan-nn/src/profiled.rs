@@ -1,7 +1,7 @@
 //! Layers as the profiler sees them: by their paths from the outermost one.
 
-use crate::layer::id_of;
-use crate::{Layer, LayerId, LayerRef, Members, Path, Visitor};
+use crate::layer::Erased;
+use crate::{LayerId, LayerRef, Path, Visitor};
 use sampan_core::profiler::{self, Span};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -26,17 +26,18 @@ fn below(outer: &str, path: &str) -> Arc<str> {
 
 /// A layer begins; `depth` others of the core are running. The outermost one of the core that runs inside a layer of
 /// another language is that very layer, which has noted itself.
-pub(crate) fn enter<L: Layer + ?Sized>(layer: &L, name: &'static str, depth: usize) -> Option<Span> {
+pub(crate) fn enter(layer: &dyn Erased, depth: usize) -> Option<Span> {
+    let name = layer.name();
     let outer = profiler::enclosing_layer();
     if depth == 0 {
         let root: Arc<str> = outer.clone().unwrap_or_else(|| name.into());
         PATHS.with_borrow_mut(|paths| {
             paths.clear();
-            Members::visit(layer, &Path::default(), &mut Collect(&root, paths));
+            layer.visit(&mut Collect(&root, paths));
         });
         return outer.is_none().then(|| profiler::layer(name, root));
     }
-    let known = PATHS.with_borrow(|paths| paths.get(&id_of(layer)).cloned());
+    let known = PATHS.with_borrow(|paths| paths.get(&layer.id()).cloned());
     // Made as it is called, it is no member of the layers around it.
     let path = known.unwrap_or_else(|| outer.map_or_else(|| name.into(), |outer| below(&outer, name)));
     Some(profiler::layer(name, path))

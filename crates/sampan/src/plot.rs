@@ -6,7 +6,8 @@ use plotters::drawing::DrawingAreaErrorKind;
 use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
 use sampan_core::error::Kind;
-use sampan_core::{Error, Result};
+use sampan_core::{Error, Result, Tensor};
+use sampan_data::vision::image;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Once;
@@ -59,10 +60,7 @@ pub fn curves(path: &Path, title: &str, x_label: &str, y_label: &str, curves: &[
         Error::new(Kind::External, format!("the picture cannot be drawn: {e}")).in_op("plot")
     };
     let pixels = draw(title, x_label, y_label, curves).map_err(|e| failed(&e))?;
-    let mut png = std::io::Cursor::new(Vec::new());
-    image::write_buffer_with_format(&mut png, &pixels, SIZE.0, SIZE.1, image::ColorType::Rgb8, image::ImageFormat::Png)
-        .map_err(|e| failed(&e))?;
-    sampan_io::atomic::write(path, png.get_ref())
+    image::save(&Tensor::from_vec(pixels, [SIZE.1 as usize, SIZE.0 as usize, 3]), path)
 }
 
 /// The least and the greatest value with a little room, whatever is there.

@@ -1,7 +1,7 @@
 //! Picture files: PNG, JPEG, BMP, GIF, WebP, TIFF and PNM.
 
+use super::picture::{self, Picture};
 use crate::files::read_file;
-use ::image::{DynamicImage, ImageFormat, ImageReader};
 use parking_lot::RwLock;
 use sampan_core::error::Kind;
 use sampan_core::{Element, Error, Result, Tensor, ensure};
@@ -12,9 +12,9 @@ fn broken(what: impl std::fmt::Display) -> Error {
     Error::new(Kind::External, what.to_string())
 }
 
-fn open(path: &Path) -> Result<DynamicImage> {
-    let reader = ImageReader::new(Cursor::new(read_file(path)?)).with_guessed_format()?;
-    reader.decode().map_err(|e| broken(format!("{} is not a picture that can be read: {e}", path.display())))
+fn open(path: &Path) -> Result<Picture> {
+    let unreadable = |e| broken(format!("{} is not a picture that can be read: {e}", path.display()));
+    picture::decode(&read_file(path)?).map_err(unreadable)
 }
 
 /// The picture in a file as bytes `[H, W, 3]`: red, green, blue. The format is told from the contents. Grey becomes
@@ -25,15 +25,13 @@ pub fn load(path: impl AsRef<Path>) -> Result<Tensor> {
 
 /// The picture in the bytes of a file, as in [`load`].
 pub fn decode(bytes: &[u8]) -> Result<Tensor> {
-    let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format()?;
-    let picture = reader.decode().map_err(|e| broken(format!("not a picture that can be read: {e}")));
+    let picture = picture::decode(bytes).map_err(|e| broken(format!("not a picture that can be read: {e}")));
     picture.and_then(rgb).map_err(|e| e.in_op("decode"))
 }
 
-fn rgb(picture: DynamicImage) -> Result<Tensor> {
-    let picture = picture.into_rgb8();
-    let (w, h) = (picture.width() as usize, picture.height() as usize);
-    Tensor::try_from_slice(&picture.into_raw(), [h, w, 3])
+fn rgb(picture: Picture) -> Result<Tensor> {
+    let (h, w) = (picture.height, picture.width);
+    Tensor::try_from_slice(&picture.into_rgb(), [h, w, 3])
 }
 
 /// The values of a PNG file with one channel as they are stored, as a uint8 tensor of height and width. For a picture
@@ -63,21 +61,15 @@ pub fn decode_labels(bytes: &[u8]) -> Result<Tensor> {
 }
 
 /// As stored: `[H, W]` for grey, else `[H, W, C]`.
-fn as_stored(picture: DynamicImage) -> Result<Tensor> {
-    let (w, h) = (picture.width() as usize, picture.height() as usize);
-    match picture.color() {
-        ::image::ColorType::L8 => Tensor::try_from_slice(&picture.into_luma8().into_raw(), [h, w]),
-        ::image::ColorType::L16 => {
-            let values: Vec<i32> = picture.into_luma16().into_raw().into_iter().map(i32::from).collect();
+fn as_stored(picture: Picture) -> Result<Tensor> {
+    let (h, w, c) = (picture.height, picture.width, picture.channels);
+    match (c, picture.words()) {
+        (1, Some(words)) => {
+            let values: Vec<i32> = words.iter().copied().map(i32::from).collect();
             Tensor::try_from_slice(&values, [h, w])
         }
-        ::image::ColorType::La8 | ::image::ColorType::La16 => {
-            Tensor::try_from_slice(&picture.into_luma_alpha8().into_raw(), [h, w, 2])
-        }
-        ::image::ColorType::Rgba8 | ::image::ColorType::Rgba16 => {
-            Tensor::try_from_slice(&picture.into_rgba8().into_raw(), [h, w, 4])
-        }
-        _ => rgb(picture),
+        (1, None) => Tensor::try_from_slice(&picture.into_bytes(), [h, w]),
+        _ => Tensor::try_from_slice(&picture.into_bytes(), [h, w, c]),
     }
 }
 
@@ -111,17 +103,16 @@ fn encode_png(image: &super::transforms::Image) -> Result<Vec<u8>> {
     } else {
         t.try_to_vec()?
     };
-    let kinds = [
-        ::image::ExtendedColorType::L8,
-        ::image::ExtendedColorType::La8,
-        ::image::ExtendedColorType::Rgb8,
-        ::image::ExtendedColorType::Rgba8,
-    ];
     ensure!((1..=4).contains(&c), "a picture has 1 to 4 channels, this one has {c}");
-    let mut bytes = Cursor::new(Vec::new());
-    ::image::write_buffer_with_format(&mut bytes, &data, w as u32, h as u32, kinds[c - 1], ImageFormat::Png)
-        .map_err(broken)?;
-    Ok(bytes.into_inner())
+    let kinds = [png::ColorType::Grayscale, png::ColorType::GrayscaleAlpha, png::ColorType::Rgb, png::ColorType::Rgba];
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, w as u32, h as u32);
+    encoder.set_color(kinds[c - 1]);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.set_compression(png::Compression::Fast);
+    encoder.set_filter(png::Filter::Adaptive);
+    encoder.write_header().and_then(|mut writer| writer.write_image_data(&data)).map_err(broken)?;
+    Ok(bytes)
 }
 
 /// How [`image_load`] gives pictures.

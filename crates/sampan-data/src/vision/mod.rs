@@ -4,4 +4,5 @@ pub mod datasets;
 pub mod image;
 pub mod models;
 pub mod ops;
+mod picture;
 pub mod transforms;

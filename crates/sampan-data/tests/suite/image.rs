@@ -43,3 +43,51 @@ fn broken_files_are_errors() {
     assert!(set_image_backend("turtle").is_err());
     assert_eq!(get_image_backend(), "pil");
 }
+
+/// A BMP file: `tail` follows the first 40 bytes of the header (masks, palette), then come the rows.
+fn bmp(header: u32, [width, height]: [i32; 2], bits: u16, compression: u32, tail: &[u8], rows: &[u8]) -> Vec<u8> {
+    let start = 54 + tail.len() as u32;
+    let mut bytes = b"BM".to_vec();
+    for word in [start + rows.len() as u32, 0, start, header, width as u32, height as u32] {
+        bytes.extend(word.to_le_bytes());
+    }
+    bytes.extend([1u16.to_le_bytes(), bits.to_le_bytes()].concat());
+    for word in [compression, rows.len() as u32, 0, 0, 0, 0] {
+        bytes.extend(word.to_le_bytes());
+    }
+    [bytes.as_slice(), tail, rows].concat()
+}
+
+#[test]
+fn rare_kinds_are_read_as_elsewhere() {
+    let colours: Vec<u8> = (0..1024u32).map(|i| (i * 37 % 251) as u8).collect();
+    let rows: Vec<u8> = (0..96u32).map(|i| (i * 101 % 253) as u8).collect();
+    let masks = |masks: &[u32]| masks.iter().flat_map(|m| m.to_le_bytes()).collect::<Vec<u8>>();
+    let runs = [6, 3, 0, 0, 2, 5, 0, 3, 1, 2, 3, 0, 0, 0, 0, 2, 1, 1, 2, 9, 0, 0, 3, 1, 0, 1];
+    let narrow_runs = [7, 0x35, 0, 0, 3, 0x12, 0, 4, 0x12, 0x34, 0, 0, 0, 5, 0x12, 0x34, 0x50, 0, 2, 0x99, 0, 1];
+    let files = [
+        bmp(40, [6, 4], 8, 1, &colours, &runs),
+        bmp(40, [7, 3], 4, 2, &colours[..64], &narrow_runs),
+        bmp(40, [9, 3], 1, 0, &colours[..8], &rows),
+        bmp(40, [3, 3], 4, 0, &colours[..64], &rows),
+        bmp(40, [3, -3], 16, 0, &[], &rows),
+        bmp(40, [3, 3], 16, 3, &masks(&[0xf800, 0x7e0, 0x1f]), &rows),
+        bmp(56, [3, 3], 16, 3, &masks(&[0xf00, 0xf0, 0xf, 0xf000]), &rows),
+        bmp(40, [4, 3], 32, 0, &[], &rows),
+        bmp(40, [3, -2], 24, 0, &[], &rows),
+        b"P1\n# bits\n3 2\n1 0 1\n011".to_vec(),
+        b"P2 3 2 1000\n0 1 2 3 999 1000\n".to_vec(),
+        [b"P4 9 2 ".as_slice(), &rows[..4]].concat(),
+        [b"P5 3 2 100 ".as_slice(), &[0, 1, 50, 99, 100, 7]].concat(),
+        [b"P6 1 2 65535\n".as_slice(), &rows[..12]].concat(),
+        [b"P7\nWIDTH 2\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\n".as_slice(), &rows[..8]].concat(),
+    ];
+    for (i, bytes) in files.iter().enumerate() {
+        let elsewhere = ::image::load_from_memory(bytes).unwrap();
+        let picture = decode(bytes).unwrap();
+        assert_eq!(picture.shape(), [elsewhere.height() as usize, elsewhere.width() as usize, 3], "file {i}");
+        assert_eq!(picture.to_vec::<u8>(), elsewhere.to_rgb8().into_raw(), "file {i}");
+        // Cut short, they are errors or pictures, but never a panic.
+        (0..bytes.len()).for_each(|end| drop(decode(&bytes[..end])));
+    }
+}

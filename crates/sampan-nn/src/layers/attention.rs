@@ -1,6 +1,6 @@
 //! Attention with several heads.
 
-use crate::layer::{call_with, watched};
+use crate::layer::{Of, call_with, watched};
 use crate::{Apply, Base, Layer, Linear, ParamAttr, invoke, layer};
 use sampan_core::ops::attention::ScaledDotProductAttentionOpts;
 use sampan_core::ops::dropout::DropoutOpts;
@@ -174,7 +174,7 @@ impl MultiHeadAttention {
             let cache = Value::optional(cache.cloned());
             vec![query.into(), key.into(), value.into(), Value::optional(attn_mask), cache]
         };
-        if let Some(out) = self.base.stood_in(values)? {
+        if let Some(out) = self.base.stood_in(&values)? {
             let mut parts = parts(out).into_iter();
             let output = output(parts.next())?;
             let weights = if self.need_weights { Some(self::output(parts.next())?) } else { None };
@@ -182,7 +182,7 @@ impl MultiHeadAttention {
             return Ok(Attended { output, weights, cache });
         }
         let inputs = [query, key, value].map(Clone::clone);
-        let out = call_with(self, &inputs, |inputs| self.attend(inputs, attn_mask, cache))?;
+        let out = call_with(&Of(self), &inputs, &mut |inputs| self.attend(inputs, attn_mask, cache))?;
         self.named(out, cache)
     }
 
@@ -287,7 +287,7 @@ impl Layer for MultiHeadAttention {
         let query = at(0)?.ok_or_else(|| Error::dtype("`query` must be a Tensor, got None").in_op(LAYER))?;
         let inputs = [query, at(1)?.unwrap_or(query), at(2)?.unwrap_or(query)].map(Clone::clone);
         let (mask, cache) = (at(3)?, AttentionCache::read(&values[4])?);
-        let out = watched(self, &inputs, || self.attend(&inputs, mask, cache.as_ref()))?;
+        let out = watched(&Of(self), &inputs, &mut || self.attend(&inputs, mask, cache.as_ref()))?;
         let seen = self.named(out, cache.as_ref())?;
         let mut results = vec![Value::Tensor(seen.output)];
         results.extend(seen.weights.map(Value::Tensor));

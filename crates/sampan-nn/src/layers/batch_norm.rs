@@ -3,6 +3,7 @@
 use super::bound::{Bound, Setting, first, optional};
 use super::{Hardswish, ReLU, ReLU6};
 use crate::init::Constant;
+use crate::layer::{Of, is_watched, within};
 use crate::{Base, Buffer, Layer, Members, ParamAttr, Parameter, layer};
 use sampan_core::{DType, Error, Result, Tensor, Value, amp, ensure};
 use sampan_macros::class;
@@ -122,9 +123,9 @@ macro_rules! batch_norms {
             /// layer (a hook, an observer, a layer in its place) both are one pass, and what lies between them is never
             /// stored.
             pub fn call_then(&self, x: &Tensor, activation: &dyn Layer) -> Result<Tensor> {
-                let apart = self.is_sync() || amp::enabled() || layer::is_watched(self) || layer::is_watched(activation);
+                let apart = self.is_sync() || amp::enabled() || is_watched(self.base()) || is_watched(activation.base());
                 match activation_name(activation) {
-                    Some(name) if !apart => layer::within(self, || stringify!($name), || {
+                    Some(name) if !apart => within(&Of(self), || {
                         check_rank(x, &[$($rank),*])?;
                         let running = [&self.mean, &self.variance];
                         let tensors = arguments(x, running, [&self.weight, &self.bias])?;

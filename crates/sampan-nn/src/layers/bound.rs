@@ -1,5 +1,6 @@
 //! Layers that are an op with its settings filled in: one table row for each.
 
+use crate::layer::{Erased, watched};
 use crate::{Base, Members, Parameter, Path, Visitor, invoke};
 use sampan_core::dispatch::dispatch;
 use sampan_core::op::{self, Kind, OpDef, Outputs};
@@ -132,6 +133,19 @@ impl Bound {
         let open = values.split_off(inputs.len());
         let changed = names[inputs.len()..].iter().copied().zip(open).filter(|(_, v)| !matches!(v, Value::None));
         Ok((invoke::tensors(layer, &inputs, values)?, changed.collect()))
+    }
+
+    /// A layer that is this op, called with arguments as another language gives them.
+    pub fn invoke(
+        &self,
+        layer: &dyn Erased,
+        base: &Base,
+        positional: Vec<Value>,
+        named: Vec<(&str, Value)>,
+    ) -> Result<Value> {
+        let (inputs, changed) = self.bind(layer.name(), positional, named)?;
+        let mut run = || self.call_with(base, inputs.iter().map(Value::from), changed.iter().cloned());
+        watched(layer, &inputs, &mut run).map(invoke::outputs)
     }
 
     /// The first output for a layer's one input.
@@ -281,10 +295,7 @@ macro_rules! op_layers {
                 positional: Vec<sampan_core::Value>,
                 named: Vec<(&str, sampan_core::Value)>,
             ) -> sampan_core::Result<sampan_core::Value> {
-                let (inputs, changed) = self.op.bind(stringify!($name), positional, named)?;
-                let first = || inputs.iter().map(sampan_core::Value::from);
-                let run = || self.op.call_with(&self.base, first(), changed);
-                crate::layer::watched(self, &inputs, run).map(crate::invoke::outputs)
+                self.op.invoke(&crate::layer::Of(self), &self.base, positional, named)
             }
             fn settings(&self) -> Vec<(&'static str, sampan_core::Value)> {
                 self.op.settings()

@@ -2,7 +2,8 @@
 
 use super::bound::op_layers;
 use crate::callable::Callable;
-use crate::{Base, Layer, call_values, layer};
+use crate::layer::{self, Of};
+use crate::{Base, Layer, call_values};
 use sampan_core::ops::geometry::PairwiseDistanceOpts;
 use sampan_core::ops::loss_margin::triplet_margin_with_distance_loss;
 use sampan_core::value::Arg;
@@ -196,11 +197,11 @@ impl CTCLoss {
         label_lengths: &Tensor,
     ) -> Result<Tensor> {
         let inputs = [log_probs, labels, input_lengths, label_lengths].map(Clone::clone);
-        let normed = |inputs: &[Tensor]| {
+        let mut normed = |inputs: &[Tensor]| {
             let by_times = [("norm_by_times", Value::Bool(true))];
             self.op.call_with(&self.base, inputs.iter().map(Value::from), by_times)
         };
-        Ok(layer::call_with(self, &inputs, normed)?.swap_remove(0))
+        Ok(layer::call_with(&Of(self), &inputs, &mut normed)?.swap_remove(0))
     }
 }
 

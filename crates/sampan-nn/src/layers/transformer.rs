@@ -7,7 +7,7 @@ use super::transformer_layer::{
     DecoderArgs, DecoderCache, EncoderArgs, TransformerDecoderLayer, TransformerEncoderLayer, pair, read_decoded,
     read_decoder_cache, read_encoded, with_cache,
 };
-use crate::layer::{call_with, watched};
+use crate::layer::{Of, call_with, watched};
 use crate::{Base, Layer, LayerNorm, ParamAttr, ParamAttrs, SharedLayer, call_values, invoke, layer};
 use sampan_core::promote::default_dtype;
 use sampan_core::value::Arg;
@@ -61,7 +61,7 @@ impl TransformerEncoder {
         cache: Option<&[AttentionCache]>,
     ) -> Result<(Tensor, Option<Vec<AttentionCache>>)> {
         let mut grown = None;
-        let mut out = call_with(self, std::slice::from_ref(src), |inputs| {
+        let mut out = call_with(&Of(self), std::slice::from_ref(src), &mut |inputs| {
             let (output, caches) = self.compute(&inputs[0], src_mask, cache)?;
             grown = caches;
             Ok(vec![output])
@@ -176,7 +176,7 @@ impl Layer for TransformerEncoder {
         let args = EncoderArgs::read("TransformerEncoder", positional, named)?;
         let caches = each_cache(&args.cache, AttentionCache::read)?;
         let mut grown = None;
-        let out = watched(self, std::slice::from_ref(&args.src), || {
+        let out = watched(&Of(self), std::slice::from_ref(&args.src), &mut || {
             let (output, new) = self.compute(&args.src, args.mask.as_ref(), caches.as_deref())?;
             grown = new;
             Ok(vec![output])
@@ -245,7 +245,7 @@ impl TransformerDecoder {
         cache: Option<&[DecoderCache]>,
     ) -> Result<(Tensor, Option<Vec<DecoderCache>>)> {
         let mut grown = None;
-        let mut out = call_with(self, &[tgt.clone(), memory.clone()], |inputs| {
+        let mut out = call_with(&Of(self), &[tgt.clone(), memory.clone()], &mut |inputs| {
             let (output, caches) = self.compute(&inputs[0], &inputs[1], tgt_mask, memory_mask, cache)?;
             grown = caches;
             Ok(vec![output])
@@ -297,7 +297,7 @@ impl Layer for TransformerDecoder {
         let args = DecoderArgs::read("TransformerDecoder", positional, named)?;
         let caches = each_cache(&args.cache, read_decoder_cache)?;
         let mut grown = None;
-        let out = watched(self, &[args.tgt.clone(), args.memory.clone()], || {
+        let out = watched(&Of(self), &[args.tgt.clone(), args.memory.clone()], &mut || {
             let [tgt_mask, memory_mask] = args.masks.each_ref().map(Option::as_ref);
             let (output, new) = self.compute(&args.tgt, &args.memory, tgt_mask, memory_mask, caches.as_deref())?;
             grown = new;
@@ -423,7 +423,7 @@ impl Transformer {
     /// The decoder's output for `tgt`, with the encoder's for `src` as memory.
     pub fn run(&self, src: &Tensor, tgt: &Tensor, masks: TransformerMasks) -> Result<Tensor> {
         let inputs = [src.clone(), tgt.clone()];
-        let out = call_with(self, &inputs, |inputs| Ok(vec![self.compute(&inputs[0], &inputs[1], masks)?]));
+        let out = call_with(&Of(self), &inputs, &mut |inputs| Ok(vec![self.compute(&inputs[0], &inputs[1], masks)?]));
         Ok(out?.swap_remove(0))
     }
 
@@ -456,7 +456,7 @@ impl Layer for Transformer {
         let (src, tgt) = at(0)?.zip(at(1)?).ok_or_else(missing)?;
         let masks = TransformerMasks { src: at(2)?, tgt: at(3)?, memory: at(4)? };
         let inputs = [src.clone(), tgt.clone()];
-        watched(self, &inputs, || Ok(vec![self.compute(src, tgt, masks)?])).map(invoke::outputs)
+        watched(&Of(self), &inputs, &mut || Ok(vec![self.compute(src, tgt, masks)?])).map(invoke::outputs)
     }
     /// The inputs are `src`, `tgt`, then `src_mask`, `tgt_mask` and `memory_mask` as far as they are given.
     fn forward_all(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {

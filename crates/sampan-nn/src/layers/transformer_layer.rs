@@ -2,7 +2,7 @@
 
 use super::attention::{AttentionCache, MultiHeadAttention, additive_mask, output, parts};
 use super::bound::Bound;
-use crate::layer::{call_with, watched};
+use crate::layer::{Of, call_with, watched};
 use crate::{Apply, Base, Dropout, Layer, LayerNorm, Linear, ParamAttr, ParamAttrs, invoke, layer};
 use sampan_core::{Error, Result, Tensor, Value, ensure};
 use sampan_macros::class;
@@ -193,11 +193,11 @@ impl TransformerEncoderLayer {
         cache: Option<&AttentionCache>,
     ) -> Result<(Tensor, Option<AttentionCache>)> {
         let values = || vec![src.into(), Value::optional(src_mask), Value::optional(cache.cloned())];
-        if let Some(out) = self.base.stood_in(values)? {
+        if let Some(out) = self.base.stood_in(&values)? {
             return read_encoded(out);
         }
         let mut grown = None;
-        let mut out = call_with(self, std::slice::from_ref(src), |inputs| {
+        let mut out = call_with(&Of(self), std::slice::from_ref(src), &mut |inputs| {
             let (output, cache) = self.compute(&inputs[0], src_mask, cache)?;
             grown = cache;
             Ok(vec![output])
@@ -239,7 +239,7 @@ impl Layer for TransformerEncoderLayer {
         let args = EncoderArgs::read("TransformerEncoderLayer", positional, named)?;
         let cache = AttentionCache::read(&args.cache)?;
         let mut grown = None;
-        let out = watched(self, std::slice::from_ref(&args.src), || {
+        let out = watched(&Of(self), std::slice::from_ref(&args.src), &mut || {
             let (output, new) = self.compute(&args.src, args.mask.as_ref(), cache.as_ref())?;
             grown = new;
             Ok(vec![output])
@@ -453,11 +453,11 @@ impl TransformerDecoderLayer {
             let [tgt_mask, memory_mask] = masks;
             vec![tgt.into(), memory.into(), tgt_mask, memory_mask, Value::optional(cache.cloned().map(pair))]
         };
-        if let Some(out) = self.base.stood_in(values)? {
+        if let Some(out) = self.base.stood_in(&values)? {
             return read_decoded(out);
         }
         let mut grown = None;
-        let mut out = call_with(self, &[tgt.clone(), memory.clone()], |inputs| {
+        let mut out = call_with(&Of(self), &[tgt.clone(), memory.clone()], &mut |inputs| {
             let (output, cache) = self.compute(&inputs[0], &inputs[1], tgt_mask, memory_mask, cache)?;
             grown = cache;
             Ok(vec![output])
@@ -508,7 +508,7 @@ impl Layer for TransformerDecoderLayer {
         let args = DecoderArgs::read("TransformerDecoderLayer", positional, named)?;
         let cache = read_decoder_cache(&args.cache)?;
         let mut grown = None;
-        let out = watched(self, &[args.tgt.clone(), args.memory.clone()], || {
+        let out = watched(&Of(self), &[args.tgt.clone(), args.memory.clone()], &mut || {
             let [tgt_mask, memory_mask] = args.masks.each_ref().map(Option::as_ref);
             let (output, new) = self.compute(&args.tgt, &args.memory, tgt_mask, memory_mask, cache.as_ref())?;
             grown = new;

@@ -8,10 +8,10 @@ use sampan_core::{Error, Result};
 use std::io::Read;
 use std::path::Path;
 
-const TRAIN_IMAGES: &[u8] = include_bytes!("../../../../../data/mnist/train-images-idx3-ubyte.gz");
-const TRAIN_LABELS: &[u8] = include_bytes!("../../../../../data/mnist/train-labels-idx1-ubyte.gz");
-const TEST_IMAGES: &[u8] = include_bytes!("../../../../../data/mnist/t10k-images-idx3-ubyte.gz");
-const TEST_LABELS: &[u8] = include_bytes!("../../../../../data/mnist/t10k-labels-idx1-ubyte.gz");
+static TRAIN_IMAGES: &[u8] = include_bytes!("../../../../../data/mnist/train-images-idx3-ubyte.gz");
+static TRAIN_LABELS: &[u8] = include_bytes!("../../../../../data/mnist/train-labels-idx1-ubyte.gz");
+static TEST_IMAGES: &[u8] = include_bytes!("../../../../../data/mnist/t10k-images-idx3-ubyte.gz");
+static TEST_LABELS: &[u8] = include_bytes!("../../../../../data/mnist/t10k-labels-idx1-ubyte.gz");
 
 /// Handwritten digits: images of 28 by 28 with labels from 0 to 9 of shape `[1]`.
 ///

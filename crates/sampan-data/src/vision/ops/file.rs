@@ -1,5 +1,6 @@
 //! Image files as tensors of bytes.
 
+use crate::vision::picture;
 use sampan_core::error::Kind;
 use sampan_core::{DType, Error, Result, Tensor, bail, ensure};
 use sampan_macros::function;
@@ -35,19 +36,18 @@ pub fn read_file(filename: &str) -> Result<Tensor> {
 pub fn decode_jpeg(x: &Tensor, #[default("unchanged")] mode: &str) -> Result<Tensor> {
     (|| {
         ensure!(x.dtype() == DType::UInt8 && x.ndim() == 1, "x must hold the bytes of a file, uint8 [N]");
-        let picture =
-            ::image::load_from_memory(&x.try_to_vec::<u8>()?).map_err(|e| Error::new(Kind::External, e.to_string()))?;
-        let (h, w) = (picture.height() as usize, picture.width() as usize);
+        let picture = picture::decode(&x.try_to_vec::<u8>()?).map_err(|e| Error::new(Kind::External, e))?;
+        let (h, w) = (picture.height, picture.width);
         let grey = match mode {
-            "unchanged" => !picture.color().has_color(),
+            "unchanged" => !picture.has_colour(),
             "gray" => true,
             "rgb" => false,
             _ => bail!("mode must be 'unchanged', 'gray' or 'rgb', got {mode:?}"),
         };
         if grey {
-            return Tensor::try_from_slice(&picture.into_luma8().into_raw(), [1, h, w]);
+            return Tensor::try_from_slice(&picture.into_grey(), [1, h, w]);
         }
-        let rgb = Tensor::try_from_slice(&picture.into_rgb8().into_raw(), [h, w, 3])?;
+        let rgb = Tensor::try_from_slice(&picture.into_rgb(), [h, w, 3])?;
         Ok(rgb.try_transpose([2, 0, 1])?.contiguous())
     })()
     .map_err(|e: Error| e.in_op("decode_jpeg"))
