@@ -74,7 +74,7 @@ fn at(i: i64, limit: usize) -> usize {
 }
 
 /// An element with arithmetic: sums and products are formed in `Acc` (float32 for the half types, wrapping integers).
-pub trait Num: Element {
+pub(crate) trait Num: Element {
     /// What sums are formed in.
     type Acc: Copy
         + Send

@@ -10,8 +10,8 @@
 mod fill;
 mod stream;
 
-pub(crate) use fill::keep_or_drop;
-pub use fill::{bernoulli, bernoulli_with, exponential, normal, randint, random_bits, uniform};
+pub use fill::{bernoulli, bernoulli_with, exponential, normal, randint, uniform};
+pub(crate) use fill::{keep_or_drop, random_bits};
 pub use stream::{
     BadProbs, Stream, binomial, cauchy, gamma, geometric, multinomial, no_probability, poisson, randperm,
     truncated_normal,

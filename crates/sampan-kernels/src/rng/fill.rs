@@ -192,7 +192,7 @@ fn below<T: Ordered>(lo: f64, hi: f64) -> f64 {
 }
 
 /// Raw 64-bit words.
-pub fn random_bits(seed: u64, ctr: u64, dst: &mut [i64]) {
+pub(crate) fn random_bits(seed: u64, ctr: u64, dst: &mut [i64]) {
     fill64(
         seed,
         ctr,
