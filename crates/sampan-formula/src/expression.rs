@@ -142,6 +142,8 @@ pub fn select(condition: Number, a: impl Into<Number>, b: impl Into<Number>) -> 
 /// The methods of [`Number`]: operations by name.
 macro_rules! methods {
     (unary { $($name:ident = $op:ident,)* } binary { $($pair:ident = $op2:ident,)* }) => {
+        // A shift is written `x.shl(y)`, as all operations are.
+        #[allow(clippy::should_implement_trait)]
         impl Number {
             $(
                 #[doc = concat!("See [`Unary::", stringify!($op), "`].")]

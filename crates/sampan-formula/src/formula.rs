@@ -238,9 +238,8 @@ const SUM: u8 = 2;
 
 impl fmt::Display for Formula {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<String> = (0..self.inputs())
-            .map(|i| ["x", "y", "z"].get(i).map_or(format!("x{i}"), |s| s.to_string()))
-            .collect();
+        let names: Vec<String> =
+            (0..self.inputs()).map(|i| ["x", "y", "z"].get(i).map_or(format!("x{i}"), |s| s.to_string())).collect();
         f.write_str(&self.show(&names.iter().map(String::as_str).collect::<Vec<_>>()))
     }
 }

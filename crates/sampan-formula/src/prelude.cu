@@ -2,6 +2,8 @@
 // numbers. Compile with --fmad=false where the CPU's bits are wanted.
 
 typedef long long i64;
+#define INFINITY __longlong_as_double(0x7ff0000000000000ll)
+#define NAN __longlong_as_double(0x7ff8000000000000ll)
 template <typename R> struct cx { R re, im; };
 typedef cx<float> c64;
 typedef cx<double> c128;
@@ -20,6 +22,7 @@ template <typename T, typename S> struct convert { static __device__ __forceinli
 template <typename R, typename S> struct convert<cx<R>, S> { static __device__ __forceinline__ cx<R> from(S v) { return {(R)v, (R)0}; } };
 template <typename R, typename Q> struct convert<cx<R>, cx<Q>> { static __device__ __forceinline__ cx<R> from(cx<Q> v) { return {(R)v.re, (R)v.im}; } };
 template <typename T, typename Q> struct convert<T, cx<Q>> { static __device__ __forceinline__ T from(cx<Q> v) { return (T)v.re; } };
+template <typename T, typename S> __device__ __forceinline__ T to(S v) { return convert<T, S>::from(v); }
 // Floats to integers saturate and NaN is zero, as on the CPU.
 __device__ __forceinline__ i64 clamp_to(double v, double lo, double hi) { return v != v ? 0 : (i64)(v < lo ? lo : v > hi ? hi : v); }
 

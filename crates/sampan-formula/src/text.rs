@@ -73,12 +73,12 @@ impl Type {
             Type::BFloat16 => format!("from_bf16({value})"),
             _ => value.to_string(),
         };
-        format!("convert<{}, decltype({wide})>::from({wide})", compute.compute())
+        format!("to<{}>({wide})", compute.compute())
     }
 
     /// A result, as it lies in memory.
     fn store(self, value: &str, compute: Type) -> String {
-        let real = |to: &str| format!("convert<{to}, {}>::from({value})", compute.compute());
+        let real = |to: &str| format!("to<{to}>({value})");
         let floating = matches!(compute.compute(), "float" | "double");
         let bounds = match self {
             Type::UInt8 => Some(("0.0", "255.0")),
@@ -113,7 +113,7 @@ pub fn function(formula: &Formula, name: &str, compute: Type) -> String {
     for (at, &source) in formula.values().iter().enumerate() {
         let ty = if uniform[at] { exact } else { real };
         let operand = |o: usize| match uniform[o] && !uniform[at] && exact != real {
-            true => format!("convert<{real}, {exact}>::from(v{o})"),
+            true => format!("to<{real}>(v{o})"),
             false => format!("v{o}"),
         };
         let value = match source {
@@ -128,7 +128,7 @@ pub fn function(formula: &Formula, name: &str, compute: Type) -> String {
     }
     let result = formula.result();
     let value = match uniform[result] && exact != real {
-        true => format!("convert<{real}, {exact}>::from(v{result})"),
+        true => format!("to<{real}>(v{result})"),
         false => format!("v{result}"),
     };
     writeln!(text, "    return {value};\n}}").expect("a string takes all");
@@ -179,11 +179,16 @@ mod tests {
     #[test]
     fn a_kernel_reads_computes_and_writes() {
         let slope = 0.1;
-        let f = formula!([slope] |x| select(x.gt(0.0), x, x * (2.0 * slope)));
+        let f = formula!([slope] | x | select(x.gt(0.0), x, x * (2.0 * slope)));
         let text = kernel(f.formula(), "leaky", Type::Float32, &[Type::Float16], Type::Float16);
-        assert!(text.contains("void leaky(i64 n, const unsigned short* __restrict__ a0, unsigned short* __restrict__ y, double c0)"), "{text}");
+        assert!(
+            text.contains(
+                "void leaky(i64 n, const unsigned short* __restrict__ a0, unsigned short* __restrict__ y, double c0)"
+            ),
+            "{text}"
+        );
         assert!(text.contains("from_f16(a0[i])") && text.contains("y[i] = to_f16("), "{text}");
         // The constants are combined in double.
-        assert!(text.contains("double v") && text.contains("convert<float, double>::from("), "{text}");
+        assert!(text.contains("double v") && text.contains("to<float>("), "{text}");
     }
 }

@@ -1,7 +1,7 @@
 //! Where the extremes lie along one axis.
 
-use crate::parallel::CHUNK;
 use crate::nest::{check_bounds, gather};
+use crate::parallel::CHUNK;
 use crate::reduce::{Max, Min, Number, fold_row, split};
 use crate::simd::simd_fn;
 use crate::widen::BLOCK;

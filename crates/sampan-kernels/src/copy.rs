@@ -1,7 +1,7 @@
 //! Moving elements between layouts and types.
 
-use crate::parallel::CHUNK;
 use crate::nest::{Nest, check_bounds, gather, within};
+use crate::parallel::CHUNK;
 use crate::{Element, View, parallel};
 use sampan_macros::by_dtype;
 

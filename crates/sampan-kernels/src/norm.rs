@@ -2,8 +2,8 @@
 //! half types). Group and instance normalisation are layer normalisation of other rows, or batch normalisation of other
 //! channels.
 
-use crate::parallel::CHUNK;
 use crate::parallel;
+use crate::parallel::CHUNK;
 use crate::simd::simd_fn;
 use crate::vmath::Real;
 use crate::widen::{RealElement, Room, lane_sum, lane_sum2, narrowed, widened};

@@ -4,8 +4,8 @@
 mod product;
 pub mod sequence;
 
-use crate::parallel::CHUNK;
 use crate::parallel;
+use crate::parallel::CHUNK;
 use crate::simd::simd_fn;
 use crate::vmath::Real;
 use crate::widen::{RealElement, Room, narrowed, widened};

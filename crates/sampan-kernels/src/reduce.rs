@@ -15,8 +15,8 @@ pub(crate) use fold::{Max, Min, fold_row};
 pub use moments::{logsumexp, power_norm, variance};
 pub use number::Number;
 
-use crate::complex::ComplexElement;
 use crate::cast::{cast_slice, convert};
+use crate::complex::ComplexElement;
 use crate::simd::simd_fn;
 use crate::vmath::Real;
 use crate::widen::RealElement;

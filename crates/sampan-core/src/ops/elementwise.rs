@@ -299,7 +299,7 @@ fn formula_samples() -> Vec<Sample> {
         sample![vec![randn([2, 3]), positive([3])], formula!(|x, y| x.atan2(y) * y.sqrt())],
         sample![
             vec![randn([4]), randn([4]), randn([])],
-            formula!([slope] |x, y, z| select(x.gt(0.0), x * y, x * slope) + z)
+            formula!([slope] | x, y, z | select(x.gt(0.0), x * y, x * slope) + z)
         ],
         sample![vec![complexes([3]), complexes([3])], formula!(|x, y| x.exp() * y.conj())],
         sample![vec![randn([0, 2])], formula!(|x| x.tanh())],

@@ -90,12 +90,14 @@ fn l1_loss(input: &Tensor, label: &Tensor, #[opt("mean")] reduction: &str) -> Re
 )]
 fn huber(cx: &Cx, x: &Tensor, delta: f64) -> Result<Tensor> {
     ensure!(delta > 0.0, "delta must be positive, got {delta}");
-    let f = formula!([delta] |x| {
-        let a = x.abs();
-        select(a.le(delta), 0.5 * x * x, delta * (a - 0.5 * delta))
-    });
+    let f = formula!(
+        [delta] | x | {
+            let a = x.abs();
+            select(a.le(delta), 0.5 * x * x, delta * (a - 0.5 * delta))
+        }
+    );
     // Written by hand: both pieces have the slope of `x` held between the ends.
-    cx.by_input(f, formula!([delta] |x, g| g * x.max(-delta).min(delta)), x)
+    cx.by_input(f, formula!([delta] | x, g | g * x.max(-delta).min(delta)), x)
 }
 
 /// The Huber loss: quadratic for differences up to `delta`, linear beyond; divided by `delta` without `is_huber`.
@@ -186,9 +188,7 @@ fn binary_cross_entropy(
 fn logistic_nll(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     same_shape(("logit", x), ("label", y))?;
     // A factor of zero takes an infinite logit out.
-    let nll = formula!(|x, y| {
-        x.max(0.0).times(1.0 - y) + (-x).max(0.0).times(y) + (-x.abs()).exp().log1p()
-    });
+    let nll = formula!(|x, y| { x.max(0.0).times(1.0 - y) + (-x).max(0.0).times(y) + (-x.abs()).exp().log1p() });
     let out = cx.float_values(nll, (x, y))?;
     cx.grad(out, &[x, y], |g| {
         let (x, y) = (g.saved(0), g.saved(1));

@@ -2,8 +2,8 @@
 
 use super::elementwise::sum_to;
 use super::prelude::*;
-use sampan_formula::Constant;
 use crate::value::Arg;
+use sampan_formula::Constant;
 
 /// The largest integer not above each element.
 ///
@@ -49,11 +49,11 @@ fn trunc(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 fn round(cx: &Cx, x: &Tensor, #[default(0)] decimals: i64) -> Result<Tensor> {
     ensure!((-300..=300).contains(&decimals), "decimals must lie in -300..=300, got {decimals}");
     let unit = 10f64.powi(decimals.unsigned_abs() as i32);
-    let to_units = formula!([unit] |x| (x / unit).round() * unit);
+    let to_units = formula!([unit] | x | (x / unit).round() * unit);
     match decimals {
         0.. if !x.dtype().is_float() => cx.number(formula!(|x| x), x),
         0 => cx.number(formula!(|x| x.round()), x),
-        1.. => cx.number(formula!([unit] |x| (x * unit).round() / unit), x),
+        1.. => cx.number(formula!([unit] | x | (x * unit).round() / unit), x),
         // Integers too are rounded to tens, hundreds …
         _ if !x.dtype().is_float() => cx.values_in(DType::Float64, to_units, x)?.try_cast(x.dtype()),
         _ => cx.number(to_units, x),
@@ -137,13 +137,12 @@ fn clip_numbers(cx: &Cx, x: &Tensor, low: Option<Scalar>, high: Option<Scalar>) 
     let dtype = [low, high].into_iter().flatten().fold(x.dtype(), crate::promote::promote_scalar);
     let x = x.try_cast(dtype)?;
     let (low, high): (Constant, Constant) = match dtype.is_float() {
-        true => (
-            low.map_or(f64::NEG_INFINITY, Scalar::to_f64).into(),
-            high.map_or(f64::INFINITY, Scalar::to_f64).into(),
-        ),
+        true => {
+            (low.map_or(f64::NEG_INFINITY, Scalar::to_f64).into(), high.map_or(f64::INFINITY, Scalar::to_f64).into())
+        }
         false => (low.map_or(i64::MIN, Scalar::to_i64).into(), high.map_or(i64::MAX, Scalar::to_i64).into()),
     };
-    cx.number_values(formula!([low, high] |x| x.max(low).min(high)), &x)
+    cx.number_values(formula!([low, high] | x | x.max(low).min(high)), &x)
 }
 
 fn clip_tensors(x: &Tensor, min: Option<&Operand>, max: Option<&Operand>) -> Result<Tensor> {

@@ -45,7 +45,9 @@ fn by_ops(f: &Bound, inputs: &[Tensor]) -> Tensor {
             Source::Literal(v) => return Tensor::new(v),
             Source::Unary(op, _) => single(|x| unary(op, x)),
             Source::Binary(op, ..) => pair(op),
-            Source::Select(..) => Bound::new(Formula::write(3, 0, |x, _| sampan_formula::select(x[0], x[1], x[2])), vec![]),
+            Source::Select(..) => {
+                Bound::new(Formula::write(3, 0, |x, _| sampan_formula::select(x[0], x[1], x[2])), vec![])
+            }
             Source::Input(_) | Source::Captured(_) => unreachable!(),
         };
         elementwise(v, one).cast(DType::Float64)
@@ -97,7 +99,7 @@ fn derivatives_of_three_orders_are_those_of_differences() {
         formula!(|x| x.times(x.sigmoid())),
         formula!(|x| (0.5 * x).times(1.0 + (x * std::f64::consts::FRAC_1_SQRT_2).erf())),
         formula!(|x| x.times(x.softplus().tanh())),
-        formula!([alpha, beta] |x| select(x.gt(0.0), x, alpha * (x * (1.0 / beta)).expm1())),
+        formula!([alpha, beta] | x | select(x.gt(0.0), x, alpha * (x * (1.0 / beta)).expm1())),
         formula!(|x| (x * x + 1.0).sqrt().ln() / (x.cosh() + 2.0)),
         formula!(|x| x.atan2(x * x + 0.5) + x.sin().exp()),
         formula!(|x| (x * x + 0.3).rsqrt() * (x * 0.3).erfinv().asinh()),
@@ -113,7 +115,10 @@ fn derivatives_of_three_orders_are_those_of_differences() {
                 let difference = |h: f64| (at(&order, x + h) - at(&order, x - h)) / (2.0 * h);
                 let want = (4.0 * difference(5e-4) - difference(1e-3)) / 3.0;
                 let have = at(&next, x);
-                assert!((have - want).abs() <= 1e-7 * want.abs().max(1.0), "order {n} of {f} at {x}: {have}, not {want}");
+                assert!(
+                    (have - want).abs() <= 1e-7 * want.abs().max(1.0),
+                    "order {n} of {f} at {x}: {have}, not {want}"
+                );
             }
             order = next;
         }

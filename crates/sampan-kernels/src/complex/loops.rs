@@ -1,8 +1,8 @@
 //! The loops of formulas on complex numbers.
 
 use super::{self as complex, Complex, Part};
-use crate::{Element, Ordered};
 use crate::map::tables::{Loop1, Loop2, Pair};
+use crate::{Element, Ordered};
 use sampan_formula::{Binary, Unary};
 
 macro_rules! each {
@@ -106,7 +106,12 @@ where
 }
 
 /// Takes from `a` where the condition holds, else from `b`.
-pub fn select_loop<'a, R: Part>(c: &'a [Complex<R>], a: &'a [Complex<R>], b: &'a [Complex<R>], y: &'a mut [Complex<R>]) {
+pub fn select_loop<'a, R: Part>(
+    c: &'a [Complex<R>],
+    a: &'a [Complex<R>],
+    b: &'a [Complex<R>],
+    y: &'a mut [Complex<R>],
+) {
     for (((y, &c), &a), &b) in y.iter_mut().zip(c).zip(a).zip(b) {
         *y = if is_zero(c) { b } else { a };
     }

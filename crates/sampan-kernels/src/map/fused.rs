@@ -206,7 +206,7 @@ pub(super) static CHAINS: LazyLock<Vec<(Formula, Run<f32>)>> = LazyLock::new(|| 
             g * s + (g * x).times(s * (S::of(1.0) - s))
         }),
         // gelu, and backwards
-        chain!(|x| [] (S::of(0.5) * x).times(S::of(1.0) + (x * S::of(ROOT_HALF)).erf())),
+        chain!(|x| [](S::of(0.5) * x).times(S::of(1.0) + (x * S::of(ROOT_HALF)).erf())),
         chain!(|x, g| [] {
             let half = S::of(0.5) * x;
             let u = x * S::of(ROOT_HALF);
@@ -222,7 +222,7 @@ pub(super) static CHAINS: LazyLock<Vec<(Formula, Run<f32>)>> = LazyLock::new(|| 
             g * (open.min(S::of(6.0)) * S::of(1.0 / 6.0)) + up.gt(S::of(0.0)).select(inner, S::of(0.0))
         }),
         // hardsigmoid, and backwards
-        chain!(|x| [slope, offset] (x * slope + offset).max(S::of(0.0)).min(S::of(1.0))),
+        chain!(|x| [slope, offset](x * slope + offset).max(S::of(0.0)).min(S::of(1.0))),
         chain!(|y, g| [slope] y.le(S::of(0.0)).select(S::of(0.0), y.ge(S::of(1.0)).select(S::of(0.0), g * slope))),
         // dropout
         chain!(|x, kept| [scale, other] kept.select(x * scale, other)),

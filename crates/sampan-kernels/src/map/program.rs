@@ -102,9 +102,7 @@ impl<T: Compute> Program<T> {
             }
             let kind = match source {
                 Source::Unary(op, _) => Kind::Unary(T::unary(op).unwrap_or_else(|| unknown::<T, _>())),
-                Source::Binary(op, ..) => {
-                    Kind::Binary(T::binary(op).unwrap_or_else(|| unknown::<T, _>()))
-                }
+                Source::Binary(op, ..) => Kind::Binary(T::binary(op).unwrap_or_else(|| unknown::<T, _>())),
                 Source::Select(..) => Kind::Select,
                 leaf => unreachable!("{leaf:?} is no step"),
             };

@@ -72,7 +72,9 @@ impl<'a, T: Compute> Reader<'a, T> {
             Reader::Slice(data) => Cursor::Slice(&data[start..end]),
             Reader::One(v) => Cursor::One(*v),
             Reader::Other(data) => Cursor::Other(data.part(start..end)),
-            Reader::Strided(data, nest, offset) => Cursor::Strided(*data, nest, nest.walk([*offset], start, end), None),
+            Reader::Strided(data, nest, offset) => {
+                Cursor::Strided(*data, nest, Box::new(nest.walk([*offset], start, end)), None)
+            }
         }
     }
 }
@@ -83,7 +85,7 @@ pub enum Cursor<'a, T> {
     One(T),
     Other(AnySlice<'a>),
     /// With a value that fills the block, and where it came from.
-    Strided(AnySlice<'a>, &'a Nest<1>, Walk<'a, 1>, Option<isize>),
+    Strided(AnySlice<'a>, &'a Nest<1>, Box<Walk<'a, 1>>, Option<isize>),
 }
 
 /// An operand of a loop.

@@ -1,8 +1,8 @@
 //! The walk of a reduction over a strided view: which elements meet, in which order, on which thread.
 
 use super::fold::{FoldOf, Rows, fold_columns, fold_rows};
-use crate::parallel::CHUNK;
 use crate::nest::{Nest, check_bounds, gather};
+use crate::parallel::CHUNK;
 use crate::widen::BLOCK;
 use crate::{Ordered, View, parallel};
 use std::ops::Range;
