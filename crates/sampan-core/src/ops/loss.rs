@@ -188,7 +188,7 @@ fn binary_cross_entropy(
 fn logistic_nll(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     same_shape(("logit", x), ("label", y))?;
     // A factor of zero takes an infinite logit out.
-    let nll = formula!(|x, y| { x.max(0.0).times(1.0 - y) + (-x).max(0.0).times(y) + (-x.abs()).exp().log1p() });
+    let nll = formula!(|x, y| x.max(0.0).times(1.0 - y) + (-x).max(0.0).times(y) + (-x.abs()).exp().log1p());
     let out = cx.float_values(nll, (x, y))?;
     cx.grad(out, &[x, y], |g| {
         let (x, y) = (g.saved(0), g.saved(1));
