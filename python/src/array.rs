@@ -10,6 +10,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyInt, PyList, PyModule, PyRange, PyTuple};
+use sampan_core::dispatch::reading;
 use sampan_core::{Complex128, DType, Scalar, Tensor};
 
 static NUMPY: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
@@ -111,28 +112,32 @@ pub fn to_numpy(py: Python<'_>, t: &Tensor) -> PyResult<Py<PyAny>> {
     let options = PyDict::new(py);
     options.set_item(pyo3::intern!(py, "order"), "C")?;
     let array = pyo3::intern!(py, "array");
-    Ok(numpy(py)?.call_method(array, (PyTensor::wrap(py, t.clone())?,), Some(&options))?.unbind())
+    let wrapped = PyTensor::wrap(py, t.clone())?;
+    Ok(reading(t, "numpy", || numpy(py)?.call_method(array, (wrapped,), Some(&options)))?.unbind())
 }
 
 /// Values as nested lists.
 pub fn to_list(py: Python<'_>, t: &Tensor) -> PyResult<Py<PyAny>> {
     if t.ndim() == 0 {
-        return number(py, t.try_item().map_err(raise)?);
+        return number(py, reading(t, "tolist", || t.try_item()).map_err(raise)?);
     }
     // A tensor without elements may still be a list of very many empty lists.
     let lists = t.shape().iter().take_while(|&&n| n > 0).fold(1, |lists: usize, &n| lists.saturating_mul(n));
     if t.numel() == 0 && lists > value::MAX_ITEMS {
         return Err(PyValueError::new_err(format!("(InvalidArgument) tolist: {lists} empty lists are too many.")));
     }
-    let flat: Vec<Scalar> = match t.dtype() {
-        DType::Bool => t.to_f64_vec().into_iter().map(|v| Scalar::Bool(v != 0.0)).collect(),
-        d if d.is_complex() => {
-            let wide = t.try_cast(DType::Complex128).and_then(|t| t.try_to_vec::<Complex128>()).map_err(raise)?;
-            wide.into_iter().map(Scalar::Complex).collect()
-        }
-        d if d.is_float() => t.to_f64_vec().into_iter().map(Scalar::Float).collect(),
-        _ => t.try_to_ints().map_err(raise)?.into_iter().map(Scalar::Int).collect(),
-    };
+    let flat: Vec<Scalar> = reading(t, "tolist", || -> sampan_core::Result<_> {
+        Ok(match t.dtype() {
+            DType::Bool => t.to_f64_vec().into_iter().map(|v| Scalar::Bool(v != 0.0)).collect(),
+            d if d.is_complex() => {
+                let wide = t.try_cast(DType::Complex128)?.try_to_vec::<Complex128>()?;
+                wide.into_iter().map(Scalar::Complex).collect()
+            }
+            d if d.is_float() => t.to_f64_vec().into_iter().map(Scalar::Float).collect(),
+            _ => t.try_to_ints()?.into_iter().map(Scalar::Int).collect(),
+        })
+    })
+    .map_err(raise)?;
     fn level(py: Python<'_>, shape: &[usize], flat: &[Scalar]) -> PyResult<Py<PyAny>> {
         match shape {
             [] => number(py, flat[0]),

@@ -6,6 +6,7 @@ use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use sampan_core::dispatch::reading;
 use sampan_core::{DType, Device, Layout, Tensor};
 use std::ffi::{CStr, c_void};
 use std::ptr;
@@ -75,7 +76,7 @@ fn describe(t: &Tensor) -> (DLTensor, *mut c_void) {
     });
     let (code, bits) = code(t.dtype());
     let tensor = DLTensor {
-        data: ptr::with_exposed_provenance_mut(t.data_ptr()),
+        data: ptr::with_exposed_provenance_mut(reading(t, "dlpack", || t.data_ptr())),
         device: (CPU, 0),
         ndim: t.ndim() as i32,
         code,

@@ -76,10 +76,11 @@ impl PyTensor {
             strides: t.strides().iter().map(|&s| s * size as isize).collect(),
             _tensor: t.clone(),
         });
+        let address = sampan_core::dispatch::reading(&t, "buffer", || t.data_ptr());
         // SAFETY: `view` is the interpreter's to be filled; every pointer put into it lives in `export`, in the tensor
         // that it holds, or for ever, until `__releasebuffer__` takes `internal` back.
         unsafe {
-            (*view).buf = ptr::with_exposed_provenance_mut::<c_void>(t.data_ptr());
+            (*view).buf = ptr::with_exposed_provenance_mut::<c_void>(address);
             (*view).obj = slf.into_ptr();
             (*view).len = (t.numel() * size) as ffi::Py_ssize_t;
             (*view).readonly = c_int::from(readonly);

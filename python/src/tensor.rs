@@ -7,7 +7,8 @@ use parking_lot::Mutex;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyTuple};
-use sampan_core::{DType, Tensor};
+use sampan_core::dispatch::reading;
+use sampan_core::{DType, Scalar, Tensor};
 use sampan_nn::Parameter;
 
 /// Where a handle finds its tensor. A parameter of a layer is a place that the layer reads as well, so that both see a
@@ -58,6 +59,12 @@ impl PyTensor {
     /// A new Python object for a tensor.
     pub fn wrap(py: Python<'_>, t: Tensor) -> PyResult<Py<PyAny>> {
         Ok(Py::new(py, PyTensor::own(t))?.into_any())
+    }
+
+    /// The one value, read by `what`.
+    pub fn read(&self, what: &'static str) -> sampan_core::Result<Scalar> {
+        let t = self.tensor();
+        reading(&t, what, || t.try_item())
     }
 
     /// The tensor now.

@@ -132,7 +132,7 @@ impl PyTensor {
         t.shape().first().copied().ok_or_else(|| PyTypeError::new_err("(InvalidType) len() of a 0-d tensor."))
     }
     fn __bool__(&self) -> PyResult<bool> {
-        let s = self.tensor().try_item().map_err(|_| {
+        let s = self.read("bool").map_err(|_| {
             PyValueError::new_err(format!(
                 "(InvalidArgument) the truth of a tensor with {} elements is ambiguous. Hint: use any() or all().",
                 self.tensor().numel()
@@ -144,7 +144,7 @@ impl PyTensor {
         })
     }
     fn __float__(&self) -> PyResult<f64> {
-        match self.tensor().try_item().map_err(|e| PyTypeError::new_err(e.to_string()))? {
+        match self.read("float").map_err(|e| PyTypeError::new_err(e.to_string()))? {
             Scalar::Complex(z) => Err(PyTypeError::new_err(format!(
                 "(InvalidType) the complex number {z} is no float. Hint: x.real() or abs(x)."
             ))),
@@ -152,14 +152,14 @@ impl PyTensor {
         }
     }
     fn __complex__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyComplex>> {
-        let (re, im) = match self.tensor().try_item().map_err(|e| PyTypeError::new_err(e.to_string()))? {
+        let (re, im) = match self.read("complex").map_err(|e| PyTypeError::new_err(e.to_string()))? {
             Scalar::Complex(z) => (z.re, z.im),
             real => (real.to_f64(), 0.0),
         };
         Ok(PyComplex::from_doubles(py, re, im))
     }
     fn __int__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let s = self.tensor().try_item().map_err(|e| PyTypeError::new_err(e.to_string()))?;
+        let s = self.read("int").map_err(|e| PyTypeError::new_err(e.to_string()))?;
         match s {
             Scalar::Float(f) => Ok(f.into_pyobject(py)?.call_method0("__int__")?.unbind()),
             Scalar::Complex(z) => {
@@ -170,7 +170,7 @@ impl PyTensor {
     }
     fn __index__(&self) -> PyResult<i64> {
         let t = self.tensor();
-        match t.try_item() {
+        match self.read("index") {
             Ok(Scalar::Int(i)) => Ok(i),
             Ok(Scalar::Bool(b)) => Ok(b as i64),
             _ => Err(PyTypeError::new_err(format!(
@@ -191,7 +191,7 @@ impl PyTensor {
         if spec.is_empty() {
             return Ok(self.__repr__(py));
         }
-        let s = self.tensor().try_item().map_err(|e| PyTypeError::new_err(e.to_string()))?;
+        let s = self.read("format").map_err(|e| PyTypeError::new_err(e.to_string()))?;
         array::number(py, s)?.bind(py).call_method1("__format__", (spec,))?.extract()
     }
     fn __hash__(slf: &Bound<'_, Self>) -> isize {

@@ -5,7 +5,7 @@ use crate::autograd::{self, Grad, GradFn, Grads, Node, grad_enabled};
 use crate::op::{OpDef, OutputSet, Outputs};
 use crate::shape::{Shape, checked_numel};
 use crate::value::Args;
-use crate::{DType, Device, Error, Result, Tensor, Value, flags, profiler};
+use crate::{DType, Device, Error, Result, Tensor, Value, device, flags, profiler};
 use sampan_kernels::any::Refused;
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
@@ -21,12 +21,47 @@ pub struct Cx<'a> {
     recorded: Cell<bool>,
 }
 
-/// Watches every call on this thread: tracers, profilers, debuggers.
+/// Watches this thread: tracers, profilers, debuggers. Every method has an empty default.
+///
+/// A call is `enter`, then the calls it makes itself, then either `exit` or `failed`. What a tracer needs besides the calls
+/// are the places where values change or leave without one: writes into memory, and reads on the host.
 pub trait Listener {
     /// A call begins. Composites call other ops, so calls nest.
     fn enter(&self, _op: &'static OpDef, _args: &[Value]) {}
     /// A call ended with these outputs.
     fn exit(&self, _op: &'static OpDef, _args: &[Value], _outputs: &[Tensor]) {}
+    /// A call ended with an error.
+    fn failed(&self, _op: &'static OpDef, _args: &[Value], _error: &Error) {}
+    /// Memory was written. `before` is the handle that was written through and `after` the one that stands in its place:
+    /// another tensor, with another [`id`](Tensor::id), if autograd recorded the write, and else the same one.
+    fn wrote(&self, _before: &Tensor, _after: &Tensor, _write: &Write) {}
+    /// Values left for the host: `what` is who asked for them, such as `item` or `numpy`. Ops read through their kernels,
+    /// which does not count.
+    fn read(&self, _tensor: &Tensor, _what: &'static str) {}
+}
+
+/// How memory was written.
+#[derive(Clone, Copy, Debug)]
+pub enum Write<'a> {
+    /// By the in-place form of an op; `values` are what its call gave, just before.
+    Op {
+        /// The name of the op or of its in-place form.
+        name: &'a str,
+        /// The result of the call.
+        values: &'a Tensor,
+    },
+    /// By `x[index] = value`; `values` are the result of the call of `setitem` just before: all of `x` as it is now.
+    Index {
+        /// The result of the call.
+        values: &'a Tensor,
+    },
+    /// By `set_value`; `values` are the result of the call of `assign` just before.
+    Value {
+        /// The result of the call.
+        values: &'a Tensor,
+    },
+    /// By a kernel that computes in the memory itself, such as the step of an optimizer; there is no call.
+    Update,
 }
 
 thread_local! {
@@ -35,6 +70,7 @@ thread_local! {
     static LISTENERS: RefCell<Vec<Rc<dyn Listener>>> = const { RefCell::new(Vec::new()) };
     static LISTENING: Cell<bool> = const { Cell::new(false) };
     static COMPOSITES: Cell<bool> = const { Cell::new(false) };
+    static READING: Cell<bool> = const { Cell::new(false) };
 }
 
 static HIDE_CALLERS: AtomicBool = AtomicBool::new(false);
@@ -47,6 +83,46 @@ pub(crate) fn inside() -> bool {
 /// Does anybody watch the calls of this thread?
 pub(crate) fn listening() -> bool {
     LISTENING.get()
+}
+
+/// Tells everybody who watches this thread.
+#[cold]
+fn tell(f: impl Fn(&dyn Listener)) {
+    for l in LISTENERS.with_borrow(|l| l.clone()) {
+        f(&*l);
+    }
+}
+
+/// Tells those who watch of a write.
+#[inline]
+pub(crate) fn wrote(before: &Tensor, after: &Tensor, write: Write) {
+    if LISTENING.get() {
+        tell(|l| l.wrote(before, after, &write));
+    }
+}
+
+/// Reads values on the host with `f`; those who watch learn of it under the name of the outermost reader.
+///
+/// ```
+/// # use sampan_core::{Tensor, dispatch};
+/// let x = Tensor::new([2.5f32]);
+/// assert_eq!(dispatch::reading(&x, "bool", || x.item().to_f64() != 0.0), true);
+/// ```
+#[inline]
+pub fn reading<R>(tensor: &Tensor, what: &'static str, f: impl FnOnce() -> R) -> R {
+    if !LISTENING.get() || READING.get() || inside() {
+        return f();
+    }
+    struct Done;
+    impl Drop for Done {
+        fn drop(&mut self) {
+            READING.set(false);
+        }
+    }
+    tell(|l| l.read(tensor, what));
+    READING.set(true);
+    let _done = Done;
+    f()
 }
 
 /// The user's line whose call is running.
@@ -187,7 +263,7 @@ pub fn dispatch_inplace(op: &'static OpDef, args: Args) -> Result<Tensor> {
 }
 
 fn call(op: &'static OpDef, args: &[Value]) -> Result<Outputs> {
-    let mut device = Device::Cpu;
+    let mut found = None;
     let mut wants_grad = false;
     let recording = grad_enabled() && !op.non_diff;
     let mut stale = false;
@@ -203,14 +279,12 @@ fn call(op: &'static OpDef, args: &[Value]) -> Result<Outputs> {
                 complex = Some(t.dtype());
             }
             stale |= t.is_stale();
-            if t.device() == Device::Meta {
-                device = Device::Meta;
+            // A tensor without values makes the result one.
+            if found != Some(Device::Meta) {
+                found = Some(t.device());
             }
             wants_grad |= t.is_tracked();
         });
-    }
-    if let (Some(dtype), false) = (complex, op.complex) {
-        return Err(no_complex(dtype));
     }
     if stale && recording {
         // Aliases changed them: they take part with the history of what was written.
@@ -218,20 +292,27 @@ fn call(op: &'static OpDef, args: &[Value]) -> Result<Outputs> {
         args.iter_mut().try_for_each(|v| v.map_tensors(&mut |t| t.current()))?;
         return call(op, &args);
     }
+    // What is made from nothing on the way belongs where the inputs are.
+    let device = found.unwrap_or_else(device::current);
+    let _stay = device::Stay::on(device);
     let track = wants_grad && recording;
     let cx = Cx { op, args, device, track, recorded: Cell::new(false) };
-    let listening = LISTENING.get();
-    if listening {
-        for l in LISTENERS.with_borrow(|l| l.clone()) {
-            l.enter(op, args);
-        }
+    let complex = complex.filter(|_| !op.complex);
+    if LISTENING.get() { watched(&cx, complex) } else { run(&cx, complex) }
+}
+
+/// The body, and what belongs around every body.
+fn run(cx: &Cx, complex: Option<DType>) -> Result<Outputs> {
+    let Cx { op, args, track, .. } = *cx;
+    if let Some(dtype) = complex {
+        return Err(no_complex(dtype));
     }
     let (body, primitive) = match op.reference {
         Some(reference) if COMPOSITES.get() => (reference, false),
         _ => (op.run, op.primitive),
     };
     // A primitive states its own gradient; what it calls on the way is not recorded.
-    let outputs = if primitive { autograd::no_grad(|| body(&cx))? } else { body(&cx)? };
+    let outputs = if primitive { autograd::no_grad(|| body(cx))? } else { body(cx)? };
     if primitive && track && !cx.recorded.get() && outputs.iter().any(|t| t.dtype().is_inexact()) {
         return Err(Error::new(
             crate::error::Kind::Unimplemented,
@@ -242,12 +323,28 @@ fn call(op: &'static OpDef, args: &[Value]) -> Result<Outputs> {
     if flags::check_nan_inf() {
         crate::debug::check_finite(op, args, &outputs)?;
     }
-    if listening {
-        for l in LISTENERS.with_borrow(|l| l.clone()) {
-            l.exit(op, args, &outputs);
+    Ok(outputs)
+}
+
+/// [`run`] before listeners, who hear of the end of every call they saw begin, whichever way it ends.
+#[cold]
+fn watched(cx: &Cx, complex: Option<DType>) -> Result<Outputs> {
+    let (op, args) = (cx.op, cx.args);
+    tell(|l| l.enter(op, args));
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(cx, complex)));
+    match &result {
+        Ok(Ok(outputs)) => tell(|l| l.exit(op, args, outputs)),
+        Ok(Err(error)) => tell(|l| l.failed(op, args, error)),
+        // An inner call's error on its way to the outermost one, or a panic.
+        Err(panic) => {
+            let other = || Error::new(crate::error::Kind::PreconditionNotMet, "the call did not end").in_op(op.name);
+            match panic.downcast_ref::<Error>() {
+                Some(error) => tell(|l| l.failed(op, args, error)),
+                None => tell(|l| l.failed(op, args, &other())),
+            }
         }
     }
-    Ok(outputs)
+    result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 impl Error {

@@ -14,7 +14,7 @@ pub mod amp;
 pub mod autograd;
 pub mod class;
 pub mod debug;
-mod device;
+pub mod device;
 pub mod dispatch;
 pub mod error;
 pub mod flags;

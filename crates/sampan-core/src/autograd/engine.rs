@@ -299,7 +299,7 @@ impl Walk {
         // What is only reached through the other outputs of its call has a gradient of zeros.
         let complete = |slots: &Slots, index: usize| {
             let (shape, dtype, device) = &node.outs[index];
-            slots[index].clone().unwrap_or_else(|| Tensor::zeroed(shape, *dtype, *device))
+            slots[index].clone().unwrap_or_else(|| Tensor::zeros_on(shape, *dtype, *device))
         };
         let watch = node.watch.lock().clone();
         for Watcher { output, what } in watch.into_iter().flat_map(|w| w.watchers) {

@@ -10,7 +10,7 @@ fn leaves(xs: &[Tensor]) -> Vec<Tensor> {
 }
 
 fn zeros_like(x: &Tensor) -> Tensor {
-    Tensor::zeroed(x.shape(), x.dtype(), x.device())
+    Tensor::zeros_on(x.shape(), x.dtype(), x.device())
 }
 
 fn or_zeros(grads: Vec<Option<Tensor>>, like: &[Tensor]) -> Vec<Tensor> {
@@ -165,7 +165,7 @@ fn jacobian_of(y: &Tensor, xs: &[Tensor], batch_axis: Option<i64>) -> Result<Vec
             shape.extend(y.shape()[batched as usize..].iter().map(|&n| n as i64));
             shape.extend(x.shape()[batched as usize..].iter().map(|&n| n as i64));
             if rows.is_empty() {
-                return Ok(Tensor::zeroed(
+                return Ok(Tensor::zeros_on(
                     shape.iter().map(|&n| n as usize).collect::<Vec<_>>(),
                     x.dtype(),
                     x.device(),

@@ -5,7 +5,7 @@ use super::recompute::{self, Frame};
 use crate::op::Outputs;
 use crate::shape::{Layout, Shape};
 use crate::storage::Storage;
-use crate::{DType, Device, Error, Result, Tensor, profiler};
+use crate::{DType, Device, Error, Result, Tensor, device, profiler};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::any::Any;
@@ -332,6 +332,8 @@ impl Node {
             state: &state,
             retain,
         };
+        // What the formula makes from nothing belongs where the gradient is.
+        let _stay = device::Stay::on(self.outs.first().map_or_else(device::current, |(_, _, device)| *device));
         (state.formula)(&g).map(|g| g.0).map_err(|e| e.in_op(self.name))
     }
 }
@@ -368,7 +370,7 @@ impl Grad<'_> {
     pub fn grad_of(&self, i: usize) -> Tensor {
         self.grads[i].clone().unwrap_or_else(|| {
             let (shape, dtype, device) = &self.node.outs[i];
-            Tensor::zeroed(shape, *dtype, *device)
+            Tensor::zeros_on(shape, *dtype, *device)
         })
     }
 

@@ -257,7 +257,7 @@ fn attention(
 impl Form {
     /// What dropout multiplies all weights by.
     fn factors(&self, dropout: Dropout, shape: &[usize]) -> Tensor {
-        let out = Tensor::zeros(shape, DType::Float64);
+        let out = Tensor::zeroed(shape, DType::Float64, Device::Cpu);
         dropout.all_factors(self.kv_len, out.data_mut::<f64>().slice());
         out
     }

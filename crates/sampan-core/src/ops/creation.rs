@@ -2,15 +2,25 @@
 
 use super::prelude::*;
 use super::shape::checked_shape;
+use crate::device;
 use sampan_kernels::{arrange, copy};
 
 impl Tensor {
-    /// Zeros of a shape and dtype.
+    /// Zeros of a shape and dtype, on the [current device](crate::device::current).
     pub fn zeros(shape: impl AsRef<[usize]>, dtype: DType) -> Tensor {
-        Tensor::zeroed(shape, dtype, Device::Cpu)
+        Tensor::zeros_on(shape, dtype, device::current())
     }
 
-    /// Ones of a shape and dtype.
+    /// Zeros on a device. Nobody pays for a call unless somebody watches the calls.
+    pub(crate) fn zeros_on(shape: impl AsRef<[usize]>, dtype: DType, device: Device) -> Tensor {
+        if !crate::dispatch::listening() {
+            return Tensor::zeroed(shape, dtype, device);
+        }
+        let call = || try_zeros_with(shape.as_ref(), ZerosOpts::new().dtype(dtype));
+        crate::error::unwrap(device::with(device, call))
+    }
+
+    /// Ones of a shape and dtype, on the [current device](crate::device::current).
     ///
     /// ```
     /// # use sampan_core::{DType, Tensor};
@@ -20,16 +30,42 @@ impl Tensor {
         Tensor::full(shape, 1, dtype)
     }
 
-    /// One number everywhere, in a shape and dtype.
+    /// One number everywhere, in a shape and dtype, on the [current device](crate::device::current).
     ///
     /// ```
     /// # use sampan_core::{DType, Tensor};
     /// assert_eq!(Tensor::full([2], 7, DType::Int64).to_vec::<i64>(), [7, 7]);
     /// ```
     pub fn full(shape: impl AsRef<[usize]>, value: impl Into<Scalar>, dtype: DType) -> Tensor {
-        let out = Tensor::uninit(shape, dtype, Device::Cpu);
-        fill(&out, value.into());
+        Tensor::full_on(shape, value, dtype, device::current())
+    }
+
+    /// One number everywhere, on a device.
+    pub(crate) fn full_on(
+        shape: impl AsRef<[usize]>,
+        value: impl Into<Scalar>,
+        dtype: DType,
+        device: Device,
+    ) -> Tensor {
+        let value = value.into();
+        if crate::dispatch::listening() {
+            let call = || try_full_with(shape.as_ref(), value, FullOpts::new().dtype(dtype));
+            return crate::error::unwrap(device::with(device, call));
+        }
+        let out = Tensor::uninit(shape, dtype, device);
+        match device {
+            Device::Cpu => fill(&out, value),
+            Device::Meta => {}
+        }
         out
+    }
+
+    /// One number everywhere, in the shape and dtype and on the device of another tensor.
+    pub(crate) fn full_like_scalar(like: &Tensor, value: impl Into<Scalar>) -> Tensor {
+        if crate::dispatch::listening() {
+            return crate::error::unwrap(like.try_full_like(value.into()));
+        }
+        Tensor::full_on(like.shape(), value, like.dtype(), like.device())
     }
 
     /// The numbers from `start` up to, not including, `end`; see [`arange`](crate::ops::creation::arange).

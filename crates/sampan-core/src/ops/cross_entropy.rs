@@ -178,7 +178,7 @@ fn rows_grad_composite(
     hot: bool,
 ) -> Result<Tensor> {
     let classes = x.dim(1) as i64;
-    let ones = Tensor::full_like_scalar(&x.detach(), 1.0);
+    let ones = Tensor::full_like_scalar(&x, 1.0);
     let grad = grad * ones.pick(labels, ignore_index);
     let p = (x - peak.unsqueeze(1) - rest.unsqueeze(1)).exp() * grad.unsqueeze(1);
     Ok(if hot { p - grad.unpick(labels, classes, ignore_index) } else { p })
@@ -251,7 +251,7 @@ fn cross_entropy(
         ensure!(ignore_index <= 0 || !soft_label, "soft labels cannot be ignored, got ignore_index={ignore_index}");
         let mut target = if hard && !soft_label {
             let flat = label.reshape_to([label.numel()]);
-            let ones = Tensor::full_like_scalar(&Tensor::zeroed([label.numel()], input.dtype(), label.device()), 1.0);
+            let ones = Tensor::full_on([label.numel()], 1.0, input.dtype(), label.device());
             ones.unpick(&flat, classes as i64, ignore_index)
         } else {
             if label.shape() != input.shape() {
@@ -302,7 +302,7 @@ fn cross_entropy(
     let shape = if with_axis { &kept } else { &dropped };
     match (reduction, weights) {
         (Reduction::Mean, None) if ignore_index >= 0 => {
-            let ones = Tensor::full_like_scalar(&rows.detach(), 1.0);
+            let ones = Tensor::full_like_scalar(&rows, 1.0);
             Ok(loss.sum(()) / or_one(&ones.pick(&labels, ignore_index).sum(())))
         }
         (Reduction::Mean, Some(w)) => Ok(loss.sum(()) / or_one(&w.sum(()))),
@@ -312,7 +312,7 @@ fn cross_entropy(
 
 /// The probability each label names; one, whose logarithm is zero, in ignored rows.
 fn or_one_where_ignored(rows: &Tensor, labels: &Tensor, ignore_index: i64) -> Result<Tensor> {
-    let ones = Tensor::full_like_scalar(&rows.detach(), 1.0);
+    let ones = Tensor::full_like_scalar(&rows, 1.0);
     Ok(rows.try_pick(labels, ignore_index)? + (1.0 - ones.pick(labels, ignore_index)))
 }
 

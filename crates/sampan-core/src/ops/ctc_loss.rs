@@ -180,7 +180,7 @@ fn nll_composite(
     let extended = Tensor::from_vec(extended, [rows, states]);
     let (skip, start, last) = (table(skip), table(start), table(last));
     let emit = |t: usize| log_probs.try_select(0, t).map(|p| p.take_along_axis(&extended, 1));
-    let never = |n: usize| Tensor::full_like_scalar(&Tensor::zeros([rows, n], dtype), NEVER);
+    let never = |n: usize| Tensor::full([rows, n], NEVER, dtype);
     let mut alpha = start;
     for t in 0..frames {
         let next = if t == 0 {

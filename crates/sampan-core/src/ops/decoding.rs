@@ -107,7 +107,7 @@ fn top_p_sampling(
         let (scores, ids) = if k > 0 {
             x.try_topk_with(k, TopkOpts::new().axis(1))?
         } else {
-            (x.try_narrow(1, 0, 0)?, Tensor::zeroed([rows, 0], DType::Int64, x.device()))
+            (x.try_narrow(1, 0, 0)?, Tensor::zeros_on([rows, 0], DType::Int64, x.device()))
         };
         out.extend([scores, ids]);
     }

@@ -116,7 +116,7 @@ fn embedding_rows(cx: &Cx, x: &Tensor, weight: &Tensor, padding: i64, by_freq: b
 /// How often each id occurs, in the shape of the ids with one more axis.
 fn frequency(ids: &Tensor, rows: usize) -> Result<Tensor> {
     let flat = ids.try_reshape_to([ids.numel()].as_slice())?;
-    let ones = Tensor::full_like_scalar(&Tensor::uninit(flat.shape(), DType::Float32, ids.device()), 1.0);
+    let ones = Tensor::full_on(flat.shape(), 1.0, DType::Float32, ids.device());
     let counts = ones.try_unselect(&flat, 0, rows as i64)?.try_index_select(&flat, 0)?;
     let mut shape = ids.shape_vec();
     shape.push(1);

@@ -200,9 +200,7 @@ fn whole(value: &Operand, target: &Tensor, shape: &[usize]) -> Result<Tensor> {
             let t = t.fitting(target.dtype())?.try_expand(shape)?.try_contiguous()?;
             if t.shares_memory(target) { t.try_clone_data() } else { Ok(t) }
         }
-        Operand::Scalar(s) => {
-            Ok(Tensor::full_like_scalar_value(&Tensor::uninit(shape, target.dtype(), target.device()), *s))
-        }
+        Operand::Scalar(s) => Ok(Tensor::full_on(shape, *s, target.dtype(), target.device())),
     }
 }
 

@@ -32,7 +32,7 @@ fn nll_loss(
     let rows = as_rows(input, 1);
     let labels = label.reshape_to([label.numel()]);
     let mut loss = -rows.try_pick(&labels, ignore_index)?;
-    let ones = || Tensor::full_like_scalar(&Tensor::zeroed([classes], input.dtype(), input.device()), 1.0);
+    let ones = || Tensor::full_on([classes], 1.0, input.dtype(), input.device());
     let weight = weight.map_or_else(ones, |w| w.cast(input.dtype()));
     let weights = weight.unsqueeze(0).expand(rows.shape()).pick(&labels, ignore_index);
     loss = loss * &weights;

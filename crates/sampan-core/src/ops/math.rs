@@ -322,7 +322,7 @@ fn ldexp(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// The gradient of a function that is constant between its jumps.
 pub(crate) fn zeros_like_grad(g: &Grad) -> Tensor {
     let g = g.grad();
-    Tensor::zeroed(g.shape(), g.dtype(), g.device())
+    Tensor::zeros_on(g.shape(), g.dtype(), g.device())
 }
 
 fn rsqrt_samples() -> Vec<Sample> {

@@ -6,7 +6,7 @@ use sampan_kernels::reduce;
 
 /// `x` with one in place of zero: a divisor.
 fn nonzero(x: &Tensor) -> Tensor {
-    x + x.tie_mask(&Tensor::zeroed([], x.dtype(), x.device()))
+    x + x.tie_mask(&Tensor::zeros_on([], x.dtype(), x.device()))
 }
 
 /// The `p`-norm of the elements over `axis` (all axes by default): `(Σ |x|^p)^(1/p)`, the largest for p = inf, the smallest
@@ -52,7 +52,7 @@ fn vector_norm(
         let x = g.saved(0);
         let (norm, d) = (g.output(0).reshape_to(&plan.kept), g.grad().reshape_to(&plan.kept));
         let dx = match p {
-            0.0 => Tensor::zeroed(x.shape(), dtype, x.device()),
+            0.0 => Tensor::zeros_on(x.shape(), dtype, x.device()),
             1.0 => x.sign() * d,
             2.0 => x / nonzero(&norm) * d,
             p if p.is_infinite() => {
@@ -195,7 +195,7 @@ fn renorm(x: &Tensor, p: f64, axis: i64, max_norm: f64) -> Result<Tensor> {
     let axis = resolve_axis(axis, x.ndim())?;
     let others: Vec<i64> = (0..x.ndim()).filter(|&i| i != axis).map(|i| i as i64).collect();
     let norms = x.try_vector_norm_with(p, others, VectorNormOpts::new().keepdim(true))?;
-    let limit = Tensor::zeroed([], norms.dtype(), x.device()) + 1.0;
+    let limit = Tensor::zeros_on([], norms.dtype(), x.device()) + 1.0;
     Ok(x / (norms / max_norm).maximum(limit))
 }
 

@@ -133,7 +133,8 @@ fn fractional(
     }
     let u = match random_u {
         Some(u) => u,
-        None => super::random::rand([1]).item().to_f64().max(f64::EPSILON),
+        // The host chooses the windows, wherever the data is.
+        None => crate::device::with(Device::Cpu, || super::random::rand([1])).item().to_f64().max(f64::EPSILON),
     };
     ready.windows = Laid { kernel, shift: Some(u), ..Laid::adaptive() };
     Ok(ready)

@@ -323,7 +323,7 @@ fn nanmean(x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: bool)
     let count = x.try_number_mask()?.try_sum_with(&axis, opts())?;
     // Where nothing is left, a division by one keeps the gradient at zero.
     let some = count.try_cast(DType::Bool)?;
-    let divisor = &count + count.try_tie_mask(&Tensor::zeroed([], count.dtype(), count.device()))?;
+    let divisor = &count + count.try_tie_mask(&Tensor::zeros_on([], count.dtype(), count.device()))?;
     some.try_where_cond(x.try_fill_nan(0.0)?.try_sum_with(&axis, opts())? / divisor, f64::NAN)
 }
 

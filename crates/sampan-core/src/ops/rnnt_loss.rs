@@ -208,7 +208,7 @@ fn rnnt_loss(
     let step = Tensor::arange(0, columns as i64 - 1, 1);
     let counts = step.less_than(label_lengths.unsqueeze(1));
     let labels = counts.where_cond(label.try_narrow(1, 0, columns - 1)?.try_cast(DType::Int64)?, NO_LABEL);
-    let end = Tensor::full_like_scalar(&Tensor::zeroed([batch, 1], DType::Int64, input.device()), NO_LABEL as f64);
+    let end = Tensor::full_on([batch, 1], NO_LABEL as f64, DType::Int64, input.device());
     let labels = super::joining::try_concat(&[labels, end], 1)?;
     let labels = labels.unsqueeze(1).expand([batch, frames, columns]).reshape_to([batch * frames * columns]);
     let emits = input.reshape_to([batch * frames * columns, classes]).try_pick(&labels, NO_LABEL)?;

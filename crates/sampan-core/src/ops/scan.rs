@@ -315,7 +315,7 @@ pub(super) fn product_before(x: &Tensor, axis: usize, reverse: bool) -> Tensor {
     let turn = |t: &Tensor| if reverse { t.reversed(axis) } else { t.clone() };
     let mut first = x.shape_vec();
     first[axis] = 1;
-    let one = Tensor::zeroed(&first, x.dtype(), x.device()) + 1.0;
+    let one = Tensor::zeros_on(&first, x.dtype(), x.device()) + 1.0;
     let start = one.unslice(x.shape(), vec![0i64; x.ndim()], vec![1i64; x.ndim()]);
     turn(&delayed(&turn(x), axis).linear_recurrence(&start, axis as i64))
 }

@@ -25,10 +25,7 @@ fn values_as(values: &Operand, like: &Tensor, shape: &[usize]) -> Result<Tensor>
             ensure!(common[..] == *shape, "values of shape {:?} do not broadcast to {shape:?}", t.shape());
             t.fitting(like.dtype())?.try_expand(shape)
         }
-        Operand::Scalar(s) => {
-            let one = Tensor::uninit(Shape::new(), like.dtype(), like.device());
-            Tensor::full_like_scalar_value(&one, *s).try_expand(shape)
-        }
+        Operand::Scalar(s) => Tensor::full_on(Shape::new(), *s, like.dtype(), like.device()).try_expand(shape),
     }
 }
 
@@ -150,7 +147,7 @@ fn put_along(
         }),
         Reduce::Mean => cx.grad(out, &[indices], move |g| {
             let (i, d) = (g.saved(0), g.grad());
-            let ones = Tensor::full_like_scalar(&Tensor::uninit(i.shape(), d.dtype(), d.device()), 1.0);
+            let ones = Tensor::full_on(i.shape(), 1.0, d.dtype(), d.device());
             let count = ones.untake_along(i, axis, d.shape()) + if include_self { 1.0 } else { 0.0 };
             let dx = g.if_needed(0, || if include_self { &d / &count } else { &d * untouched(&d, i, axis) });
             Ok([dx, None, g.if_needed(2, || d.take_along(i, axis) / count.take_along(i, axis))])
@@ -185,14 +182,14 @@ fn put_along(
 
 /// One where no value lands, zero elsewhere.
 fn untouched(like: &Tensor, indices: &Tensor, axis: i64) -> Tensor {
-    let zeros = Tensor::zeroed(indices.shape(), like.dtype(), like.device());
+    let zeros = Tensor::zeros_on(indices.shape(), like.dtype(), like.device());
     Tensor::full_like_scalar(like, 1.0).put_along(indices, &zeros, axis, "assign", true)
 }
 
 /// Which values stay; false for those overwritten by a later one in the same place.
 fn last_written(indices: &Tensor, shape: &[usize], axis: i64) -> Tensor {
     let numbers = Tensor::from_vec((0..indices.numel() as i64).collect::<Vec<_>>(), indices.shape());
-    let board = Tensor::zeroed(shape, DType::Int64, Device::Cpu);
+    let board = Tensor::zeros(shape, DType::Int64);
     board.put_along(indices, &numbers, axis, "assign", true).take_along(indices, axis).equal(numbers)
 }
 

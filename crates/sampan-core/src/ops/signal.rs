@@ -81,7 +81,7 @@ impl Frames {
             }
             None => {
                 crate::shape::check_room(win as usize)?;
-                Tensor::full_like_scalar(&Tensor::zeroed([win as usize], dtype, device), 1.0)
+                Tensor::full_on([win as usize], 1.0, dtype, device)
             }
         };
         let left = (n_fft - win) / 2;

@@ -167,8 +167,8 @@ fn gumbel_softmax(
     }
     let drawn = soft.detach();
     let place = drawn.argmax_with(at as i64, super::sorting::ArgmaxOpts::new().keepdim(true));
-    let ones = Tensor::full_like_scalar(&Tensor::zeroed(place.shape(), soft.dtype(), soft.device()), 1.0);
-    let zeros = Tensor::zeroed(soft.shape(), soft.dtype(), soft.device());
+    let ones = Tensor::full_on(place.shape(), 1.0, soft.dtype(), soft.device());
+    let zeros = Tensor::zeros_on(soft.shape(), soft.dtype(), soft.device());
     let hot = zeros.put_along_axis(&place, ones, at as i64);
     Ok(hot - drawn + soft)
 }

@@ -162,7 +162,7 @@ fn float(x: &Tensor) -> Result<Tensor> {
     x.try_cast(to_float(x.dtype()))
 }
 fn nothing(x: &Tensor, plan: &Plan) -> Tensor {
-    Tensor::zeroed(&plan.out, x.dtype(), x.device()) + f64::NAN
+    Tensor::zeros_on(&plan.out, x.dtype(), x.device()) + f64::NAN
 }
 
 fn quantiles(x: &Tensor, q: &Value, axis: Axes, keepdim: bool, how: &str, ignore_nan: bool) -> Result<Tensor> {
@@ -247,7 +247,7 @@ fn medians(x: &Tensor, axis: Axes, keepdim: bool, mode: &str, ignore_nan: bool) 
     plan.nonempty(x)?;
     let indexed = axis.0.is_some_and(|a| a.len() == 1);
     if plan.count == 0 {
-        let empty = |dtype| Tensor::zeroed(&plan.out, dtype, x.device());
+        let empty = |dtype| Tensor::zeros_on(&plan.out, dtype, x.device());
         let value = empty(x.dtype());
         return Ok(Varying(if indexed { vec![value, empty(DType::Int64)] } else { vec![value] }));
     }
@@ -260,7 +260,7 @@ fn medians(x: &Tensor, axis: Axes, keepdim: bool, mode: &str, ignore_nan: bool) 
     let chosen = |t: &Tensor, none: f64| -> Result<Tensor> {
         let found = sorted.at(t, place)?;
         let found = match &some {
-            Some(some) => some.try_where_cond(&found, Tensor::full_like_scalar(&found.detach(), none))?,
+            Some(some) => some.try_where_cond(&found, Tensor::full_like_scalar(&found, none))?,
             None => found,
         };
         found.try_reshape_to(&plan.out)
@@ -348,12 +348,12 @@ fn cov(
         }
         _ => {
             let both = |a: Tensor, b: Option<&Tensor>| b.map_or(Ok(a.clone()), |b| of(b).map(|b| a * b));
-            let w = both(both(Tensor::zeroed([n], x.dtype(), x.device()) + 1.0, fweights)?, aweights)?;
+            let w = both(both(Tensor::zeros_on([n], x.dtype(), x.device()) + 1.0, fweights)?, aweights)?;
             let total = w.sum(());
             let d = &x - (&x * &w).sum_with(1, SumOpts::new().keepdim(true)) / &total;
             let lost = match aweights {
                 Some(a) => (&w * of(a)?).sum(()) / &total * ddof,
-                None => Tensor::zeroed([], x.dtype(), x.device()) + ddof,
+                None => Tensor::zeros_on([], x.dtype(), x.device()) + ddof,
             };
             (&d * w).matmul(&d.t()) / (total - lost)
         }

@@ -4,6 +4,7 @@
 //! mean one for each element, and on floats they mean "close". `equal`, `equal_all` and `allclose` say which.
 
 use super::{FromNested, Tensor};
+use crate::dispatch::reading;
 use crate::{Complex128, Element, Error, Result, Scalar};
 
 /// The same as [`Tensor::new`]: numbers, arrays, vectors, slices, and these nested.
@@ -44,7 +45,7 @@ macro_rules! number {
         impl TryFrom<&Tensor> for $t {
             type Error = Error;
             fn try_from(t: &Tensor) -> Result<$t> {
-                let $s = t.try_item()?;
+                let $s = reading(t, $name, || t.try_item())?;
                 let value: Option<$t> = $e;
                 value.ok_or_else(|| refuse(t, $name))
             }

@@ -1,6 +1,7 @@
 //! Values in and out: slices, vectors, nested arrays, typed access for kernels.
 
 use super::Tensor;
+use crate::dispatch::reading;
 use crate::shape::{Layout, Shape};
 use crate::storage::Storage;
 use crate::{DType, Device, Error, Result, Scalar};
@@ -212,7 +213,7 @@ impl Tensor {
 
     /// The values as raw bytes in row-major order and native byte order.
     pub fn to_bytes(&self) -> Vec<u8> {
-        self.detach().contiguous().values().slice().bytes().to_vec()
+        reading(self, "to_bytes", || self.detach().contiguous().values().slice().bytes().to_vec())
     }
 
     /// A tensor from a number, an array, or nested arrays of numbers.
@@ -261,9 +262,11 @@ impl Tensor {
                 .in_op("to_vec"));
         }
         self.need_values("to_vec")?;
-        let mut out = vec![T::default(); self.numel()];
-        sampan_kernels::copy::copy_strided(self.values().view(), out.as_mut_slice().into());
-        Ok(out)
+        Ok(reading(self, "to_vec", || {
+            let mut out = vec![T::default(); self.numel()];
+            sampan_kernels::copy::copy_strided(self.values().view(), out.as_mut_slice().into());
+            out
+        }))
     }
 
     fn need_values(&self, op: &'static str) -> Result<()> {
@@ -301,7 +304,7 @@ impl Tensor {
         }
         self.need_values("item")?;
         let at = self.layout().offset;
-        Ok(self.values().view().data.get(at))
+        Ok(reading(self, "item", || self.values().view().data.get(at)))
     }
 
     /// The one value as a float; of a complex number the real part.
@@ -318,16 +321,18 @@ impl Tensor {
         if self.dtype().is_inexact() {
             return Err(Error::dtype(format!("these must be integers, got a {} tensor", self.dtype())));
         }
-        self.detach().try_cast(DType::Int64)?.try_to_vec()
+        reading(self, "ints", || self.detach().try_cast(DType::Int64)?.try_to_vec())
     }
 
     /// All values as floats, row-major, whatever the dtype; a complex number gives two, its real and its imaginary part.
     pub fn to_f64_vec(&self) -> Vec<f64> {
         let parts = self.parts();
         crate::error::unwrap(self.need_values("to_vec"));
-        let mut out = vec![0.0; parts.numel()];
-        sampan_kernels::cast::cast(parts.values().view(), out.as_mut_slice().into());
-        out
+        reading(self, "to_f64_vec", || {
+            let mut out = vec![0.0; parts.numel()];
+            sampan_kernels::cast::cast(parts.values().view(), out.as_mut_slice().into());
+            out
+        })
     }
 
     /// A complex tensor's memory as real numbers with a last axis of two; a real tensor itself. Without history.

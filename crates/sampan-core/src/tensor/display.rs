@@ -68,19 +68,21 @@ impl Tensor {
         }
         text.push_str(",\n");
         text.push_str(&" ".repeat(PREFIX.len()));
-        let data = self.values();
-        let view = data.view();
-        let mut page = Page {
-            values: view.data,
-            shape: view.shape,
-            strides: view.strides,
-            options,
-            short: self.numel() > options.threshold,
-            width: 0,
-            signed: false,
-        };
-        page.measure(0, view.offset as isize);
-        page.write(&mut text, 0, view.offset as isize);
+        crate::dispatch::reading(self, "print", || {
+            let data = self.values();
+            let view = data.view();
+            let mut page = Page {
+                values: view.data,
+                shape: view.shape,
+                strides: view.strides,
+                options,
+                short: self.numel() > options.threshold,
+                width: 0,
+                signed: false,
+            };
+            page.measure(0, view.offset as isize);
+            page.write(&mut text, 0, view.offset as isize);
+        });
         text + ")"
     }
 }

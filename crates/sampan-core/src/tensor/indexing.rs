@@ -274,6 +274,9 @@ pub(crate) fn decode(value: &Value) -> Result<Vec<Index>> {
     }
 }
 
+/// The op that an index assignment is.
+pub(super) const SETITEM: &str = "setitem";
+
 impl Tensor {
     /// The part of the tensor that an index names, as NumPy has it; see the [module](self).
     ///
@@ -339,7 +342,7 @@ impl Tensor {
     /// [`set`](Self::set) or [`add_at`](Self::add_at) with an encoded index: what `x[index] = value` in Python calls.
     #[track_caller]
     pub fn try_setitem_(&mut self, index: &Value, value: impl Into<Operand>, accumulate: bool) -> Result<()> {
-        self.write_index(decode(index).map_err(|e| e.in_op("setitem"))?, value.into(), accumulate)
+        self.write_index(decode(index).map_err(|e| e.in_op(SETITEM))?, value.into(), accumulate)
     }
 
     #[track_caller]
@@ -347,11 +350,11 @@ impl Tensor {
         if crate::dispatch::listening() {
             // Whoever watches the calls must see one that says all: the op, and a copy of its result.
             let options = SetitemOpts::new().accumulate(accumulate);
-            return self.replaced_by("setitem", |x| x.try_setitem_with(index, value, options));
+            return self.replaced_by(SETITEM, |x| x.try_setitem_with(index, value, options));
         }
         let wanted = self.requires_grad() || value.tensor().is_some_and(Tensor::requires_grad);
         let tracked = grad_enabled() && wanted && self.dtype().is_inexact();
-        self.check_inplace("setitem")?;
+        self.check_inplace(SETITEM)?;
         self.own_places();
         let mut value = value;
         if tracked {
@@ -361,7 +364,7 @@ impl Tensor {
             }
         }
         crate::dispatch::outermost(|| no_grad(|| write_at(self, &index, &value, accumulate)))
-            .map_err(|e| e.in_op("setitem").received(format!("x={}", self.describe())))?;
+            .map_err(|e| e.in_op(SETITEM).received(format!("x={}", self.describe())))?;
         self.storage().bump();
         if tracked {
             self.record_write(&index, &value, accumulate);
@@ -380,7 +383,7 @@ impl Tensor {
         let saved: Vec<&Tensor> = kept.iter().collect();
         let formula =
             move |g: &crate::autograd::Grad| set_grads(g, &skeleton, shape.as_deref(), accumulate).map(Into::into);
-        let out = super::grad::attach_custom("setitem", &inputs, vec![fresh], &saved, formula);
+        let out = super::grad::attach_custom(SETITEM, &inputs, vec![fresh], &saved, formula);
         self.adopt(out[0].history().cloned().expect("a recorded call leaves a history"));
     }
 }

@@ -2,10 +2,12 @@
 
 use super::Tensor;
 use super::grad::attach_custom;
+use super::indexing::SETITEM;
 use crate::autograd::{self, History, grad_enabled};
+use crate::dispatch::Write;
 use crate::error::Kind;
-use crate::{Error, Result, Scalar};
-use sampan_kernels::{arrange, copy};
+use crate::{Device, Error, Result};
+use sampan_kernels::copy;
 
 /// From here on new values are not copied but taken over, until one of their holders is written.
 const LAZY_BYTES: usize = 1 << 14;
@@ -13,15 +15,28 @@ const LAZY_BYTES: usize = 1 << 14;
 impl Tensor {
     /// Computes new values for this tensor and puts them in its place, the whole of an in-place op.
     pub(crate) fn replaced_by(&mut self, op: &str, compute: impl FnOnce(&Tensor) -> Result<Tensor>) -> Result<()> {
+        let before = crate::dispatch::listening().then(|| self.clone());
+        let values = self.replace(op, compute)?;
+        if let Some(before) = before {
+            let values = &values;
+            let write = if op == SETITEM { Write::Index { values } } else { Write::Op { name: op, values } };
+            crate::dispatch::wrote(&before, self, write);
+        }
+        Ok(())
+    }
+
+    /// The same without a word to those who watch; gives the new values.
+    fn replace(&mut self, op: &str, compute: impl FnOnce(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
         if crate::amp::enabled() {
             // The result must have the dtype of what it is written into.
-            return crate::amp::with_level(None, || self.replaced_by(op, compute));
+            return crate::amp::with_level(None, || self.replace(op, compute));
         }
         let since = autograd::next_node();
         let out = compute(self)?;
         // What the op itself keeps for its gradient are the values before the write.
         autograd::keep_from_writes(&out, self.storage(), since);
-        self.take_inplace(out, op)
+        self.take_inplace(out.clone(), op)?;
+        Ok(out)
     }
 
     /// Replaces this handle's values by those of a computed tensor, keeping its memory. Its history becomes that of the
@@ -137,9 +152,10 @@ impl Tensor {
         if large && apart && whole(values) && whole(self) && self.storage().take_values(values.storage()) {
             // Nothing was copied.
         } else if self.device() == crate::Device::Cpu {
-            let values = values.detach().try_cast(self.dtype())?.contiguous();
+            let values = values.detach().in_dtype(self.dtype())?;
             // The values may lie in this very memory (a reversed view of it, say): then they need a copy first.
-            let values = if values.shares_memory(self) { values.try_clone_data()? } else { values };
+            let apart = values.is_contiguous() && !values.shares_memory(self);
+            let values = if apart { values } else { values.try_clone_data()? };
             let (mut target, source) = Tensor::values_pair(self, &values);
             let l = self.layout();
             copy::scatter_strided(source.slice(), target.storage(), &l.shape, &l.strides, l.offset);
@@ -181,27 +197,25 @@ impl Tensor {
             let why = "several elements of an expanded tensor share one place in memory";
             return Err(Error::new(Kind::PreconditionNotMet, why).received(self.describe()).in_op("set_value"));
         }
-        crate::autograd::no_grad(|| self.overwrite(values).map_err(|e| e.in_op("set_value")))
-    }
-
-    /// A tensor like another one, every element one number.
-    pub(crate) fn full_like_scalar(like: &Tensor, value: f64) -> Tensor {
-        Tensor::full_like_scalar_value(like, Scalar::Float(value))
-    }
-
-    pub(crate) fn full_like_scalar_value(like: &Tensor, value: Scalar) -> Tensor {
-        let out = Tensor::uninit(like.shape(), like.dtype(), like.device());
-        if like.device() == crate::Device::Cpu {
-            arrange::fill(out.values_mut().slice(), value);
-        }
-        out
+        let write = |values: &Tensor| self.overwrite(values).map_err(|e| e.in_op("set_value"));
+        autograd::no_grad(|| {
+            if !crate::dispatch::listening() {
+                return write(values);
+            }
+            // Whoever watches must see a call that gives the new values.
+            let values = &values.try_assign()?;
+            write(values)?;
+            crate::dispatch::wrote(self, self, Write::Value { values });
+            Ok(())
+        })
     }
 
     /// A copy of the values in new, contiguous memory, without history.
     pub fn try_clone_data(&self) -> Result<Tensor> {
         let out = Tensor::uninit(self.shape(), self.dtype(), self.device());
-        if self.device() == crate::Device::Cpu {
-            copy::copy_strided(self.values().view(), out.values_mut().slice());
+        match self.device() {
+            Device::Cpu => copy::copy_strided(self.values().view(), out.values_mut().slice()),
+            Device::Meta => {}
         }
         Ok(out)
     }

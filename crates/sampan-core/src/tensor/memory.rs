@@ -49,7 +49,7 @@ impl Tensor {
     ) -> Result<()> {
         self.check_movable("set_")?;
         let Some(source) = source else {
-            *self = Tensor::zeros([0], self.dtype());
+            *self = Tensor::zeros_on([0], self.dtype(), self.device());
             return Ok(());
         };
         let source = source.detach();
@@ -101,7 +101,7 @@ impl Tensor {
                 let message = format!("{wanted} elements are wanted, there are {}", flat.numel());
                 return Err(Error::invalid(message).hint("fill_zero=True makes the others zeros"));
             }
-            let zeros = || Tensor::zeros([missing], this.dtype());
+            let zeros = || Tensor::zeros_on([missing], this.dtype(), this.device());
             let flat = if missing > 0 { try_concat(&[flat, zeros()], 0)? } else { flat };
             flat.try_narrow(0, 0, wanted as i64)?.try_reshape(shape)
         };

@@ -20,7 +20,7 @@ use crate::autograd::History;
 use crate::shape::{Layout, Shape};
 use crate::storage::Storage;
 use crate::{DType, Device, Result};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// An n-dimensional array that remembers how it was made.
@@ -42,7 +42,12 @@ pub(crate) struct Inner {
     /// Those who look at the same memory and hear of each other's recorded writes.
     aliases: OnceLock<Arc<aliases::Aliases>>,
     extra: OnceLock<Box<grad::Extra>>,
+    /// Zero until somebody asks.
+    id: AtomicU64,
 }
+
+/// The next tensor that is asked for its id gets this one.
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 impl Tensor {
     /// A tensor over given memory.
@@ -57,6 +62,7 @@ impl Tensor {
             made_at,
             aliases: OnceLock::new(),
             extra: OnceLock::new(),
+            id: AtomicU64::new(0),
         }))
     }
 
@@ -66,6 +72,25 @@ impl Tensor {
 
     pub(crate) fn as_ptr(&self) -> *const Inner {
         Arc::as_ptr(&self.0)
+    }
+
+    /// A number that tells this tensor from every other one there was or will be; clones of the handle have the same. A write
+    /// in place that autograd records makes it another tensor.
+    ///
+    /// ```
+    /// # use sampan_core::Tensor;
+    /// let x = Tensor::new([1.0f32]);
+    /// assert!(x.id() == x.clone().id() && x.id() != x.detach().id());
+    /// ```
+    pub fn id(&self) -> u64 {
+        let id = &self.0.id;
+        match id.load(Ordering::Relaxed) {
+            0 => {
+                let new = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+                id.compare_exchange(0, new, Ordering::Relaxed, Ordering::Relaxed).map_or_else(|given| given, |_| new)
+            }
+            given => given,
+        }
     }
 
     /// Are both handles on the very same tensor: memory, history and gradient?

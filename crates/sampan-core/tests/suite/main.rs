@@ -19,6 +19,7 @@ mod fuzz;
 mod golden;
 mod images;
 mod indexing;
+mod listening;
 mod matrices;
 mod memory;
 mod nn_ops;

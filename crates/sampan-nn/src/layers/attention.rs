@@ -6,7 +6,7 @@ use sampan_core::ops::attention::ScaledDotProductAttentionOpts;
 use sampan_core::ops::dropout::DropoutOpts;
 use sampan_core::ops::joining::try_concat;
 use sampan_core::ops::matmul::MatmulOpts;
-use sampan_core::{DType, Error, Object, Result, Tensor, Value, ensure};
+use sampan_core::{DType, Error, Object, Result, Tensor, Value, device, ensure};
 use sampan_macros::class;
 
 /// Keys and values of earlier calls, `[batch, heads, length, width]` each.
@@ -209,7 +209,8 @@ impl MultiHeadAttention {
     /// An empty growing cache for a batch as large as that of `like`.
     pub fn gen_cache(&self, like: &Tensor) -> Result<AttentionCache> {
         let batch = like.shape().first().copied().unwrap_or(1);
-        let empty = || Tensor::zeros([batch, self.num_heads, 0, self.head_dim], like.dtype());
+        let shape = [batch, self.num_heads, 0, self.head_dim];
+        let empty = || device::with(like.device(), || Tensor::zeros(shape, like.dtype()));
         Ok(AttentionCache::Growing(empty(), empty()))
     }
 

@@ -4,7 +4,7 @@ use super::rnn_cell::{CellRef, RnnCell};
 use super::rnn_inputs::{Inputs, listed, states, taken};
 use crate::{Base, Layer, layer};
 use sampan_core::ops::joining::{try_concat, try_stack};
-use sampan_core::{Result, Tensor, Value, ensure};
+use sampan_core::{Result, Tensor, Value, device, ensure};
 use sampan_macros::class;
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) fn walk(
     let time = if time_major { 0 } else { 1 };
     let (batch, steps) = (x.dim(1 - time), x.dim(time));
     ensure!(steps > 0, "the sequences have no steps, the input has shape {:?}", x.shape());
-    let zeros = || cell.get_initial_states(batch, x.dtype());
+    let zeros = || device::with(x.device(), || cell.get_initial_states(batch, x.dtype()));
     let mut states = inputs.states.map_or_else(zeros, <[Tensor]>::to_vec);
     let masks = match inputs.lengths {
         Some(lengths) => Some(taken(lengths, batch, steps)?.try_unbind(1)?),

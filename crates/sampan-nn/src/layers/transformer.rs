@@ -11,7 +11,7 @@ use crate::layer::{Of, call_with, watched};
 use crate::{Base, Layer, LayerNorm, ParamAttr, ParamAttrs, SharedLayer, call_values, invoke, layer};
 use sampan_core::promote::default_dtype;
 use sampan_core::value::Arg;
-use sampan_core::{Error, Result, Tensor, Value, bail, ensure};
+use sampan_core::{Error, Result, Tensor, Value, bail, device, ensure};
 use sampan_macros::class;
 use std::sync::Arc;
 
@@ -432,7 +432,7 @@ impl Transformer {
         let memory = self.encoder.call_all(&of_src)?.swap_remove(0);
         let mut of_tgt = vec![tgt.clone(), memory];
         // Masks go by position: one that is missing before another is a zero, which forbids nothing.
-        let missing = masks.memory.map(|_| Tensor::zeros([], tgt.dtype()));
+        let missing = masks.memory.map(|_| device::with(tgt.device(), || Tensor::zeros([], tgt.dtype())));
         of_tgt.extend(masks.tgt.cloned().or(missing));
         of_tgt.extend(masks.memory.cloned());
         Ok(self.decoder.call_all(&of_tgt)?.swap_remove(0))
