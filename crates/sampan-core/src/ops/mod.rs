@@ -55,6 +55,7 @@ pub mod recurrent;
 pub mod reduction;
 pub mod regions;
 pub mod resample;
+pub mod rnn;
 pub mod rnnt_loss;
 pub mod rounding;
 pub mod scan;

@@ -4,6 +4,17 @@ use super::prelude::*;
 use crate::autograd::{grad_enabled, vjp};
 use sampan_kernels::recurrent::sequence::{self as kernel, Cell, Walk};
 
+/// The cell that a mode means.
+pub(super) fn cell_of(mode: &str) -> Result<Cell> {
+    Ok(match mode {
+        "LSTM" => Cell::Lstm,
+        "GRU" => Cell::Gru,
+        "RNN_TANH" => Cell::Tanh,
+        "RNN_RELU" => Cell::Relu,
+        other => bail!("mode must be \"LSTM\", \"GRU\", \"RNN_TANH\" or \"RNN_RELU\", got \"{other}\""),
+    })
+}
+
 /// What a call of `recurrent_walk` is about.
 #[derive(Clone, Copy)]
 struct Plan {
@@ -21,13 +32,7 @@ impl Plan {
         reverse: bool,
         time_major: bool,
     ) -> Result<Plan> {
-        let cell = match mode {
-            "LSTM" => Cell::Lstm,
-            "GRU" => Cell::Gru,
-            "RNN_TANH" => Cell::Tanh,
-            "RNN_RELU" => Cell::Relu,
-            other => bail!("mode must be \"LSTM\", \"GRU\", \"RNN_TANH\" or \"RNN_RELU\", got \"{other}\""),
-        };
+        let cell = cell_of(mode)?;
         let &[batch, units] = h.shape() else { bail!("h must be a matrix, got shape {:?}", h.shape()) };
         let &[first, second, width] = x_gates.shape() else {
             bail!("x_gates must have axes for batch, time and gates, got shape {:?}", x_gates.shape())
@@ -188,28 +193,63 @@ fn walk_composite(
     is_reverse: bool,
     time_major: bool,
 ) -> Result<Vec<Tensor>> {
-    let time = if time_major { 0 } else { 1 };
-    let (inputs, weight) = (x_gates.try_unbind(time)?, weight.try_t()?);
-    let steps = inputs.len();
-    let mut outputs: Vec<Option<Tensor>> = vec![None; steps];
-    let (mut h, mut c) = (h.clone(), c.cloned());
-    for i in 0..steps {
-        let t = if is_reverse { steps - 1 - i } else { i };
-        let (x, z) = (&inputs[t], h.try_linear(&weight, Some(bias))?);
-        match (mode, &mut c) {
-            ("LSTM", Some(c)) => (h, *c) = x.try_lstm_cell(&z, c)?,
-            ("GRU", _) => h = x.try_gru_cell(&z, &h)?,
-            ("RNN_RELU", _) => h = x.try_simple_rnn_cell(&z, "relu")?,
-            _ => h = x.try_simple_rnn_cell(&z, "tanh")?,
+    Steps { mode, is_reverse, time_major, masks: None, project: None }.walk(x_gates, weight, bias, h, c)
+}
+
+/// A recurrent layer step by step: for sequences of different lengths, and for what has no kernel of its own.
+pub(super) struct Steps<'a> {
+    pub mode: &'a str,
+    pub is_reverse: bool,
+    pub time_major: bool,
+    /// For each step which sequences take it; the others keep their states.
+    pub masks: Option<&'a [Tensor]>,
+    /// What the output of an LSTM is multiplied with.
+    pub project: Option<&'a Tensor>,
+}
+
+impl Steps<'_> {
+    pub fn walk(
+        &self,
+        x_gates: &Tensor,
+        weight: &Tensor,
+        bias: &Tensor,
+        h: &Tensor,
+        c: Option<&Tensor>,
+    ) -> Result<Vec<Tensor>> {
+        let time = if self.time_major { 0 } else { 1 };
+        let (inputs, weight) = (x_gates.try_unbind(time)?, weight.try_t()?);
+        let steps = inputs.len();
+        let mut outputs: Vec<Option<Tensor>> = vec![None; steps];
+        let (mut h, mut c) = (h.clone(), c.cloned());
+        for i in 0..steps {
+            let t = if self.is_reverse { steps - 1 - i } else { i };
+            let (x, z) = (&inputs[t], h.try_linear(&weight, Some(bias))?);
+            let old = (h.clone(), c.clone());
+            match (self.mode, &mut c) {
+                ("LSTM", Some(c)) => (h, *c) = x.try_lstm_cell(&z, c)?,
+                ("GRU", _) => h = x.try_gru_cell(&z, &h)?,
+                ("RNN_RELU", _) => h = x.try_simple_rnn_cell(&z, "relu")?,
+                _ => h = x.try_simple_rnn_cell(&z, "tanh")?,
+            }
+            if let Some(project) = self.project {
+                h = h.try_matmul(project)?;
+            }
+            outputs[t] = Some(h.clone());
+            if let Some(masks) = self.masks {
+                let taken = masks[t].try_unsqueeze(-1)?;
+                h = taken.try_where_cond(&h, &old.0)?;
+                if let (Some(new), Some(old)) = (&mut c, &old.1) {
+                    *new = taken.try_where_cond(&*new, old)?;
+                }
+            }
         }
-        outputs[t] = Some(h.clone());
+        let outputs: Vec<Tensor> = outputs.into_iter().flatten().collect();
+        let y = match outputs.is_empty() {
+            true => Tensor::zeros([x_gates.dim(0), x_gates.dim(1), h.dim(1)], h.dtype()),
+            false => super::joining::try_stack(&outputs, time)?,
+        };
+        Ok([y, h].into_iter().chain(c).collect())
     }
-    let outputs: Vec<Tensor> = outputs.into_iter().flatten().collect();
-    let y = match outputs.is_empty() {
-        true => Tensor::zeros([x_gates.dim(0), x_gates.dim(1), h.dim(1)], h.dtype()),
-        false => super::joining::try_stack(&outputs, time)?,
-    };
-    Ok([y, h].into_iter().chain(c).collect())
 }
 
 fn walk_samples() -> Vec<Sample> {

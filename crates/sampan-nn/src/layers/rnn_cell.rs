@@ -4,7 +4,7 @@ use super::rnn_inputs::{Inputs, listed, states};
 use crate::init::{Constant, Initializer, Uniform};
 use crate::{Base, Layer, ParamAttr, Parameter, layer};
 use sampan_core::value::Arg;
-use sampan_core::{DType, Error, Object, Result, Tensor, Value, ensure};
+use sampan_core::{DType, Error, Object, Result, Tensor, Value, device, ensure};
 use sampan_macros::class;
 use std::any::Any;
 use std::sync::Arc;
@@ -42,6 +42,11 @@ pub trait RnnCell: Layer {
     /// All steps at once, where there is a kernel for it: from prepared inputs of three axes to the outputs and the last
     /// states.
     fn whole(&self, _prepared: &Tensor, _states: &[Tensor], _is_reverse: bool, _time_major: bool) -> Whole {
+        Ok(None)
+    }
+
+    /// The name of its formula and its parameters in the order of the op `rnn`, if that op computes it.
+    fn formula(&self) -> Result<Option<(&'static str, Vec<Tensor>)>> {
         Ok(None)
     }
 
@@ -124,10 +129,22 @@ fn affine(x: &Tensor, weight: &Parameter, bias: &Parameter) -> Result<Tensor> {
     x.try_linear(&weight.value()?.try_t()?, Some(&bias.value()?))
 }
 
-/// What the three cells have in common: the sizes of the states, what else a description says, the name of its formula for
-/// a whole sequence if there is one, and the stepper made of the cell, the transposed weight and the bias of the state.
+/// What the three cells have in common: the sizes of the states, what else a description says, the name of its formula and
+/// its projection if there is one, and the stepper made of the cell, the transposed weight and the bias of the state.
 macro_rules! cell {
-    ($name:ident, $sizes:expr, $more:expr, $mode:expr, $stepper:expr) => {
+    ($name:ident, $sizes:expr, $more:expr, $mode:expr, $projection:expr, $stepper:expr) => {
+        impl $name {
+            /// The name of the formula; is its output projected?
+            fn mode(&self) -> (&'static str, bool) {
+                let mode: fn(&$name) -> &'static str = $mode;
+                (mode(self), self.projection().is_some())
+            }
+            fn projection(&self) -> Option<&Parameter> {
+                let projection: fn(&$name) -> Option<&Parameter> = $projection;
+                projection(self)
+            }
+        }
+
         impl RnnCell for $name {
             fn input_size(&self) -> usize {
                 self.weight_ih.shape()[1]
@@ -148,13 +165,20 @@ macro_rules! cell {
                 make(self, weight, bias)
             }
             fn whole(&self, prepared: &Tensor, states: &[Tensor], is_reverse: bool, time_major: bool) -> Whole {
-                let mode: fn(&$name) -> Option<&'static str> = $mode;
-                let Some(mode) = mode(self) else { return Ok(None) };
+                let (mode, projects) = self.mode();
+                if projects {
+                    return Ok(None);
+                }
                 let (weight, bias) = (self.weight_hh.value()?, self.bias_hh.value()?);
                 let (h, c) = (&states[0], states.get(1));
                 let mut out = prepared.try_recurrent_walk(&weight, &bias, h, c, mode, is_reverse, time_major)?;
                 let states = out.split_off(1);
                 Ok(Some((out.swap_remove(0), states)))
+            }
+            fn formula(&self) -> Result<Option<(&'static str, Vec<Tensor>)>> {
+                let own = [&self.weight_ih, &self.weight_hh, &self.bias_ih, &self.bias_hh].into_iter();
+                let values = own.chain(self.projection()).map(Parameter::value).collect::<Result<_>>()?;
+                Ok(Some((self.mode().0, values)))
             }
         }
 
@@ -171,7 +195,7 @@ macro_rules! cell {
                     self.input_size(),
                     x.shape()
                 );
-                let zeros = || self.get_initial_states(x.dim(0), x.dtype());
+                let zeros = || device::with(x.device(), || self.get_initial_states(x.dim(0), x.dtype()));
                 let states = inputs.states.map_or_else(zeros, <[Tensor]>::to_vec);
                 let (output, states) = self.step(&self.prepare(x)?, &states)?;
                 Ok([vec![output], states].concat())
@@ -253,7 +277,8 @@ cell!(
     SimpleRNNCell,
     |cell| vec![cell.hidden_size],
     SimpleRNNCell::described,
-    |cell| Some(if cell.activation == "relu" { "RNN_RELU" } else { "RNN_TANH" }),
+    |cell| if cell.activation == "relu" { "RNN_RELU" } else { "RNN_TANH" },
+    |_| None,
     |cell, weight, bias| {
         Ok(Box::new(move |x, states| {
             let h = x.try_simple_rnn_cell(&states[0].try_linear(&weight, Some(&bias))?, &cell.activation)?;
@@ -328,9 +353,10 @@ cell!(
     LSTMCell,
     |cell| vec![cell.weight_ho.as_ref().map_or(cell.hidden_size, |w| w.shape()[1]), cell.hidden_size],
     |_| "",
-    |cell| cell.weight_ho.is_none().then_some("LSTM"),
+    |_| "LSTM",
+    |cell| cell.weight_ho.as_ref(),
     |cell, weight, bias| {
-        let project = cell.weight_ho.as_ref().map(Parameter::value).transpose()?;
+        let project = cell.projection().map(Parameter::value).transpose()?;
         Ok(Box::new(move |x, states| {
             let (h, c) = x.try_lstm_cell(&states[0].try_linear(&weight, Some(&bias))?, &states[1])?;
             let h = project.as_ref().map_or(Ok(h.clone()), |w| h.try_matmul(w))?;
@@ -390,7 +416,7 @@ impl GRUCell {
     }
 }
 
-cell!(GRUCell, |cell| vec![cell.hidden_size], |_| "", |_| Some("GRU"), |_cell, weight, bias| {
+cell!(GRUCell, |cell| vec![cell.hidden_size], |_| "", |_| "GRU", |_| None, |_cell, weight, bias| {
     Ok(Box::new(move |x, states| {
         let h = x.try_gru_cell(&states[0].try_linear(&weight, Some(&bias))?, &states[0])?;
         Ok((h.clone(), vec![h]))

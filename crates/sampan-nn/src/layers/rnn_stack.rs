@@ -7,6 +7,7 @@ use super::rnn_inputs::{Inputs, listed, states, taken};
 use crate::{Base, Layer, LayerRef, Members, ParamAttr, Parameter, Path, Visitor, layer};
 use sampan_core::ops::dropout::DropoutOpts;
 use sampan_core::ops::joining::try_stack;
+use sampan_core::ops::rnn::RnnOpts;
 use sampan_core::{Result, Tensor, Value, bail, ensure};
 use sampan_macros::class;
 
@@ -92,8 +93,40 @@ impl Stack {
         }
     }
 
+    /// The formula of the cells and all their parameters, if one op computes the whole stack: nobody watches a layer of it.
+    fn formula(&self) -> Result<Option<(&'static str, Vec<Tensor>)>> {
+        let (mut mode, mut weights) = ("", Vec::new());
+        for level in &self.levels {
+            if layer::is_watched(level.layer()) {
+                return Ok(None);
+            }
+            for cell in level.cells() {
+                let Some((of_cell, values)) = cell.formula()? else { return Ok(None) };
+                mode = of_cell;
+                weights.extend(values);
+            }
+        }
+        Ok(Some((mode, weights)))
+    }
+
     /// The outputs of the last layer and the last states of all, each state of shape `[layers * directions, batch, size]`.
     fn run(&self, inputs: &[Tensor], training: bool) -> Result<Vec<Tensor>> {
+        // An input of other sizes is refused by the layer that it does not fit.
+        let fits = |x: &Tensor| x.shape().last() == Some(&self.levels[0].cells()[0].input_size());
+        if inputs.first().is_some_and(fits)
+            && let Some((mode, weights)) = self.formula()?
+        {
+            let Inputs { data, states, lengths } = Inputs::new(inputs, self.levels[0].cells()[0].state_sizes().len())?;
+            let direction = if self.levels[0].cells().len() == 1 { "forward" } else { "bidirect" };
+            let options = RnnOpts::new().dropout(self.dropout).training(training).time_major(self.time_major);
+            let layers = self.levels.len() as i64;
+            return data.try_rnn_with(states.unwrap_or_default(), &weights, lengths, mode, layers, direction, options);
+        }
+        self.run_apart(inputs, training)
+    }
+
+    /// The same layer by layer, as those who watch expect it.
+    fn run_apart(&self, inputs: &[Tensor], training: bool) -> Result<Vec<Tensor>> {
         let directions = self.levels[0].cells().len();
         let sizes = self.levels[0].cells()[0].state_sizes();
         let Inputs { data, states, lengths } = Inputs::new(inputs, sizes.len())?;

@@ -1,11 +1,15 @@
 //! Recurrent layers: sequences of different lengths, cells of one's own, names and errors.
 
+use sampan_core::dispatch::{Listener, listen};
+use sampan_core::op::OpDef;
 use sampan_core::ops::joining::concat;
-use sampan_core::{Result, Tensor};
+use sampan_core::{DType, Device, GradOptions, Result, Tensor, Value, grad};
 use sampan_nn::{
-    Base, BiRNN, GRU, GRUCell, LSTM, LSTMCell, Layer, Linear, Members, RNN, RnnCell, SimpleRNN, SimpleRNNCell, Step,
-    utils,
+    Base, BiRNN, GRU, GRUCell, LSTM, LSTMCell, Layer, LayerId, Linear, Members, Observer, RNN, RnnCell, SimpleRNN,
+    SimpleRNNCell, Step, observe, utils,
 };
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 
 fn close(a: &Tensor, b: &Tensor) -> bool {
@@ -153,4 +157,56 @@ fn wrong_arguments_and_inputs_are_refused() {
     assert!(call(&[2, 5, 3], &[&[1, 2, 4], &[2, 2, 4]], None).contains("[1, 2, 4], got [2, 2, 4]"));
     assert!(call(&[2, 5, 3], &[], Some(Tensor::new([5i64]))).contains("sequence_length"));
     assert!(text(RNN::new(GRUCell::new(3, 4)).run(&Tensor::randn([2, 3]), None, None).map(|_| ())).contains("[2, 3]"));
+}
+
+/// The outermost calls.
+#[derive(Default)]
+struct Outermost(Cell<usize>, RefCell<Vec<&'static str>>);
+impl Listener for Outermost {
+    fn enter(&self, op: &'static OpDef, _: &[Value]) {
+        if self.0.replace(self.0.get() + 1) == 0 {
+            self.1.borrow_mut().push(op.name);
+        }
+    }
+    fn exit(&self, _: &'static OpDef, _: &[Value], _: &[Tensor]) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
+struct Watcher;
+impl Observer for Watcher {
+    fn exit(&self, _: LayerId, _: &'static str, _: &[Tensor], _: &[Tensor]) {}
+}
+
+#[test]
+fn a_stack_is_one_call_with_the_bits_of_its_layers() {
+    let x = Tensor::randn([2, 5, 3]);
+    let lengths = Tensor::new([5i64, 2]);
+    let stacks: [Box<dyn Layer>; 4] = [
+        Box::new(SimpleRNN::with(3, 4, |o| o.num_layers(2).activation("relu"))),
+        Box::new(LSTM::with(3, 4, |o| o.num_layers(2).direction("bidirect"))),
+        Box::new(LSTM::with(3, 4, |o| o.proj_size(2))),
+        Box::new(GRU::with(3, 4, |o| o.direction("bidirect"))),
+    ];
+    for stack in &stacks {
+        for inputs in [vec![x.clone()], vec![x.clone(), lengths.clone()]] {
+            let calls = Rc::new(Outermost::default());
+            let whole = listen(calls.clone(), || stack.call_all(&inputs)).unwrap();
+            assert_eq!(*calls.1.borrow(), ["rnn"]);
+            let apart = observe(Rc::new(Watcher), || stack.call_all(&inputs)).unwrap();
+            let leaves: Vec<Tensor> = stack.parameters().iter().map(|p| p.tensor()).collect();
+            let slopes = |out: &Tensor| {
+                let options = GradOptions { allow_unused: true, ..Default::default() };
+                grad(&[out.square().sum(())], &leaves, &[], options).unwrap()
+            };
+            for (a, b) in whole.iter().zip(&apart) {
+                assert_eq!(a.to_vec::<f32>(), b.to_vec::<f32>());
+            }
+            for (a, b) in slopes(&whole[0]).iter().zip(slopes(&apart[0])) {
+                assert_eq!(a.as_ref().map(Tensor::to_vec::<f32>), b.as_ref().map(Tensor::to_vec::<f32>));
+            }
+        }
+        let shapes = stack.call_all(&[Tensor::meta([2, 5, 3], DType::Float32)]).unwrap();
+        assert!(shapes.iter().all(|t| t.device() == Device::Meta));
+    }
 }
