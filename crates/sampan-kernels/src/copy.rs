@@ -171,7 +171,6 @@ pub fn fill_strided<T: Element>(value: T, dst: &mut [T], shape: &[usize], stride
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::contiguous_strides;
 
     fn list<T: Element>(v: View<'_, T>) -> Vec<T> {
         (0..v.len())

@@ -20,7 +20,7 @@ macro_rules! each {
                 *y = $e;
             }
         }
-        Some(Pair { slices: (|a, b, y| run::<R>(a, b, y)) as Loop2<Complex<R>>, right: None, left: None })
+        Some(Pair { slices: (|a, b, y| run::<R>(a, b, y)) as Loop2<Complex<R>>, right: None, left: None, swaps: false })
     }};
 }
 

@@ -31,7 +31,7 @@ macro_rules! vector {
                 }
             }
         }
-        Some(Pair { slices: run as Loop2<i64>, right: Some(right), left: None })
+        Some(Pair { slices: run as Loop2<i64>, right: Some(right), left: None, swaps: false })
     }};
 }
 
@@ -42,7 +42,7 @@ macro_rules! each {
                 *y = $e;
             }
         }
-        Some(Pair { slices: (|a, b, y| run(a, b, y)) as Loop2<i64>, right: None, left: None })
+        Some(Pair { slices: (|a, b, y| run(a, b, y)) as Loop2<i64>, right: None, left: None, swaps: false })
     }};
 }
 

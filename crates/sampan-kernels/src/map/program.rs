@@ -147,7 +147,7 @@ impl<T: Compute> Program<T> {
         let alone = match kind {
             Kind::Unary(_) => return,
             // Of two operands only one can be a number, else the whole would be one.
-            Kind::Binary(pair) => [pair.left.is_none(), pair.right.is_none(), false],
+            Kind::Binary(pair) => [pair.left.is_none() && !pair.swaps, pair.right.is_none(), false],
             Kind::Select => [true; 3],
         };
         for (place, _) in from.iter().zip(alone).filter(|&(_, alone)| alone) {

@@ -32,7 +32,8 @@ macro_rules! vector {
     }};
 }
 
-/// The three loops of an operation that often meets a single number.
+/// The loops of an operation that often meets a single number: on the right, and with `either` on the left too. Where both
+/// sides are alike, one loop is enough.
 macro_rules! pair {
     (|$x:ident, $y:ident| $e:expr) => {{
         simd_fn! {
@@ -42,6 +43,13 @@ macro_rules! pair {
                 }
             }
         }
+        Some(Pair { slices: vector!(|$x, $y| $e), right: Some(right::<T>), left: None, swaps: false })
+    }};
+    (alike |$x:ident, $y:ident| $e:expr) => {{
+        let pair: Option<Pair<T>> = pair!(|$x, $y| $e);
+        pair.map(|pair| Pair { swaps: true, ..pair })
+    }};
+    (either |$x:ident, $y:ident| $e:expr) => {{
         simd_fn! {
             fn left[T: Real]($x: T, b: &'a [T], y: &'a mut [T]) {
                 for (y, &$y) in y.iter_mut().zip(b) {
@@ -49,7 +57,8 @@ macro_rules! pair {
                 }
             }
         }
-        Some(Pair { slices: vector!(|$x, $y| $e), right: Some(right::<T>), left: Some(left::<T>) })
+        let pair: Option<Pair<T>> = pair!(|$x, $y| $e);
+        pair.map(|pair| Pair { left: Some(left::<T>), ..pair })
     }};
 }
 
@@ -69,7 +78,7 @@ macro_rules! each {
                 *y = $e;
             }
         }
-        Some(Pair { slices: (|a, b, y| run::<T>(a, b, y)) as Loop2<T>, right: None, left: None })
+        Some(Pair { slices: (|a, b, y| run::<T>(a, b, y)) as Loop2<T>, right: None, left: None, swaps: false })
     }};
 }
 
@@ -170,11 +179,11 @@ pub fn unary<T: Real>(op: Unary) -> Option<Loop1<T>> {
 /// The loops of an operation on two numbers.
 pub fn binary<T: Real>(op: Binary) -> Option<Pair<T>> {
     match op {
-        Binary::Add => pair!(|x, y| x + y),
-        Binary::Sub => pair!(|x, y| x - y),
-        Binary::Mul => pair!(|x, y| x * y),
-        Binary::Times => pair!(|x, y| select(x == T::ZERO || y == T::ZERO, T::ZERO, x * y)),
-        Binary::Div => pair!(|x, y| x / y),
+        Binary::Add => pair!(alike | x, y | x + y),
+        Binary::Sub => pair!(either | x, y | x - y),
+        Binary::Mul => pair!(alike | x, y | x * y),
+        Binary::Times => pair!(alike | x, y | select(x == T::ZERO || y == T::ZERO, T::ZERO, x * y)),
+        Binary::Div => pair!(either | x, y | x / y),
         Binary::Pow => pair!(|x, y| x.powf(y)),
         Binary::Atan2 => each!(|x, y| x.atan2(y)),
         Binary::Hypot => each!(|x, y| x.hypot(y)),
@@ -195,10 +204,10 @@ pub fn binary<T: Real>(op: Binary) -> Option<Pair<T>> {
         Binary::Le => pair!(|x, y| truth(x <= y)),
         Binary::Gt => pair!(|x, y| truth(x > y)),
         Binary::Ge => pair!(|x, y| truth(x >= y)),
-        Binary::Eq => pair!(|x, y| truth(x == y)),
-        Binary::Ne => pair!(|x, y| truth(x != y)),
-        Binary::And => pair!(|x, y| truth(x != T::ZERO && y != T::ZERO)),
-        Binary::Or => pair!(|x, y| truth(x != T::ZERO || y != T::ZERO)),
+        Binary::Eq => pair!(alike | x, y | truth(x == y)),
+        Binary::Ne => pair!(alike | x, y | truth(x != y)),
+        Binary::And => pair!(alike | x, y | truth(x != T::ZERO && y != T::ZERO)),
+        Binary::Or => pair!(alike | x, y | truth(x != T::ZERO || y != T::ZERO)),
         Binary::Polygamma => each!(|x, y| T::of(special::polygamma(x.to_f64() as u32, y.to_f64()))),
         Binary::Gammainc => each!(|x, y| T::of(special::gammainc(x.to_f64(), y.to_f64()))),
         Binary::Gammaincc => each!(|x, y| T::of(special::gammaincc(x.to_f64(), y.to_f64()))),

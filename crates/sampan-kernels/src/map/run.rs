@@ -233,6 +233,7 @@ impl<T: Compute> Blocks<'_, '_, T> {
                     },
                     (Operand::One(v), Operand::Slice(b)) => match (pair.left, self.block(a, n)) {
                         (Some(run), _) => run(v, b, y),
+                        _ if pair.swaps => pair.right.expect("it has a form for a number")(b, v, y),
                         (None, Some(a)) => (pair.slices)(a, b, y),
                         (None, None) => return false,
                     },

@@ -17,6 +17,8 @@ pub struct Pair<T> {
     pub slices: Loop2<T>,
     pub right: Option<for<'a> fn(&'a [T], T, &'a mut [T])>,
     pub left: Option<for<'a> fn(T, &'a [T], &'a mut [T])>,
+    /// Is `f(a, b)` the same as `f(b, a)`, so that `right` does for a number on the left?
+    pub swaps: bool,
 }
 
 /// A type that formulas are computed in.

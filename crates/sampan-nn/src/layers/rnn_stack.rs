@@ -97,7 +97,7 @@ impl Stack {
     fn formula(&self) -> Result<Option<(&'static str, Vec<Tensor>)>> {
         let (mut mode, mut weights) = ("", Vec::new());
         for level in &self.levels {
-            if layer::is_watched(level.layer()) {
+            if layer::is_watched(level.layer().base()) {
                 return Ok(None);
             }
             for cell in level.cells() {
