@@ -179,6 +179,7 @@ const OUT_OF_RANGE: &[(&str, &str)] = &[
     ("lp_pool2d", "the powers of a window"),
     ("row_norm", "its statistics have slopes of their own"),
     ("rms_norm", "its statistics have slopes of their own"),
+    ("scaled_dot_product_attention", "a difference of almost equal numbers times a large query"),
     ("cdist", "by a matrix product the squares are added up"),
     ("euclidean_distances", "by a matrix product the squares are added up"),
     ("corrcoef", "covariances"),
