@@ -18,7 +18,8 @@ lint: ## Format and clippy, without warnings
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 
 deny: ## Licences and sources of the dependencies
-	python3 scripts/check_dependencies.py
+	if command -v cargo-deny >/dev/null; then cargo deny --log-level error check licenses bans sources; \
+	else python3 scripts/check_dependencies.py; fi
 
 # The Python package is among them so that all features are those of its wheel, and nothing is compiled twice.
 TESTED := --workspace --exclude sampan-bench --all-features
