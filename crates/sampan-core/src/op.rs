@@ -238,10 +238,14 @@ pub fn find(name: &str) -> Option<&'static OpDef> {
 }
 
 impl OpDef {
-    /// The family: the stem of the source file.
+    /// The family: the stem of the source file, or its folder's name.
     pub fn family(&self) -> &'static str {
-        let stem = self.file.rsplit(['/', '\\']).next().unwrap_or(self.file);
-        stem.strip_suffix(".rs").unwrap_or(stem)
+        let mut parts = self.file.rsplit(['/', '\\']);
+        let stem = parts.next().unwrap_or(self.file);
+        match stem.strip_suffix(".rs").unwrap_or(stem) {
+            "mod" => parts.next().unwrap_or("mod"),
+            family => family,
+        }
     }
 
     /// The arguments it takes.

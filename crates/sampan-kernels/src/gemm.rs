@@ -10,9 +10,9 @@ use sampan_macros::by_dtype;
 
 mod dots;
 pub(crate) mod engine;
+pub(crate) mod microkernel;
 mod narrow;
 pub(crate) mod pack;
-pub(crate) mod tile;
 mod vector;
 
 /// Products of at most this extent in every direction are computed on the stack.
@@ -418,7 +418,7 @@ unsafe fn product_f32(p: Product, a: *const f32, b: *const f32, c: *mut f32, thr
     if p.k <= 2 {
         return false;
     }
-    let lanes = tile::TileSize::here().lanes;
+    let lanes = microkernel::TileSize::here().lanes;
     if dots::suits(&p, lanes) {
         // SAFETY: promised by the caller.
         unsafe { dots::multiply(p, a, b, c, threads) };
@@ -437,7 +437,7 @@ unsafe fn product_f32(p: Product, a: *const f32, b: *const f32, c: *mut f32, thr
     // SAFETY: promised by the caller.
     let (rows, cols) = unsafe { (pack::Strided::new(a, p.a.0, p.a.1), pack::Strided::new(b, p.b.1, p.b.0)) };
     let (rs, cs) = (p.c.0 as usize, p.c.1 as usize);
-    let out = |row_stride, col_stride, plane| tile::Out {
+    let out = |row_stride, col_stride, plane| microkernel::Out {
         ptr: c,
         row_stride,
         col_stride,
@@ -613,5 +613,4 @@ macro_rules! int_gemm {
 int_gemm!(u8, i8, i16, i32, i64);
 
 #[cfg(test)]
-#[path = "gemm_tests.rs"]
 mod tests;

@@ -4,11 +4,11 @@
 //! The crew itself sees only `dyn` closures, so that its machinery is compiled once, not for every kernel and dtype.
 
 mod cores;
-mod crew;
+mod thread_pool;
 
-use crew::Crew;
 use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use thread_pool::Crew;
 
 /// Below this many elementary operations work stays on the calling thread: handing over a part, half a microsecond, costs
 /// more.
@@ -84,7 +84,7 @@ fn for_each_index(count: usize, cost: usize, f: &(dyn Fn(usize) + Sync)) {
 /// Which of the threads that share work this is: 0 for a caller, and a number of its own below [`num_threads`] for each
 /// that helps. Something to find a thread's own storage by, not to cut work by.
 pub(crate) fn place() -> usize {
-    crew::place()
+    thread_pool::place()
 }
 
 /// Is the work large enough to be worth other threads? `cost` counts elementary operations.

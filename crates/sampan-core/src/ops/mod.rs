@@ -1,80 +1,35 @@
 //! The ops, by family. Each file holds registry entries; everything else is read from those.
 
-pub mod activation;
-pub mod arithmetic;
-pub mod attention;
-pub mod channel_norm;
-pub mod closeness;
-pub mod complex;
-pub mod conv;
 pub mod creation;
-pub mod cross_entropy;
-pub mod ctc_loss;
-pub mod decoding;
-pub mod decompositions;
-pub mod diagonal;
-pub mod dropout;
-pub mod einsum;
 pub mod elementwise;
-pub mod embedding;
-pub mod extremes;
-pub mod fft;
-pub mod flash_attention;
 pub mod fourier;
-pub mod gather;
-pub mod geometry;
-pub mod grid_sample;
-pub mod histogram;
-pub mod indexing;
-pub mod joining;
+pub mod index;
+pub mod layout;
 pub mod linalg;
-pub mod logic;
 pub mod loss;
-pub mod loss_class;
-pub mod loss_margin;
-pub(crate) mod lowering;
-pub mod lu;
-pub mod many_classes;
-pub mod masking;
-pub mod math;
-pub mod matmul;
-pub mod normalization;
-pub mod norms;
-pub mod padding;
-pub mod pairs;
-pub mod piecewise;
-pub mod pool_core;
-pub mod pool_sizes;
-pub mod pooling;
-pub mod products;
+pub mod nn;
 pub mod random;
-pub mod random_inplace;
-pub mod rank;
-pub mod rearrange;
-pub mod recurrent;
-pub mod reduction;
-pub mod regions;
-pub mod resample;
-pub mod rnn;
-pub mod rnnt_loss;
-pub mod rounding;
-pub mod scan;
-pub mod scatter;
-pub mod sequence;
-pub mod shape;
-pub mod shuffle;
-pub mod signal;
-pub mod slicing;
-pub mod softmax;
-pub mod sorting;
-pub mod sparse_attention;
-pub mod special;
-pub mod squared_error;
-pub mod standardize;
-pub mod statistics;
-pub mod trigonometric;
-pub(crate) mod windows;
+pub mod reduce;
 pub(crate) mod work;
+
+// A family is found by its own name, whichever room it is in.
+pub use elementwise::{
+    activation, arithmetic, closeness, complex, extremes, logic, math, pairs, piecewise, rounding, special,
+    trigonometric,
+};
+pub use fourier::{fft, signal};
+pub use index::{embedding, gather, indexing, masking, scatter};
+pub(crate) use layout::windows;
+pub use layout::{diagonal, joining, padding, rearrange, regions, shape, slicing};
+pub use linalg::{decompositions, einsum, geometry, lu, matmul, products, rank};
+pub use loss::{cross_entropy, ctc_loss, loss_class, loss_margin, many_classes, rnnt_loss, squared_error};
+pub(crate) use nn::lowering;
+pub use nn::{
+    attention, channel_norm, conv, decoding, flash_attention, grid_sample, normalization, pool_core, pool_sizes,
+    pooling, recurrent, resample, rnn, sequence, shuffle, softmax, sparse_attention, standardize,
+};
+pub use random::{dropout, random_inplace};
+pub use reduce::{histogram, norms, reduction, scan, sorting, statistics};
 
 /// What an op's file starts with.
 pub(crate) mod prelude {
@@ -90,6 +45,5 @@ pub(crate) mod prelude {
     };
     pub use crate::{bail, ensure, sample};
     pub use sampan_formula::formula;
-    pub use sampan_kernels::match_dtype;
     pub use sampan_macros::op;
 }

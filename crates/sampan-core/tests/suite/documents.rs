@@ -49,8 +49,9 @@ fn an_op_is_named_where_the_document_says() {
 fn the_examples_of_adding_an_op_stand_in_the_sources() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let ops = std::fs::read_dir(root.join("src/ops")).expect("the folder of ops");
-    let sources: Vec<String> = ops.map(|file| read(&file.expect("a file").path())).collect();
+    let mut files = Vec::new();
+    sources(&root.join("src/ops"), &[".rs"], &mut files);
+    let sources: Vec<String> = files.iter().map(|file| read(file)).collect();
     let document = read(&root.join("../../docs/adding-an-op.md"));
     // A fence inside a documentation comment does not begin its line.
     let blocks: Vec<&str> = document

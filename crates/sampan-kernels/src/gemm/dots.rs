@@ -3,7 +3,7 @@
 //! read where it lies; lanes are added up once, in the end.
 
 use super::{Product, pack};
-use crate::conv_flat::even;
+use crate::conv::few_channels::even;
 use crate::shared::Shared;
 use crate::{Buffer, parallel};
 use pulp::{Arch, Simd, WithSimd};

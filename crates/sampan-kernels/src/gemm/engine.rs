@@ -2,8 +2,8 @@
 //! as one. The result is cut into blocks by shape alone, and every element is summed in one order, so its bits do not
 //! depend on the number of threads.
 
+use super::microkernel::{Block, Out, TileSize};
 use super::pack::Lines;
-use super::tile::{Block, Out, TileSize};
 use crate::shared::Shared;
 use crate::{Buffer, parallel};
 use std::ops::Range;

@@ -443,5 +443,4 @@ unsafe fn part<'a, T>(all: Shared<T>, row: usize, width: usize) -> &'a mut [T] {
 }
 
 #[cfg(test)]
-#[path = "sequence_tests.rs"]
 mod tests;
