@@ -178,7 +178,7 @@ fn rows_grad_composite(
     hot: bool,
 ) -> Result<Tensor> {
     let classes = x.dim(1) as i64;
-    let ones = Tensor::full_like_scalar(&x, 1.0);
+    let ones = Tensor::full_like_scalar(x, 1.0);
     let grad = grad * ones.pick(labels, ignore_index);
     let p = (x - peak.unsqueeze(1) - rest.unsqueeze(1)).exp() * grad.unsqueeze(1);
     Ok(if hot { p - grad.unpick(labels, classes, ignore_index) } else { p })
@@ -312,7 +312,7 @@ fn cross_entropy(
 
 /// The probability each label names; one, whose logarithm is zero, in ignored rows.
 fn or_one_where_ignored(rows: &Tensor, labels: &Tensor, ignore_index: i64) -> Result<Tensor> {
-    let ones = Tensor::full_like_scalar(&rows, 1.0);
+    let ones = Tensor::full_like_scalar(rows, 1.0);
     Ok(rows.try_pick(labels, ignore_index)? + (1.0 - ones.pick(labels, ignore_index)))
 }
 
