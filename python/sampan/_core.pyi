@@ -1925,13 +1925,15 @@ class Tensor:
         """`x` itself; bool is refused."""
 
     def pow(self, y: Tensor | _float, *args: Any, **kwargs: Any) -> Tensor:
-        """`x` to the power `y`, element by element, with broadcasting. Integers stay integers under an integer exponent: a
+        """`floor(x / y)` from the exact remainder, so that rounding in `x / y` cannot lift it to the next integer.
+        `x` to the power `y`, element by element, with broadcasting. Integers stay integers under an integer exponent: a
         negative number as the exponent is refused, negative ones in a tensor give the fraction cut to an integer (zero, or a
         power of ±1), as in PaddlePaddle.
         """
 
     def pow_(self, y: Tensor | _float, *args: Any, **kwargs: Any) -> Tensor:
-        """`x` to the power `y`, element by element, with broadcasting. Integers stay integers under an integer exponent: a
+        """`floor(x / y)` from the exact remainder, so that rounding in `x / y` cannot lift it to the next integer.
+        `x` to the power `y`, element by element, with broadcasting. Integers stay integers under an integer exponent: a
         negative number as the exponent is refused, negative ones in a tensor give the fraction cut to an integer (zero, or a
         power of ±1), as in PaddlePaddle.
         """

@@ -115,6 +115,16 @@ impl Formula {
         }
     }
 
+    /// Does it make integers of integers? A fraction that is written in it does not.
+    pub fn keeps_integers(&self) -> bool {
+        self.0.values.iter().all(|s| match s {
+            Source::Unary(op, _) => op.keeps_integers(),
+            Source::Binary(op, ..) => op.keeps_integers(),
+            Source::Literal(v) => v.fract() == 0.0,
+            _ => true,
+        })
+    }
+
     /// The formula of one of its values.
     pub fn part(&self, value: usize) -> Formula {
         Formula::new(&self.0.values, value, self.inputs(), self.captured())

@@ -207,6 +207,12 @@ operations! {
 }
 
 impl Unary {
+    /// Does it make integers of integers?
+    pub const fn keeps_integers(self) -> bool {
+        use Unary::*;
+        self.is_truth() || matches!(self, Neg | Abs | Sign | Floor | Ceil | Round | Trunc | BitNot | Conj | Re)
+    }
+
     /// Does it give a truth value?
     pub const fn is_truth(self) -> bool {
         matches!(self, Unary::IsNan | Unary::IsInf | Unary::IsFinite | Unary::SignBit | Unary::Not)
@@ -214,6 +220,14 @@ impl Unary {
 }
 
 impl Binary {
+    /// Does it make integers of integers?
+    pub const fn keeps_integers(self) -> bool {
+        use Binary::*;
+        let arithmetic = matches!(self, Add | Sub | Mul | Times | Min | Max | Fmin | Fmax | Remainder | Fmod | FloorDiv);
+        let bits = matches!(self, BitAnd | BitOr | BitXor | Shl | Shr | Gcd | Lcm);
+        self.is_truth() || arithmetic || bits
+    }
+
     /// Does it give a truth value?
     pub const fn is_truth(self) -> bool {
         use Binary::*;

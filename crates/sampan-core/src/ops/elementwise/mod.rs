@@ -235,7 +235,7 @@ impl Cx<'_> {
     fn derived<'a>(&self, f: Bound, dtype: DType, operands: impl Operands<'a>) -> Result<Tensor> {
         let (f, tensors) = operands.bind(f, Some(dtype));
         let out = self.values(&f, dtype, dtype, &tensors)?;
-        if !self.tracks() || !dtype.is_inexact() {
+        if !self.tracks() {
             return self.grad(out, &[], |_| Ok(Vec::<Option<Tensor>>::new()));
         }
         // What the gradients of the tracked inputs read: inputs by number, then the result, then its gradient.
@@ -299,10 +299,11 @@ pub(crate) fn apply(f: &Bound, tensors: Vec<Tensor>) -> Result<Tensor> {
 fn elementwise(cx: &Cx, x: &[Tensor], formula: Bound) -> Result<Tensor> {
     let (have, want) = (x.len(), formula.formula().inputs());
     ensure!(have == want && have > 0, "the formula is over {want} numbers, got {have} tensors");
-    if formula.formula().is_truth() {
-        return cx.truth(formula, x);
+    match formula.formula() {
+        f if f.is_truth() => cx.truth(formula, x),
+        f if f.keeps_integers() => cx.number(formula, x),
+        _ => cx.float(formula, x),
     }
-    cx.float(formula, x)
 }
 
 fn formula_samples() -> Vec<Sample> {
