@@ -273,7 +273,7 @@ mod tests {
         let f = formula!(|x| x.ln());
         assert_eq!(f.formula().derivative(0).to_string(), "recip(x)");
         let slope = 0.5;
-        let f = formula!([slope] | x | select(x.gt(0.0), x, x * slope));
+        let f = formula!(|x; slope| select(x.gt(0.0), x, x * slope));
         assert_eq!(f.formula().derivative(0).to_string(), "select(gt(x, 0), 1, 0) + select(gt(x, 0), 0, 1) * c0");
     }
 

@@ -367,15 +367,15 @@ pub fn registered() -> Vec<&'static Registered> {
 }
 
 /// Turns an expression into a [`Bound`] formula: `formula!(|x| x.times(x.sigmoid()))`, `formula!(|x, y| x.atan2(y))`, with
-/// captured constants `formula!([slope] |x| select(x.gt(0.0), x, x * slope))`. The expression is read once, when it is first
+/// captured constants `formula!(|x; slope| select(x.gt(0.0), x, x * slope))`. The expression is read once, when it is first
 /// needed; what it captures may differ from call to call.
 #[macro_export]
 macro_rules! formula {
-    ($([$($constant:ident),* $(,)?])? |$($x:ident),+ $(,)?| $body:expr) => {{
+    (|$($x:ident),+ $(; $($constant:ident),+)?| $body:expr) => {{
         fn formula() -> &'static $crate::Formula {
             static FORMULA: ::std::sync::LazyLock<$crate::Formula> = ::std::sync::LazyLock::new(|| {
                 const INPUTS: usize = [$(stringify!($x)),+].len();
-                const CAPTURED: usize = <[&str]>::len(&[$($(stringify!($constant)),*)?]);
+                const CAPTURED: usize = <[&str]>::len(&[$($(stringify!($constant)),+)?]);
                 $crate::Formula::write(INPUTS, CAPTURED, |inputs, captured| {
                     #[allow(unused_imports)]
                     use $crate::select;
@@ -383,13 +383,13 @@ macro_rules! formula {
                     $(let $x = inputs.next().expect("one for each");)+
                     #[allow(unused_mut, unused_variables)]
                     let mut captured = captured.iter().copied();
-                    $($(let $constant = captured.next().expect("one for each");)*)?
+                    $($(let $constant = captured.next().expect("one for each");)+)?
                     $crate::Number::from($body)
                 })
             });
             &FORMULA
         }
         $crate::inventory::submit!($crate::Registered { file: file!(), line: line!(), get: formula });
-        $crate::Bound::new(formula().clone(), vec![$($($crate::Constant::from($constant)),*)?])
+        $crate::Bound::new(formula().clone(), vec![$($($crate::Constant::from($constant)),+)?])
     }};
 }

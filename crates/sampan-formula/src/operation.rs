@@ -223,7 +223,8 @@ impl Binary {
     /// Does it make integers of integers?
     pub const fn keeps_integers(self) -> bool {
         use Binary::*;
-        let arithmetic = matches!(self, Add | Sub | Mul | Times | Min | Max | Fmin | Fmax | Remainder | Fmod | FloorDiv);
+        let arithmetic =
+            matches!(self, Add | Sub | Mul | Times | Min | Max | Fmin | Fmax | Remainder | Fmod | FloorDiv);
         let bits = matches!(self, BitAnd | BitOr | BitXor | Shl | Shr | Gcd | Lcm);
         self.is_truth() || arithmetic || bits
     }

@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn a_kernel_reads_computes_and_writes() {
         let slope = 0.1;
-        let f = formula!([slope] | x | select(x.gt(0.0), x, x * (2.0 * slope)));
+        let f = formula!(|x; slope| select(x.gt(0.0), x, x * (2.0 * slope)));
         let text = kernel(f.formula(), "leaky", Type::Float32, &[Type::Float16], Type::Float16);
         assert!(
             text.contains(

@@ -99,7 +99,7 @@ fn derivatives_of_three_orders_are_those_of_differences() {
         formula!(|x| x.times(x.sigmoid())),
         formula!(|x| (0.5 * x).times(1.0 + (x * std::f64::consts::FRAC_1_SQRT_2).erf())),
         formula!(|x| x.times(x.softplus().tanh())),
-        formula!([alpha, beta] | x | select(x.gt(0.0), x, alpha * (x * (1.0 / beta)).expm1())),
+        formula!(|x; alpha, beta| select(x.gt(0.0), x, alpha * (x * (1.0 / beta)).expm1())),
         formula!(|x| (x * x + 1.0).sqrt().ln() / (x.cosh() + 2.0)),
         formula!(|x| x.atan2(x * x + 0.5) + x.sin().exp()),
         formula!(|x| (x * x + 0.3).rsqrt() * (x * 0.3).erfinv().asinh()),

@@ -32,6 +32,7 @@ trait Scalar: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self
     fn exp(self) -> Self;
     fn erf(self) -> Self;
     fn sigmoid(self) -> Self;
+    fn softplus(self) -> Self;
     fn select(self, a: Self, b: Self) -> Self;
 }
 
@@ -69,6 +70,9 @@ impl Scalar for Number {
     fn sigmoid(self) -> Number {
         self.sigmoid()
     }
+    fn softplus(self) -> Number {
+        self.softplus()
+    }
     fn select(self, a: Number, b: Number) -> Number {
         sampan_formula::select(self, a, b)
     }
@@ -86,7 +90,7 @@ impl Scalar for f32 {
     }
     #[inline(always)]
     fn times(self, y: f32) -> f32 {
-        vmath::select(self == 0.0 || y == 0.0, 0.0, self * y)
+        vmath::select((self == 0.0) | (y == 0.0), 0.0, self * y)
     }
     #[inline(always)]
     fn min(self, y: f32) -> f32 {
@@ -123,6 +127,10 @@ impl Scalar for f32 {
     #[inline(always)]
     fn sigmoid(self) -> f32 {
         Real::sigmoid(self)
+    }
+    #[inline(always)]
+    fn softplus(self) -> f32 {
+        Real::softplus(self)
     }
     #[inline(always)]
     fn select(self, a: f32, b: f32) -> f32 {
@@ -187,7 +195,8 @@ const TWO_BY_ROOT_PI: f64 = std::f64::consts::FRAC_2_SQRT_PI;
 /// The compiled chains: activations and what they do to gradients. In a gradient `y` is a result and `g` its gradient.
 pub(super) static CHAINS: LazyLock<Vec<(Formula, Run<f32>)>> = LazyLock::new(|| {
     vec![
-        // relu, backwards
+        // relu, and backwards
+        chain!(|x| [] x.max(S::of(0.0))),
         chain!(|y, g| [] y.le(S::of(0.0)).select(S::of(0.0), g)),
         // clip, hardtanh, relu6
         chain!(|x| [low, high] x.max(low).min(high)),
@@ -220,6 +229,16 @@ pub(super) static CHAINS: LazyLock<Vec<(Formula, Run<f32>)>> = LazyLock::new(|| 
             let open = up.max(S::of(0.0));
             let inner = open.lt(S::of(6.0)).select(g * x * S::of(1.0 / 6.0), S::of(0.0));
             g * (open.min(S::of(6.0)) * S::of(1.0 / 6.0)) + up.gt(S::of(0.0)).select(inner, S::of(0.0))
+        }),
+        // softplus, and backwards
+        chain!(|x| [beta, inverse, threshold] {
+            let z = x * beta;
+            z.gt(threshold).select(x, z.softplus() * inverse)
+        }),
+        chain!(|x, g| [beta, inverse, threshold] {
+            let z = x * beta;
+            let straight = z.gt(threshold);
+            straight.select(g, S::of(0.0)) + (straight.select(S::of(0.0), g) * inverse).times(z.sigmoid()) * beta
         }),
         // hardsigmoid, and backwards
         chain!(|x| [slope, offset](x * slope + offset).max(S::of(0.0)).min(S::of(1.0))),

@@ -1,7 +1,7 @@
 //! Elementwise formulas on tensors: `dst[i] = f(a[i], b[i], …)` under broadcasting, for every dtype.
 //!
 //! A formula becomes a [`program`]: a list of vector loops over blocks that stay in the first-level cache. The loops are
-//! compiled here once, for five number types ([`tables`]): `f32`, `f64`, `i64` and two complex ones. Halves and small
+//! compiled here once, for six number types ([`tables`]): `f32`, `f64`, `i32`, `i64` and two complex ones. Halves and small
 //! integers are widened block by block as they are read, and narrowed as they are written. A formula that is one operation
 //! needs no blocks: its loop runs over the tensors themselves. Chains that networks spend their time in are compiled as
 //! one loop ([`fused`]); they give the same bits.
@@ -17,4 +17,4 @@ pub(crate) mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use run::{Input, map};
+pub use run::{Input, map, map_slices};

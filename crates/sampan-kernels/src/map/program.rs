@@ -3,6 +3,7 @@
 use super::fused::Fused;
 use super::tables::{Compute, Loop1, Pair};
 use sampan_formula::{Bound, Constant, Formula, Source};
+use smallvec::SmallVec;
 
 /// Where an operand of a step lies.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -160,16 +161,16 @@ impl<T: Compute> Program<T> {
     }
 
     /// The program's constants, for these captured ones.
-    pub fn constants(&self, bound: &Bound, out: &mut Vec<T>) {
-        out.clear();
-        out.extend(self.uniforms.iter().map(|u| match u {
+    pub fn constants(&self, bound: &Bound) -> SmallVec<[T; 4]> {
+        let value = |u: &Uniform<T>| match u {
             Uniform::Known(v) => *v,
             Uniform::Captured(i) => T::constant(bound.constants()[*i]),
             Uniform::Made(part) => {
                 let captured: Vec<T::Exact> = bound.constants().iter().map(|&c| T::Exact::constant(c)).collect();
                 T::rounded(part.replay(&[], &captured, &mut exact))
             }
-        }));
+        };
+        self.uniforms.iter().map(value).collect()
     }
 }
 

@@ -66,6 +66,17 @@ impl<'a, T: Compute> Reader<'a, T> {
         matches!(self, Reader::Other(_) | Reader::Strided(..))
     }
 
+    /// Can it be read row by row, each in place or one number?
+    pub fn has_runs(&self) -> bool {
+        match self {
+            Reader::Slice(_) | Reader::One(_) => true,
+            Reader::Other(_) => false,
+            Reader::Strided(data, nest, _) => {
+                data.dtype() == T::DTYPE && matches!(nest.inner_stride(0), 0 | 1) && nest.inner() >= 64
+            }
+        }
+    }
+
     /// Reads elements from `start` to `end` on.
     pub fn cursor(&self, start: usize, end: usize) -> Cursor<'_, T> {
         match self {
@@ -96,6 +107,35 @@ pub enum Operand<'a, T> {
 }
 
 impl<'a, T: Compute> Cursor<'a, T> {
+    /// How many elements lie in a row from here on.
+    pub fn run(&self) -> usize {
+        match self {
+            Cursor::Strided(_, _, walk, _) => walk.run(),
+            _ => usize::MAX,
+        }
+    }
+
+    /// The next `n` elements, which lie in a row.
+    pub fn next_run(&mut self, n: usize) -> Operand<'a, T> {
+        match self {
+            Cursor::One(v) => Operand::One(*v),
+            Cursor::Slice(data) => {
+                let (now, rest) = data.split_at(n);
+                *data = rest;
+                Operand::Slice(now)
+            }
+            Cursor::Strided(data, nest, walk, _) => {
+                let (_, [at]) = walk.next_run(n).expect("as many elements as were counted");
+                let data = data.of::<T>();
+                match nest.inner_stride(0) {
+                    1 => Operand::Slice(&data[at as usize..at as usize + n]),
+                    _ => Operand::One(data[at as usize]),
+                }
+            }
+            Cursor::Other(_) => unreachable!("its elements are of another type"),
+        }
+    }
+
     /// The next `n` elements; `block` is room for them, which only this cursor writes.
     pub fn next<'b>(&mut self, n: usize, block: &'b mut [T]) -> Operand<'b, T>
     where

@@ -182,7 +182,7 @@ pub fn binary<T: Real>(op: Binary) -> Option<Pair<T>> {
         Binary::Add => pair!(alike | x, y | x + y),
         Binary::Sub => pair!(either | x, y | x - y),
         Binary::Mul => pair!(alike | x, y | x * y),
-        Binary::Times => pair!(alike | x, y | select(x == T::ZERO || y == T::ZERO, T::ZERO, x * y)),
+        Binary::Times => pair!(alike | x, y | select((x == T::ZERO) | (y == T::ZERO), T::ZERO, x * y)),
         Binary::Div => pair!(either | x, y | x / y),
         Binary::Pow => pair!(|x, y| x.powf(y)),
         Binary::Atan2 => each!(|x, y| x.atan2(y)),

@@ -4,8 +4,8 @@ use super::program::{Kind, Place, Program, Step};
 use super::reader::{Cursor, Operand, Reader, untangle};
 use super::tables::{Compute, match_compute};
 use crate::parallel::{self, CHUNK};
-use crate::{AnySliceMut, Buffer, DType};
-use sampan_formula::Bound;
+use crate::{AnySlice, AnySliceMut, Buffer, DType};
+use sampan_formula::{Bound, Constant, Source};
 use smallvec::SmallVec;
 
 pub use super::reader::Input;
@@ -18,13 +18,49 @@ const FEW: usize = 64;
 /// `dst = f(inputs…)`, computed in the type of `dtype`; what is read and written is converted.
 pub fn map(f: &Bound, dtype: DType, inputs: &[Input<'_>], dst: AnySliceMut<'_>) {
     assert_eq!(f.formula().inputs(), inputs.len(), "one input for each number of the formula");
-    match_compute!(dtype, T => map_as::<T>(f, inputs, dst))
+    match_compute!(dtype, is_narrow(f), T => map_as::<T>(f, inputs, dst))
+}
+
+/// [`map`] of tensors that are contiguous and of the dtype that is computed in and written: the quick way for few elements.
+pub fn map_slices(f: &Bound, dtype: DType, inputs: &[AnySlice<'_>], dst: AnySliceMut<'_>) {
+    assert_eq!(f.formula().inputs(), inputs.len(), "one input for each number of the formula");
+    match_compute!(dtype, is_narrow(f), T => slices_as::<T>(f, inputs, dst))
+}
+
+fn slices_as<T: Compute>(f: &Bound, inputs: &[AnySlice<'_>], dst: AnySliceMut<'_>) {
+    let program = Program::<T>::of(f.formula());
+    let constants = program.constants(f);
+    let len = dst.len();
+    let read = |s: &AnySlice<'_>| s.len() == len && s.dtype() == T::DTYPE;
+    assert!(inputs.iter().all(read) && dst.dtype() == T::DTYPE, "slices of one length and dtype");
+    if len <= CHUNK && program.one_loop() {
+        let operands: Operands<T> = inputs.iter().map(|s| Operand::Slice(s.of())).collect();
+        let blocks = Blocks { work: &mut [], constants: &constants, operands: &operands, spread: &[] };
+        let mut dst = dst;
+        if blocks.run_last(program, dst.again().of()) {
+            return;
+        }
+        let readers: SmallVec<[Reader<T>; 3]> = inputs.iter().map(|s| Reader::Slice(s.of())).collect();
+        return over(program, &constants, &readers, dst);
+    }
+    let readers: SmallVec<[Reader<T>; 3]> = inputs.iter().map(|s| Reader::Slice(s.of())).collect();
+    over(program, &constants, &readers, dst)
+}
+
+/// Do all constants fit into 32 bits?
+fn is_narrow(f: &Bound) -> bool {
+    let fits = |v: f64| v.abs() < 2f64.powi(31);
+    let literal = |s: &Source| if let Source::Literal(v) = s { fits(*v) } else { true };
+    f.formula().values().iter().all(literal)
+        && f.constants().iter().all(|c| match *c {
+            Constant::Int(i) => i32::try_from(i).is_ok(),
+            Constant::Float(v) | Constant::Complex(v, _) => fits(v),
+        })
 }
 
 fn map_as<T: Compute>(f: &Bound, inputs: &[Input<'_>], dst: AnySliceMut<'_>) {
     let program = Program::<T>::of(f.formula());
-    let mut constants = Vec::new();
-    program.constants(f, &mut constants);
+    let constants = program.constants(f);
     let len = dst.len();
     let rows: Vec<Option<Buffer>> = match inputs.iter().all(Input::is_plain) {
         true => Vec::new(),
@@ -86,6 +122,9 @@ fn piece<T: Compute>(
             return;
         }
     }
+    if dst.dtype() == T::DTYPE && program.one_loop() && inputs.iter().all(Reader::has_runs) {
+        return by_runs(program, constants, inputs, start, dst);
+    }
     let spread: SmallVec<[Spread<T>; 4]> = program.spread(constants, inputs).collect();
     let count = program.blocks + inputs.len() + spread.len() + 1;
     if len <= FEW && count <= 8 {
@@ -94,6 +133,51 @@ fn piece<T: Compute>(
     let block = (BLOCK / size_of::<T>()).min(len.max(1));
     let mut room = Buffer::uninit(count * block * size_of::<T>());
     by_blocks(program, constants, inputs, &spread, start, dst, room.as_mut_slice(), block);
+}
+
+/// Computes run by run: along rows that are read in place, or that are one number.
+fn by_runs<T: Compute>(
+    program: &Program<T>,
+    constants: &[T],
+    inputs: &[Reader<'_, T>],
+    start: usize,
+    mut dst: AnySliceMut<'_>,
+) {
+    let len = dst.len();
+    let dst: &mut [T] = dst.again().of();
+    let mut cursors: SmallVec<[Cursor<T>; 4]> = inputs.iter().map(|r| r.cursor(start, start + len)).collect();
+    // Where a loop has no form for a number, the number is laid out.
+    let mut spread = [[T::zeroed(); FEW]; 3];
+    let mut done = 0;
+    while done < len {
+        let n = cursors.iter().map(Cursor::run).min().unwrap_or(len).min(len - done);
+        let operands: Operands<T> = cursors.iter_mut().map(|c| c.next_run(n)).collect();
+        let run = &mut dst[done..done + n];
+        let blocks = Blocks { work: &mut [], constants, operands: &operands, spread: &[] };
+        if !blocks.run_last(program, run) {
+            for (at, run) in run.chunks_mut(FEW).enumerate() {
+                let part = at * FEW..at * FEW + run.len();
+                let mut laid: SmallVec<[&[T]; 3]> = SmallVec::new();
+                for (operand, room) in operands.iter().zip(spread.iter_mut()) {
+                    laid.push(match operand {
+                        Operand::Slice(data) => &data[part.clone()],
+                        Operand::One(v) => {
+                            room.fill(*v);
+                            &room[..run.len()]
+                        }
+                    });
+                }
+                let operands: Operands<T> = laid.iter().map(|s| Operand::Slice(s)).collect();
+                let mut constant_rooms: SmallVec<[[T; FEW]; 2]> = SmallVec::new();
+                constant_rooms.extend(constants.iter().map(|&c| [c; FEW]));
+                let filled: SmallVec<[(Place, &[T]); 4]> =
+                    constant_rooms.iter().enumerate().map(|(i, room)| (Place::Constant(i), &room[..])).collect();
+                let blocks = Blocks { work: &mut [], constants, operands: &operands, spread: &filled };
+                assert!(blocks.run_last(program, run), "every operand is laid out");
+            }
+        }
+        done += n;
+    }
 }
 
 /// Computes block by block, with room for all blocks.

@@ -45,9 +45,9 @@ pub trait Compute: Element {
     fn fused(formula: &sampan_formula::Formula) -> Option<super::fused::Fused<Self>>;
 }
 
-/// The type whose loops compute a dtype.
+/// The type whose loops compute a dtype; integers of 32 bits and less stay narrow if all constants are.
 macro_rules! match_compute {
-    ($dtype:expr, $t:ident => $body:expr) => {
+    ($dtype:expr, $narrow:expr, $t:ident => $body:expr) => {
         match $dtype {
             $crate::DType::Float16 | $crate::DType::BFloat16 | $crate::DType::Float32 => {
                 type $t = f32;
@@ -63,6 +63,14 @@ macro_rules! match_compute {
             }
             $crate::DType::Complex128 => {
                 type $t = $crate::Complex128;
+                $body
+            }
+            $crate::DType::Int64 => {
+                type $t = i64;
+                $body
+            }
+            _ if $narrow => {
+                type $t = i32;
                 $body
             }
             _ => {
@@ -150,31 +158,39 @@ impl Compute for f64 {
     real_conversions!();
 }
 
-impl Compute for i64 {
-    type Exact = i64;
-    const NOTE: usize = 2;
-    fn unary(op: Unary) -> Option<Loop1<i64>> {
-        super::integers::unary(op)
-    }
-    fn binary(op: Binary) -> Option<Pair<i64>> {
-        super::integers::binary(op)
-    }
-    fn select() -> Loop3<i64> {
-        super::integers::select_loop
-    }
-    fn constant(c: Constant) -> i64 {
-        match c {
-            Constant::Int(i) => i,
-            Constant::Float(v) | Constant::Complex(v, _) => v as i64,
+macro_rules! integer_compute {
+    ($($t:ident, $loops:ident, $note:literal;)*) => {$(
+        impl Compute for $t {
+            type Exact = i64;
+            const NOTE: usize = $note;
+            fn unary(op: Unary) -> Option<Loop1<$t>> {
+                super::integers::$loops::unary(op)
+            }
+            fn binary(op: Binary) -> Option<Pair<$t>> {
+                super::integers::$loops::binary(op)
+            }
+            fn select() -> Loop3<$t> {
+                super::integers::$loops::select_loop
+            }
+            fn constant(c: Constant) -> $t {
+                match c {
+                    Constant::Int(i) => i as $t,
+                    Constant::Float(v) | Constant::Complex(v, _) => v as i64 as $t,
+                }
+            }
+            fn rounded(v: i64) -> $t {
+                v as $t
+            }
+            fn fused(_: &sampan_formula::Formula) -> Option<super::fused::Fused<$t>> {
+                None
+            }
+            real_conversions!();
         }
-    }
-    fn rounded(v: i64) -> i64 {
-        v
-    }
-    fn fused(_: &sampan_formula::Formula) -> Option<super::fused::Fused<i64>> {
-        None
-    }
-    real_conversions!();
+    )*};
+}
+integer_compute! {
+    i32, narrow, 5;
+    i64, wide, 2;
 }
 
 macro_rules! complex_compute {

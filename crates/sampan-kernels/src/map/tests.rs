@@ -62,7 +62,7 @@ fn halves_and_small_integers_are_widened() {
     let shape = [1000];
     let strides = contiguous_strides(&shape);
     let slope = 0.1;
-    let f = formula!([slope] | x | select(x.gt(0.0), x.exp(), x * slope));
+    let f = formula!(|x; slope| select(x.gt(0.0), x.exp(), x * slope));
     let x: Vec<f16> = (0..1000).map(|i| f16::from_f32(i as f32 / 200.0 - 2.0)).collect();
     let mut y = vec![f16::ZERO; 1000];
     run(&f, &[View::contiguous(&x, &shape, &strides).into()], &mut y);
@@ -89,7 +89,7 @@ fn halves_and_small_integers_are_widened() {
 #[test]
 fn captured_constants_are_combined_exactly() {
     let (a, b) = (0.1, 3.0);
-    let f = formula!([a, b] | x | x * (a * b));
+    let f = formula!(|x; a, b| x * (a * b));
     let mut y = [0f32];
     run(&f, &[View::contiguous(&[1f32], &[1], &[1]).into()], &mut y);
     assert_eq!(y, [(0.1f64 * 3.0) as f32]);

@@ -30,8 +30,9 @@ pub fn cast_row(src: AnySlice<'_>, dst: AnySliceMut<'_>) {
         (Float64, _) => through::<f64>(src, dst),
         (Float16 | BFloat16 | Float32, _) => through::<f32>(src, dst),
         (Bool | UInt8 | Int8 | Int16, Float16 | BFloat16 | Float32 | Float64) => through::<f32>(src, dst),
-        (Int32, Float16 | BFloat16) => through::<f32>(src, dst),
-        (Int32, Float32 | Float64) => through::<f64>(src, dst),
+        (Int32, Float16 | BFloat16 | Float32) => through::<f32>(src, dst),
+        (Int32, Float64) => through::<f64>(src, dst),
+        (Bool | UInt8 | Int8 | Int16 | Int32, Bool | UInt8 | Int8 | Int16 | Int32) => through::<i32>(src, dst),
         _ => through::<i64>(src, dst),
     }
 }
@@ -101,7 +102,10 @@ simd_fn! {
 /// One value to another type, by the shortest way that vectorises.
 #[inline(always)]
 pub(crate) fn convert<A: Ordered, B: Ordered>(x: A) -> B {
-    if B::DTYPE == DType::Bool {
+    if A::DTYPE == DType::Bool && B::DTYPE == DType::Float32 {
+        // By hand, for the way through i64 does not vectorise everywhere. The detours fold away.
+        B::from_f64((x.to_i64() as i32 as f32) as f64)
+    } else if B::DTYPE == DType::Bool {
         let truth = if A::DTYPE.is_float() { x.to_f64() != 0.0 } else { x.to_i64() != 0 };
         B::from_i64(truth as i64)
     } else if A::DTYPE.is_float() && B::DTYPE.is_float() {

@@ -103,6 +103,12 @@ pub struct Walk<'n, const N: usize> {
 }
 
 impl<const N: usize> Walk<'_, N> {
+    /// How many elements lie along the innermost axis from here on.
+    pub fn run(&self) -> usize {
+        let axis = self.nest.rank.saturating_sub(1);
+        if self.nest.rank == 0 { 1 } else { self.nest.shape[axis] - self.index[axis] }
+    }
+
     /// The next run along the innermost axis, of at most `limit` elements: its length and where each operand starts.
     #[inline]
     pub fn next_run(&mut self, limit: usize) -> Option<(usize, [isize; N])> {

@@ -20,7 +20,7 @@ fn gelu(cx: &Cx, x: &Tensor, #[default(false)] approximate: &Value) -> Result<Te
     if tanh {
         // (1 + tanh z) / 2 is the logistic function of 2z, which does not cancel.
         let twice = 2.0 * (2.0 / PI).sqrt();
-        return cx.float(formula!([twice] | x | x.times((twice * x * (1.0 + 0.044715 * x * x)).sigmoid())), x);
+        return cx.float(formula!(|x; twice| x.times((twice * x * (1.0 + 0.044715 * x * x)).sigmoid())), x);
     }
     cx.float(formula!(|x| (0.5 * x).times(1.0 + (x * FRAC_1_SQRT_2).erf())), x)
 }
@@ -45,12 +45,11 @@ fn silu(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 #[op(module = "nn.functional", samples = softplus_samples, amp = "black")]
 fn softplus(cx: &Cx, x: &Tensor, #[default(1.0)] beta: f64, #[default(20.0)] threshold: f64) -> Result<Tensor> {
     ensure!(beta != 0.0, "beta must not be 0");
-    let f = formula!(
-        [beta, threshold] | x | {
-            let z = x * beta;
-            select(z.gt(threshold), x, z.softplus() * (1.0 / beta))
-        }
-    );
+    let inverse = 1.0 / beta;
+    let f = formula!(|x; beta, inverse, threshold| {
+        let z = x * beta;
+        select(z.gt(threshold), x, z.softplus() * inverse)
+    });
     cx.float(f, x)
 }
 
@@ -67,9 +66,9 @@ fn mish(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 
 /// `scale * x` above zero, `scale * alpha * (e^x - 1)` below.
 fn elu_like(cx: &Cx, x: &Tensor, alpha: f64, scale: f64) -> Result<Tensor> {
-    let f = formula!([alpha, scale] | x | scale * select(x.gt(0.0), x, alpha * x.expm1()));
+    let f = formula!(|x; alpha, scale| scale * select(x.gt(0.0), x, alpha * x.expm1()));
     let below = scale * alpha;
-    let back = formula!([scale, below] | y, g | g * select(y.gt(0.0), scale, y + below));
+    let back = formula!(|y, g; scale, below| g * select(y.gt(0.0), scale, y + below));
     // With alpha >= 0 the slope follows from the result, which costs no exponential.
     if alpha >= 0.0 { cx.by_result(f, back, x, false) } else { cx.float(f, x) }
 }
@@ -112,7 +111,7 @@ fn selu(
 #[op(module = "nn.functional", samples = elu_samples)]
 fn celu(cx: &Cx, x: &Tensor, #[default(1.0)] alpha: f64) -> Result<Tensor> {
     ensure!(alpha != 0.0, "alpha must not be 0");
-    cx.float(formula!([alpha] | x | select(x.gt(0.0), x, alpha * (x * (1.0 / alpha)).expm1())), x)
+    cx.float(formula!(|x; alpha| select(x.gt(0.0), x, alpha * (x * (1.0 / alpha)).expm1())), x)
 }
 
 /// `x * min(max(x + 3, 0), 6) / 6`.

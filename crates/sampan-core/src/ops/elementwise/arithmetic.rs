@@ -213,7 +213,7 @@ fn pow_number(cx: &Cx, x: &Tensor, y: Scalar) -> Result<Tensor> {
         3.0 => formula!(|x| x * x * x),
         -1.0 => formula!(|x| x.recip()),
         -0.5 => formula!(|x| x.rsqrt()),
-        n => formula!([n] | x | x.pow(n)),
+        n => formula!(|x; n| x.pow(n)),
     };
     cx.float_values(power, x)
 }

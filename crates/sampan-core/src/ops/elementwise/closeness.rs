@@ -43,13 +43,10 @@ fn allclose(
 
 fn close(cx: &Cx, x: &Tensor, y: &Tensor, rtol: f64, atol: f64, equal_nan: bool) -> Result<Tensor> {
     ensure!(rtol >= 0.0 && atol >= 0.0, "rtol and atol must not be negative, got {rtol} and {atol}");
-    let near = formula!(
-        [rtol, atol, equal_nan] | x,
-        y | {
-            let close = y.is_finite().and((x - y).abs().le(atol + rtol * y.abs()));
-            x.equals(y).or(close).or(equal_nan.and(x.is_nan()).and(y.is_nan()))
-        }
-    );
+    let near = formula!(|x, y; rtol, atol, equal_nan| {
+        let close = y.is_finite().and((x - y).abs().le(atol + rtol * y.abs()));
+        x.equals(y).or(close).or(equal_nan.and(x.is_nan()).and(y.is_nan()))
+    });
     let wide = if promote_tensors(x, y).is_complex() { DType::Complex128 } else { DType::Float64 };
     cx.truth_in(wide, near, (x, y))
 }

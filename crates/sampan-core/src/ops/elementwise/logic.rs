@@ -186,7 +186,7 @@ fn bitwise_left_shift(cx: &Cx, x: &Tensor, y: Operand, #[opt(true)] is_arithmeti
     let _ = is_arithmetic;
     integers("x", x.dtype())?;
     let bits = 8 * promote_operand(x, &y).size() as i64;
-    cx.integer(formula!([bits] | x, n | select(n.ge(0.0).and(n.lt(bits)), x.shl(n), 0.0)), (x, &y))
+    cx.integer(formula!(|x, n; bits| select(n.ge(0.0).and(n.lt(bits)), x.shl(n), 0.0)), (x, &y))
 }
 
 /// The bits of `x` moved right by `y` places. The places that fall free take the sign, or zeros if not `is_arithmetic`.
@@ -205,7 +205,7 @@ fn bitwise_right_shift(cx: &Cx, x: &Tensor, y: Operand, #[opt(true)] is_arithmet
     let bits = 8 * promote_operand(x, &y).size() as i64;
     if is_arithmetic {
         // Shifted by more bits than there are, the sign is left.
-        return cx.integer(formula!([bits] | x, n | x.shr(select(n.ge(0.0).and(n.lt(bits)), n, 63.0))), (x, &y));
+        return cx.integer(formula!(|x, n; bits| x.shr(select(n.ge(0.0).and(n.lt(bits)), n, 63.0))), (x, &y));
     }
     if bits == 64 {
         // The sign bit moves down like the others.
@@ -216,7 +216,7 @@ fn bitwise_right_shift(cx: &Cx, x: &Tensor, y: Operand, #[opt(true)] is_arithmet
         return cx.integer(whole, (x, &y));
     }
     let mask = (1i64 << bits) - 1;
-    let f = formula!([bits, mask] | x, n | select(n.ge(0.0).and(n.lt(bits)), x.bit_and(mask).shr(n), 0.0));
+    let f = formula!(|x, n; bits, mask| select(n.ge(0.0).and(n.lt(bits)), x.bit_and(mask).shr(n), 0.0));
     cx.integer(f, (x, &y))
 }
 

@@ -216,12 +216,10 @@ fn nan_to_num(
     if !x.dtype().is_float() {
         return cx.number(formula!(|x| x), x);
     }
-    let replace = formula!(
-        [nan, high, low] | x | {
-            let x = select(x.is_nan(), nan, x);
-            select(x.equals(f64::INFINITY), high, select(x.equals(f64::NEG_INFINITY), low, x))
-        }
-    );
+    let replace = formula!(|x; nan, high, low| {
+        let x = select(x.is_nan(), nan, x);
+        select(x.equals(f64::INFINITY), high, select(x.equals(f64::NEG_INFINITY), low, x))
+    });
     cx.number(replace, x)
 }
 

@@ -34,8 +34,8 @@ fn relu6(x: &Tensor) -> Result<Tensor> {
 #[op(inplace, module = "nn.functional", samples = hardtanh_samples)]
 fn hardtanh(cx: &Cx, x: &Tensor, #[default(-1.0)] min: f64, #[default(1.0)] max: f64) -> Result<Tensor> {
     ensure!(min <= max, "min must not be above max, got {min} and {max}");
-    let back = formula!([min, max] | y, g | select(y.le(min), 0.0, select(y.ge(max), 0.0, g)));
-    cx.by_result(formula!([min, max] | x | x.max(min).min(max)), back, x, false)
+    let back = formula!(|y, g; min, max| select(y.le(min), 0.0, select(y.ge(max), 0.0, g)));
+    cx.by_result(formula!(|x; min, max| x.max(min).min(max)), back, x, false)
 }
 
 /// `x` above zero, `negative_slope * x` below.
@@ -46,8 +46,8 @@ fn hardtanh(cx: &Cx, x: &Tensor, #[default(-1.0)] min: f64, #[default(1.0)] max:
 /// ```
 #[op(inplace, module = "nn.functional", samples = leaky_samples, flops = crate::ops::work::input_flops)]
 fn leaky_relu(cx: &Cx, x: &Tensor, #[default(0.01)] negative_slope: f64) -> Result<Tensor> {
-    let f = formula!([negative_slope] | x | select(x.gt(0.0), x, x * negative_slope));
-    let back = formula!([negative_slope] | y, g | select(y.gt(0.0), g, g * negative_slope));
+    let f = formula!(|x; negative_slope| select(x.gt(0.0), x, x * negative_slope));
+    let back = formula!(|y, g; negative_slope| select(y.gt(0.0), g, g * negative_slope));
     // With a slope that is not negative the result has the sign of the input, which need not be kept then.
     if negative_slope >= 0.0 { cx.by_result(f, back, x, false) } else { cx.float(f, x) }
 }
@@ -60,8 +60,8 @@ fn leaky_relu(cx: &Cx, x: &Tensor, #[default(0.01)] negative_slope: f64) -> Resu
 /// ```
 #[op(inplace, module = "nn.functional", samples = threshold_samples)]
 fn thresholded_relu(cx: &Cx, x: &Tensor, #[default(1.0)] threshold: f64, #[default(0.0)] value: f64) -> Result<Tensor> {
-    let f = formula!([threshold, value] | x | select(x.gt(threshold), x, value));
-    let back = formula!([threshold] | y, g | select(y.gt(threshold), g, 0.0));
+    let f = formula!(|x; threshold, value| select(x.gt(threshold), x, value));
+    let back = formula!(|y, g; threshold| select(y.gt(threshold), g, 0.0));
     if value <= threshold { cx.by_result(f, back, x, false) } else { cx.float(f, x) }
 }
 
@@ -74,8 +74,8 @@ fn thresholded_relu(cx: &Cx, x: &Tensor, #[default(1.0)] threshold: f64, #[defau
 #[op(module = "nn.functional", samples = shrink_samples, alias(lambd = threshold))]
 fn hardshrink(cx: &Cx, x: &Tensor, #[default(0.5)] threshold: f64) -> Result<Tensor> {
     ensure!(threshold >= 0.0, "threshold must not be negative, got {threshold}");
-    let back = formula!([threshold] | y, g | select(y.abs().gt(threshold), g, 0.0));
-    cx.by_result(formula!([threshold] | x | select(x.abs().le(threshold), 0.0, x)), back, x, false)
+    let back = formula!(|y, g; threshold| select(y.abs().gt(threshold), g, 0.0));
+    cx.by_result(formula!(|x; threshold| select(x.abs().le(threshold), 0.0, x)), back, x, false)
 }
 
 /// `x` moved towards zero by `threshold`; 0 where it is closer than that.
@@ -87,12 +87,10 @@ fn hardshrink(cx: &Cx, x: &Tensor, #[default(0.5)] threshold: f64) -> Result<Ten
 #[op(module = "nn.functional", samples = shrink_samples, alias(lambd = threshold))]
 fn softshrink(cx: &Cx, x: &Tensor, #[default(0.5)] threshold: f64) -> Result<Tensor> {
     ensure!(threshold >= 0.0, "threshold must not be negative, got {threshold}");
-    let f = formula!(
-        [threshold] | x | {
-            let t = threshold;
-            select(x.gt(t), x - t, select(x.lt(-t), x + t, select(x.abs().le(t), 0.0, x)))
-        }
-    );
+    let f = formula!(|x; threshold| {
+        let t = threshold;
+        select(x.gt(t), x - t, select(x.lt(-t), x + t, select(x.abs().le(t), 0.0, x)))
+    });
     cx.by_result(f, formula!(|y, g| select(y.abs().gt(0.0), g, 0.0)), x, false)
 }
 
@@ -104,8 +102,8 @@ fn softshrink(cx: &Cx, x: &Tensor, #[default(0.5)] threshold: f64) -> Result<Ten
 /// ```
 #[op(module = "nn.functional", samples = hardsigmoid_samples)]
 fn hardsigmoid(cx: &Cx, x: &Tensor, #[default(0.1666667)] slope: f64, #[default(0.5)] offset: f64) -> Result<Tensor> {
-    let back = formula!([slope] | y, g | select(y.le(0.0), 0.0, select(y.ge(1.0), 0.0, g * slope)));
-    cx.by_result(formula!([slope, offset] | x | (x * slope + offset).max(0.0).min(1.0)), back, x, false)
+    let back = formula!(|y, g; slope| select(y.le(0.0), 0.0, select(y.ge(1.0), 0.0, g * slope)));
+    cx.by_result(formula!(|x; slope, offset| (x * slope + offset).max(0.0).min(1.0)), back, x, false)
 }
 
 /// `x` above zero, `weight * x` below, with one learnt weight for all or for each channel.

@@ -49,11 +49,11 @@ fn trunc(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 fn round(cx: &Cx, x: &Tensor, #[default(0)] decimals: i64) -> Result<Tensor> {
     ensure!((-300..=300).contains(&decimals), "decimals must lie in -300..=300, got {decimals}");
     let unit = 10f64.powi(decimals.unsigned_abs() as i32);
-    let to_units = formula!([unit] | x | (x / unit).round() * unit);
+    let to_units = formula!(|x; unit| (x / unit).round() * unit);
     match decimals {
         0.. if !x.dtype().is_float() => cx.number(formula!(|x| x), x),
         0 => cx.number(formula!(|x| x.round()), x),
-        1.. => cx.number(formula!([unit] | x | (x * unit).round() / unit), x),
+        1.. => cx.number(formula!(|x; unit| (x * unit).round() / unit), x),
         // Integers too are rounded to tens, hundreds …
         _ if !x.dtype().is_float() => cx.values_in(DType::Float64, to_units, x)?.try_cast(x.dtype()),
         _ => cx.number(to_units, x),
@@ -142,7 +142,7 @@ fn clip_numbers(cx: &Cx, x: &Tensor, low: Option<Scalar>, high: Option<Scalar>) 
         }
         false => (low.map_or(i64::MIN, Scalar::to_i64).into(), high.map_or(i64::MAX, Scalar::to_i64).into()),
     };
-    cx.number_values(formula!([low, high] | x | x.max(low).min(high)), &x)
+    cx.number_values(formula!(|x; low, high| x.max(low).min(high)), &x)
 }
 
 fn clip_tensors(x: &Tensor, min: Option<&Operand>, max: Option<&Operand>) -> Result<Tensor> {

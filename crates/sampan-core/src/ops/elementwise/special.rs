@@ -57,7 +57,7 @@ fn digamma(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 #[op(inplace, samples = polygamma_samples)]
 fn polygamma(cx: &Cx, x: &Tensor, n: i64) -> Result<Tensor> {
     ensure!((0..=170).contains(&n), "n must lie in 0..=170, where n! is finite, got {n}");
-    cx.float(formula!([n] | x | n.polygamma_at(x)), x)
+    cx.float(formula!(|x; n| n.polygamma_at(x)), x)
 }
 
 /// The logarithm of the multivariate gamma function of dimension `p`.

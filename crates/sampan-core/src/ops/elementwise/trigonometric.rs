@@ -188,15 +188,13 @@ fn rad2deg(x: &Tensor) -> Result<Tensor> {
 #[op(inplace, samples = sinc_samples)]
 fn sinc(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     let pi = std::f64::consts::PI;
-    let f = formula!(
-        [pi] | x | {
-            // Whole turns are taken off before π comes in, which is not exact.
-            let n = x.round();
-            let wave = ((x - n) * pi).sin();
-            let odd = n.differs(2.0 * (n * 0.5).round());
-            select(x.equals(0.0), 1.0, select(odd, -wave, wave) / (x * pi))
-        }
-    );
+    let f = formula!(|x; pi| {
+        // Whole turns are taken off before π comes in, which is not exact.
+        let n = x.round();
+        let wave = ((x - n) * pi).sin();
+        let odd = n.differs(2.0 * (n * 0.5).round());
+        select(x.equals(0.0), 1.0, select(odd, -wave, wave) / (x * pi))
+    });
     let out = cx.float_values(f, x)?;
     cx.grad(out, &[x], move |g| {
         // In float64: near zero the two parts of the slope are almost equal.

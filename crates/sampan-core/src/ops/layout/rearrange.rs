@@ -203,11 +203,9 @@ fn shard_index(
         Ok(())
     })?;
     let size = (index_num - 1) / nshards + 1;
-    let local = formula!(
-        [size, shard_id, ignore_value] | v | {
-            select(v.floor_div(size).equals(shard_id), v.remainder(size), ignore_value)
-        }
-    );
+    let local = formula!(|v; size, shard_id, ignore_value| {
+        select(v.floor_div(size).equals(shard_id), v.remainder(size), ignore_value)
+    });
     cx.integer(local, input)
 }
 

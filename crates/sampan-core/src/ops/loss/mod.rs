@@ -98,14 +98,12 @@ fn l1_loss(input: &Tensor, label: &Tensor, #[opt("mean")] reduction: &str) -> Re
 )]
 fn huber(cx: &Cx, x: &Tensor, delta: f64) -> Result<Tensor> {
     ensure!(delta > 0.0, "delta must be positive, got {delta}");
-    let f = formula!(
-        [delta] | x | {
-            let a = x.abs();
-            select(a.le(delta), 0.5 * x * x, delta * (a - 0.5 * delta))
-        }
-    );
+    let f = formula!(|x; delta| {
+        let a = x.abs();
+        select(a.le(delta), 0.5 * x * x, delta * (a - 0.5 * delta))
+    });
     // Written by hand: both pieces have the slope of `x` held between the ends.
-    cx.by_input(f, formula!([delta] | x, g | g * x.max(-delta).min(delta)), x)
+    cx.by_input(f, formula!(|x, g; delta| g * x.max(-delta).min(delta)), x)
 }
 
 /// The Huber loss: quadratic for differences up to `delta`, linear beyond; divided by `delta` without `is_huber`.

@@ -26,7 +26,7 @@ fn masked_scale(cx: &Cx, x: &Tensor, mask: &Tensor, scale: f64, other: f64) -> R
         return Err(Error::dtype("needs a float x and a bool mask"));
     }
     ensure!(broadcast(x.shape(), mask.shape())?.as_slice() == x.shape(), "the mask must broadcast to x");
-    let out = cx.values_in(x.dtype(), formula!([scale, other] | x, m | select(m, x * scale, other)), (x, mask))?;
+    let out = cx.values_in(x.dtype(), formula!(|x, m; scale, other| select(m, x * scale, other)), (x, mask))?;
     cx.grad(out, &[mask], move |g| Ok([g.if_needed(0, || g.grad().masked_scale(g.saved(0), scale, 0.0)), None]))
 }
 

@@ -288,7 +288,7 @@ fn number_mask(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// `x` with a number in place of each NaN, whose gradient is zero there.
 #[op(internal, samples = fill_samples, peer = "lambda x, v: paddle.nan_to_num(x, v)")]
 fn fill_nan(cx: &Cx, x: &Tensor, value: f64) -> Result<Tensor> {
-    cx.float(formula!([value] | x | select(x.is_nan(), value, x)), x)
+    cx.float(formula!(|x; value| select(x.is_nan(), value, x)), x)
 }
 
 /// The sum over `axis` (all axes by default) of what is not NaN.
