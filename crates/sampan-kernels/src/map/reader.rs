@@ -72,7 +72,7 @@ impl<'a, T: Compute> Reader<'a, T> {
             Reader::Slice(_) | Reader::One(_) => true,
             Reader::Other(_) => false,
             Reader::Strided(data, nest, _) => {
-                data.dtype() == T::DTYPE && matches!(nest.inner_stride(0), 0 | 1) && nest.inner() >= 64
+                data.dtype() == T::DTYPE && matches!(nest.inner_stride(0), 0 | 1) && nest.inner() >= 256
             }
         }
     }

@@ -122,8 +122,9 @@ fn piece<T: Compute>(
             return;
         }
     }
-    if dst.dtype() == T::DTYPE && program.one_loop() && inputs.iter().all(Reader::has_runs) {
-        return by_runs(program, constants, inputs, start, dst);
+    let runs = dst.dtype() == T::DTYPE && program.one_loop() && inputs.iter().all(Reader::has_runs);
+    if runs && by_runs(program, constants, inputs, start, dst.again().of()) {
+        return;
     }
     let spread: SmallVec<[Spread<T>; 4]> = program.spread(constants, inputs).collect();
     let count = program.blocks + inputs.len() + spread.len() + 1;
@@ -135,49 +136,37 @@ fn piece<T: Compute>(
     by_blocks(program, constants, inputs, &spread, start, dst, room.as_mut_slice(), block);
 }
 
-/// Computes run by run: along rows that are read in place, or that are one number.
+/// Computes run by run: along rows that are read in place, or that are one number. False if the loop has no form for a
+/// number; nothing is written then.
 fn by_runs<T: Compute>(
     program: &Program<T>,
     constants: &[T],
     inputs: &[Reader<'_, T>],
     start: usize,
-    mut dst: AnySliceMut<'_>,
-) {
-    let len = dst.len();
-    let dst: &mut [T] = dst.again().of();
-    let mut cursors: SmallVec<[Cursor<T>; 4]> = inputs.iter().map(|r| r.cursor(start, start + len)).collect();
-    // Where a loop has no form for a number, the number is laid out.
-    let mut spread = [[T::zeroed(); FEW]; 3];
+    dst: &mut [T],
+) -> bool {
+    const MOST: usize = 3;
+    if inputs.len() > MOST {
+        return false;
+    }
+    let mut cursors: SmallVec<[Cursor<T>; MOST]> = inputs.iter().map(|r| r.cursor(start, start + dst.len())).collect();
+    let mut operands = [Operand::One(T::zeroed()); MOST];
     let mut done = 0;
-    while done < len {
-        let n = cursors.iter().map(Cursor::run).min().unwrap_or(len).min(len - done);
-        let operands: Operands<T> = cursors.iter_mut().map(|c| c.next_run(n)).collect();
-        let run = &mut dst[done..done + n];
-        let blocks = Blocks { work: &mut [], constants, operands: &operands, spread: &[] };
-        if !blocks.run_last(program, run) {
-            for (at, run) in run.chunks_mut(FEW).enumerate() {
-                let part = at * FEW..at * FEW + run.len();
-                let mut laid: SmallVec<[&[T]; 3]> = SmallVec::new();
-                for (operand, room) in operands.iter().zip(spread.iter_mut()) {
-                    laid.push(match operand {
-                        Operand::Slice(data) => &data[part.clone()],
-                        Operand::One(v) => {
-                            room.fill(*v);
-                            &room[..run.len()]
-                        }
-                    });
-                }
-                let operands: Operands<T> = laid.iter().map(|s| Operand::Slice(s)).collect();
-                let mut constant_rooms: SmallVec<[[T; FEW]; 2]> = SmallVec::new();
-                constant_rooms.extend(constants.iter().map(|&c| [c; FEW]));
-                let filled: SmallVec<[(Place, &[T]); 4]> =
-                    constant_rooms.iter().enumerate().map(|(i, room)| (Place::Constant(i), &room[..])).collect();
-                let blocks = Blocks { work: &mut [], constants, operands: &operands, spread: &filled };
-                assert!(blocks.run_last(program, run), "every operand is laid out");
-            }
+    while done < dst.len() {
+        let mut n = dst.len() - done;
+        for cursor in &cursors {
+            n = n.min(cursor.run());
+        }
+        for (operand, cursor) in operands.iter_mut().zip(&mut cursors) {
+            *operand = cursor.next_run(n);
+        }
+        let blocks = Blocks { work: &mut [], constants, operands: &operands[..inputs.len()], spread: &[] };
+        if !blocks.run_last(program, &mut dst[done..done + n]) {
+            return false;
         }
         done += n;
     }
+    true
 }
 
 /// Computes block by block, with room for all blocks.
