@@ -6,6 +6,7 @@
 mod cores;
 mod thread_pool;
 
+use crate::shared::Shared;
 use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use thread_pool::Crew;
@@ -116,6 +117,24 @@ pub(crate) fn for_each_chunk_mut<T: Send>(
     f: impl Fn(usize, &mut [T]) + Sync + Send,
 ) {
     for_each_chunks_mut([data], chunk, cost_each, |i, [piece]| f(i, piece));
+}
+
+/// [`for_each_chunk_mut`] over elements of `size` bytes each, whose type is known at run time: `chunk` and `cost_each` count
+/// elements.
+pub(crate) fn for_each_chunk_of_bytes(
+    data: &mut [u8],
+    size: usize,
+    chunk: usize,
+    cost_each: usize,
+    f: impl Fn(usize, &mut [u8]) + Sync + Send,
+) {
+    let (base, len) = (Shared::new(data), data.len() / size);
+    for_each_range(len, chunk, cost_each, |range| {
+        // SAFETY: the ranges of elements lie within `data` and do not overlap, so each byte is borrowed once; `data` is
+        // borrowed mutably for the whole call.
+        let piece = unsafe { std::slice::from_raw_parts_mut(base.get().add(range.start * size), range.len() * size) };
+        f(range.start / chunk.max(1), piece);
+    });
 }
 
 /// [`for_each_chunk_mut`] over several slices of one length, cut at the same places.

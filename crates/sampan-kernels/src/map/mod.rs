@@ -17,4 +17,4 @@ pub(crate) mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use run::{Input, map, map_slices};
+pub use run::{map, map_slices};

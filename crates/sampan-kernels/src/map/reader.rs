@@ -2,16 +2,7 @@
 
 use super::tables::Compute;
 use crate::nest::{Nest, Walk, gather, within};
-use crate::{AnySlice, AnySliceMut, AnyView, Buffer, Complex128, Element, Scalar};
-
-/// An input of a formula.
-#[derive(Clone, Copy)]
-pub enum Input<'a> {
-    /// A tensor, with the shape of the result; broadcast axes have stride 0.
-    View(AnyView<'a>),
-    /// One number for every element.
-    Number(Scalar),
-}
+use crate::{AnySlice, AnySliceMut, AnyView, Buffer, Complex128, Element};
 
 /// How an input is read.
 pub enum Reader<'a, T> {
@@ -40,11 +31,7 @@ pub fn untangle(v: &AnyView<'_>, least: usize) -> Option<Buffer> {
 }
 
 impl<'a, T: Compute> Reader<'a, T> {
-    pub fn new(input: &Input<'a>, len: usize, rows: Option<&'a Buffer>) -> Reader<'a, T> {
-        let v = match input {
-            Input::Number(s) => return Reader::One(s.to::<T>()),
-            Input::View(v) => v,
-        };
+    pub fn new(v: &AnyView<'a>, len: usize, rows: Option<&'a Buffer>) -> Reader<'a, T> {
         assert_eq!(v.len(), len, "an input has not as many elements as the output");
         let slice = rows.map(|b| AnySlice::new(v.dtype(), b.bytes())).or_else(|| v.as_slice());
         if let Some(data) = slice {

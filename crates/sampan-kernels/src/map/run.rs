@@ -4,19 +4,18 @@ use super::program::{Kind, Place, Program, Step};
 use super::reader::{Cursor, Operand, Reader, untangle};
 use super::tables::{Compute, match_compute};
 use crate::parallel::{self, CHUNK};
-use crate::{AnySlice, AnySliceMut, Buffer, DType};
+use crate::{AnySlice, AnySliceMut, AnyView, Buffer, DType};
 use sampan_formula::{Bound, Constant, Source};
 use smallvec::SmallVec;
-
-pub use super::reader::Input;
 
 /// Bytes of a block, a few of which lie in the first-level cache.
 const BLOCK: usize = 4096;
 /// So few elements are computed on the stack.
 const FEW: usize = 64;
 
-/// `dst = f(inputs…)`, computed in the type of `dtype`; what is read and written is converted.
-pub fn map(f: &Bound, dtype: DType, inputs: &[Input<'_>], dst: AnySliceMut<'_>) {
+/// `dst = f(inputs…)`, computed in the type of `dtype`; what is read and written is converted. Each input has the shape of the
+/// result; broadcast axes have stride 0.
+pub fn map(f: &Bound, dtype: DType, inputs: &[AnyView<'_>], dst: AnySliceMut<'_>) {
     assert_eq!(f.formula().inputs(), inputs.len(), "one input for each number of the formula");
     match_compute!(dtype, is_narrow(f), T => map_as::<T>(f, inputs, dst))
 }
@@ -33,15 +32,13 @@ fn slices_as<T: Compute>(f: &Bound, inputs: &[AnySlice<'_>], dst: AnySliceMut<'_
     let len = dst.len();
     let read = |s: &AnySlice<'_>| s.len() == len && s.dtype() == T::DTYPE;
     assert!(inputs.iter().all(read) && dst.dtype() == T::DTYPE, "slices of one length and dtype");
+    let mut dst = dst;
     if len <= CHUNK && program.one_loop() {
         let operands: Operands<T> = inputs.iter().map(|s| Operand::Slice(s.of())).collect();
         let blocks = Blocks { work: &mut [], constants: &constants, operands: &operands, spread: &[] };
-        let mut dst = dst;
         if blocks.run_last(program, dst.again().of()) {
             return;
         }
-        let readers: SmallVec<[Reader<T>; 3]> = inputs.iter().map(|s| Reader::Slice(s.of())).collect();
-        return over(program, &constants, &readers, dst);
     }
     let readers: SmallVec<[Reader<T>; 3]> = inputs.iter().map(|s| Reader::Slice(s.of())).collect();
     over(program, &constants, &readers, dst)
@@ -58,13 +55,13 @@ fn is_narrow(f: &Bound) -> bool {
         })
 }
 
-fn map_as<T: Compute>(f: &Bound, inputs: &[Input<'_>], dst: AnySliceMut<'_>) {
+fn map_as<T: Compute>(f: &Bound, inputs: &[AnyView<'_>], dst: AnySliceMut<'_>) {
     let program = Program::<T>::of(f.formula());
     let constants = program.constants(f);
     let len = dst.len();
-    let rows: Vec<Option<Buffer>> = match inputs.iter().all(Input::is_plain) {
+    let rows: Vec<Option<Buffer>> = match inputs.iter().all(|v| v.as_slice().is_some()) {
         true => Vec::new(),
-        false => inputs.iter().map(|i| i.untangled()).collect(),
+        false => inputs.iter().map(|v| untangle(v, CHUNK / 4)).collect(),
     };
     let read = |k: usize| Reader::new(&inputs[k], len, rows.get(k).and_then(Option::as_ref));
     // The common sizes live on the stack.
@@ -76,22 +73,6 @@ fn map_as<T: Compute>(f: &Bound, inputs: &[Input<'_>], dst: AnySliceMut<'_>) {
     }
 }
 
-impl Input<'_> {
-    fn is_plain(&self) -> bool {
-        match self {
-            Input::Number(_) => true,
-            Input::View(v) => v.as_slice().is_some(),
-        }
-    }
-
-    fn untangled(&self) -> Option<Buffer> {
-        match self {
-            Input::Number(_) => None,
-            Input::View(v) => untangle(v, CHUNK / 4),
-        }
-    }
-}
-
 /// Cuts the result into pieces that threads share.
 fn over<T: Compute>(program: &Program<T>, constants: &[T], inputs: &[Reader<'_, T>], dst: AnySliceMut<'_>) {
     let (dtype, len, size) = (dst.dtype(), dst.len(), dst.dtype().size());
@@ -100,7 +81,7 @@ fn over<T: Compute>(program: &Program<T>, constants: &[T], inputs: &[Reader<'_, 
         return piece(program, constants, inputs, 0, AnySliceMut::new(dtype, bytes));
     }
     let cost = program.steps.len().max(1);
-    parallel::for_each_chunk_mut(bytes, CHUNK * size, cost.div_ceil(size), |i, bytes| {
+    parallel::for_each_chunk_of_bytes(bytes, size, CHUNK, cost, |i, bytes| {
         piece(program, constants, inputs, i * CHUNK, AnySliceMut::new(dtype, bytes));
     });
 }

@@ -1,4 +1,4 @@
-use super::{Input, map};
+use super::map;
 use crate::view::contiguous_strides;
 use crate::{AnyView, Bool, Element, View, bf16, f16};
 use sampan_formula::{Bound, formula};
@@ -18,12 +18,7 @@ fn list<T: Element>(v: View<'_, T>) -> Vec<T> {
 }
 
 fn run<D: Element>(f: &Bound, inputs: &[AnyView<'_>], dst: &mut [D]) {
-    let inputs: Vec<Input> = inputs.iter().map(|&v| Input::View(v)).collect();
-    let dtype = match &inputs[0] {
-        Input::View(v) => v.dtype(),
-        Input::Number(_) => unreachable!(),
-    };
-    map(f, dtype, &inputs, dst.into());
+    map(f, inputs[0].dtype(), inputs, dst.into());
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub fn cast_row(src: AnySlice<'_>, dst: AnySliceMut<'_>) {
 
 fn through<T: Compute>(src: AnySlice<'_>, dst: AnySliceMut<'_>) {
     let (from, to, size) = (src.dtype(), dst.dtype(), dst.dtype().size());
-    parallel::for_each_chunk_mut(dst.bytes(), CHUNK * size, 1, |i, bytes| {
+    parallel::for_each_chunk_of_bytes(dst.bytes(), size, CHUNK, 1, |i, bytes| {
         let len = bytes.len() / size;
         let src = src.part(i * CHUNK..i * CHUNK + len);
         if to == T::DTYPE {

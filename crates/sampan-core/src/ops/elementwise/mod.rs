@@ -15,8 +15,7 @@ pub mod trigonometric;
 
 use crate::ops::prelude::*;
 use sampan_formula::{Bound, Constant};
-use sampan_kernels::AnySlice;
-use sampan_kernels::map::{self, Input};
+use sampan_kernels::{AnySlice, AnyView, map};
 use smallvec::SmallVec;
 
 /// The sum over the axes that broadcasting added or stretched, back to `shape`.
@@ -233,10 +232,10 @@ impl Cx<'_> {
             let layouts: SmallVec<[Option<Layout>; 3]> =
                 tensors.iter().map(|t| (t.shape() != &shape[..]).then(|| t.layout().broadcast_to(&shape))).collect();
             let values: SmallVec<[_; 3]> = tensors.iter().map(|t| t.values()).collect();
-            let inputs: SmallVec<[Input; 3]> = values
+            let inputs: SmallVec<[AnyView; 3]> = values
                 .iter()
                 .zip(&layouts)
-                .map(|(v, layout)| Input::View(layout.as_ref().map_or_else(|| v.view(), |l| v.view_as(l))))
+                .map(|(v, layout)| layout.as_ref().map_or_else(|| v.view(), |l| v.view_as(l)))
                 .collect();
             map::map(f, dtype, &inputs, out.values_mut().slice());
             Ok(())
