@@ -10,15 +10,17 @@
 //! assert_eq!(silu.formula().derivative(0).to_string(), "sigmoid(x) + times(x, sigmoid(x) * (1 - sigmoid(x)))");
 //! ```
 //!
-//! A formula knows no dtype: `x + y` is a sum of floats, of integers that wrap, or of complex numbers, as the tensors are.
+//! A formula knows no dtype (only its device text does): `x + y` is a sum of floats, of integers that wrap, or of complex numbers, as the tensors are.
 //! Truth values are numbers too, 0 and 1.
 
 mod derivative;
+mod dtype;
 mod expression;
 mod formula;
 mod operation;
 pub mod text;
 
+pub use dtype::DType;
 pub use expression::{Number, Source, select};
 pub use formula::{Bound, Constant, Formula, Registered, registered};
 pub use operation::{Binary, Unary};

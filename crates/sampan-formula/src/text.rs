@@ -1,6 +1,7 @@
 //! Formulas as device text, for a compiler at run time (NVRTC). [`PRELUDE`] holds the operations; a formula becomes a
 //! function that calls them, or a kernel that walks over arrays.
 
+use crate::dtype::DType;
 use crate::expression::Source;
 use crate::formula::Formula;
 use std::fmt::Write;
@@ -8,55 +9,42 @@ use std::fmt::Write;
 /// The operations that the text of every formula calls.
 pub const PRELUDE: &str = include_str!("prelude.cu");
 
-/// The element type of an array on a device.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs)]
-pub enum Type {
-    Bool,
-    UInt8,
-    Int8,
-    Int16,
-    Int32,
-    Int64,
-    Float16,
-    BFloat16,
-    Float32,
-    Float64,
-    Complex64,
-    Complex128,
+/// How elements of a dtype are spelt on a device.
+trait Spelt {
+    /// As they lie in memory.
+    fn memory(self) -> &'static str;
+    /// As they are computed.
+    fn compute(self) -> &'static str;
+    /// As constants are combined, so that they are rounded once, as on the CPU.
+    fn exact(self) -> &'static str;
+    /// An element that was read, in the type that is computed in.
+    fn load(self, value: &str, compute: DType) -> String;
+    /// A result, as it lies in memory.
+    fn store(self, value: &str, compute: DType) -> String;
 }
 
-impl Type {
-    /// Every type, with its name, the type it lies in memory as, and the type it is computed in.
-    const ALL: [(Type, &'static str, &'static str, &'static str); 12] = [
-        (Type::Bool, "bool", "unsigned char", "i64"),
-        (Type::UInt8, "uint8", "unsigned char", "i64"),
-        (Type::Int8, "int8", "signed char", "i64"),
-        (Type::Int16, "int16", "short", "i64"),
-        (Type::Int32, "int32", "int", "i64"),
-        (Type::Int64, "int64", "i64", "i64"),
-        (Type::Float16, "float16", "unsigned short", "float"),
-        (Type::BFloat16, "bfloat16", "unsigned short", "float"),
-        (Type::Float32, "float32", "float", "float"),
-        (Type::Float64, "float64", "double", "double"),
-        (Type::Complex64, "complex64", "c64", "c64"),
-        (Type::Complex128, "complex128", "c128", "c128"),
-    ];
-
-    /// The type of a dtype's name.
-    pub fn from_name(name: &str) -> Option<Type> {
-        Type::ALL.iter().find(|t| t.1 == name).map(|t| t.0)
-    }
-
+impl Spelt for DType {
     fn memory(self) -> &'static str {
-        Type::ALL[self as usize].2
+        match self {
+            DType::Bool | DType::UInt8 => "unsigned char",
+            DType::Int8 => "signed char",
+            DType::Int16 => "short",
+            DType::Int32 => "int",
+            DType::Float16 | DType::BFloat16 => "unsigned short",
+            other => other.compute(),
+        }
     }
 
     fn compute(self) -> &'static str {
-        Type::ALL[self as usize].3
+        match self {
+            DType::Float16 | DType::BFloat16 | DType::Float32 => "float",
+            DType::Float64 => "double",
+            DType::Complex64 => "c64",
+            DType::Complex128 => "c128",
+            _ => "i64",
+        }
     }
 
-    /// The type that constants are combined in, so that they are rounded once, as on the CPU.
     fn exact(self) -> &'static str {
         match self.compute() {
             "float" => "double",
@@ -65,33 +53,31 @@ impl Type {
         }
     }
 
-    /// An element that was read, in the type that is computed in.
-    fn load(self, value: &str, compute: Type) -> String {
+    fn load(self, value: &str, compute: DType) -> String {
         let wide = match self {
-            Type::Bool => format!("(i64)({value} != 0)"),
-            Type::Float16 => format!("from_f16({value})"),
-            Type::BFloat16 => format!("from_bf16({value})"),
+            DType::Bool => format!("(i64)({value} != 0)"),
+            DType::Float16 => format!("from_f16({value})"),
+            DType::BFloat16 => format!("from_bf16({value})"),
             _ => value.to_string(),
         };
         format!("to<{}>({wide})", compute.compute())
     }
 
-    /// A result, as it lies in memory.
-    fn store(self, value: &str, compute: Type) -> String {
+    fn store(self, value: &str, compute: DType) -> String {
         let real = |to: &str| format!("to<{to}>({value})");
         let floating = matches!(compute.compute(), "float" | "double");
         let bounds = match self {
-            Type::UInt8 => Some(("0.0", "255.0")),
-            Type::Int8 => Some(("-128.0", "127.0")),
-            Type::Int16 => Some(("-32768.0", "32767.0")),
-            Type::Int32 => Some(("-2147483648.0", "2147483647.0")),
-            Type::Int64 => Some(("-9223372036854775808.0", "9223372036854774784.0")),
+            DType::UInt8 => Some(("0.0", "255.0")),
+            DType::Int8 => Some(("-128.0", "127.0")),
+            DType::Int16 => Some(("-32768.0", "32767.0")),
+            DType::Int32 => Some(("-2147483648.0", "2147483647.0")),
+            DType::Int64 => Some(("-9223372036854775808.0", "9223372036854774784.0")),
             _ => None,
         };
         match (self, bounds) {
-            (Type::Bool, _) => format!("(unsigned char)holds({value})"),
-            (Type::Float16, _) => format!("to_f16({})", real("float")),
-            (Type::BFloat16, _) => format!("to_bf16({})", real("float")),
+            (DType::Bool, _) => format!("(unsigned char)holds({value})"),
+            (DType::Float16, _) => format!("to_f16({})", real("float")),
+            (DType::BFloat16, _) => format!("to_bf16({})", real("float")),
             (_, Some((low, high))) if floating => format!("({})clamp_to({value}, {low}, {high})", self.memory()),
             _ => real(self.memory()),
         }
@@ -99,7 +85,7 @@ impl Type {
 }
 
 /// A device function `name(x0, x1, …, c0, c1, …)` over numbers of the compute type and constants of the exact one.
-pub fn function(formula: &Formula, name: &str, compute: Type) -> String {
+pub fn function(formula: &Formula, name: &str, compute: DType) -> String {
     let (real, exact) = (compute.compute(), compute.exact());
     let inputs = (0..formula.inputs()).map(|i| format!("{real} x{i}"));
     let constants = (0..formula.captured()).map(|i| format!("{exact} c{i}"));
@@ -150,7 +136,7 @@ fn literal(v: f64, ty: &str) -> String {
 }
 
 /// A kernel over contiguous arrays of `n` elements, with [`function`] inside: `name(n, x0, x1, …, y, c0, c1, …)`.
-pub fn kernel(formula: &Formula, name: &str, compute: Type, inputs: &[Type], output: Type) -> String {
+pub fn kernel(formula: &Formula, name: &str, compute: DType, inputs: &[DType], output: DType) -> String {
     assert_eq!(formula.inputs(), inputs.len(), "one type for each input");
     let body = format!("{name}_of");
     let arrays = inputs.iter().enumerate().map(|(i, t)| format!("const {}* __restrict__ a{i}", t.memory()));
@@ -180,7 +166,7 @@ mod tests {
     fn a_kernel_reads_computes_and_writes() {
         let slope = 0.1;
         let f = formula!(|x; slope| select(x.gt(0.0), x, x * (2.0 * slope)));
-        let text = kernel(f.formula(), "leaky", Type::Float32, &[Type::Float16], Type::Float16);
+        let text = kernel(f.formula(), "leaky", DType::Float32, &[DType::Float16], DType::Float16);
         assert!(
             text.contains(
                 "void leaky(i64 n, const unsigned short* __restrict__ a0, unsigned short* __restrict__ y, double c0)"

@@ -83,13 +83,17 @@ fn dtype_name(generic: &Ident) -> Ident {
 /// How an argument looks to the plain function. The elements of types `by_size` go by their size, so that only the dtype
 /// says what a number among the arguments is to them.
 fn erase(ty: &Type, value: TokenStream, generics: &[Ident], by_size: &[Ident]) -> Option<Erased> {
+    let read = |element: &Type, v: TokenStream| match depends(element, by_size) {
+        true => quote!(#v.sized()),
+        false => quote!(#v.of()),
+    };
     if let Some(inner) = argument(ty, "Option") {
         let Erased { plain, typed, .. } = erase(inner, quote!(v), generics, by_size)?;
         return Some(Erased { plain: quote!(Option<#plain>), typed: quote!(#value.map(|v| #typed)), tells: None });
     }
     if let Some(element) = argument(ty, "View").filter(|t| depends(t, generics)) {
         let tells = parameter(element, generics);
-        return Some(Erased { plain: quote!(crate::AnyView<'_>), typed: quote!(#value.of()), tells });
+        return Some(Erased { plain: quote!(crate::AnyView<'_>), typed: read(element, value), tells });
     }
     if depends(ty, generics) {
         let typed = match parameter(ty, by_size).map(|g| dtype_name(&g)) {
@@ -101,14 +105,15 @@ fn erase(ty: &Type, value: TokenStream, generics: &[Ident], by_size: &[Ident]) -
     let (slice, mutable) = slice_of(ty)?;
     if let Some(each) = slice_of(&slice.elem).filter(|(s, _)| depends(&s.elem, generics)) {
         let tells = None;
-        let typed = quote!(&#value.iter().map(|v| v.of()).collect::<Vec<_>>());
+        let each_read = read(&each.0.elem, quote!(v));
+        let typed = quote!(&#value.iter().map(|v| #each_read).collect::<Vec<_>>());
         return (!each.1).then_some(Erased { plain: quote!(&[crate::AnySlice<'_>]), typed, tells });
     }
     if !depends(&slice.elem, generics) {
         return None;
     }
     let plain = if mutable { quote!(crate::AnySliceMut<'_>) } else { quote!(crate::AnySlice<'_>) };
-    Some(Erased { plain, typed: quote!(#value.of()), tells: parameter(&slice.elem, generics) })
+    Some(Erased { plain, typed: read(&slice.elem, value), tells: parameter(&slice.elem, generics) })
 }
 
 pub fn expand(attr: Attr, mut item: ItemFn) -> Result<TokenStream> {

@@ -2,7 +2,7 @@
 
 use sampan_core::ops::elementwise::{elementwise, try_elementwise};
 use sampan_core::{DType, Tensor, formula};
-use sampan_formula::text::{self, Type};
+use sampan_formula::text;
 use sampan_formula::{Bound, Constant, Formula, Source};
 
 /// Constants for a formula that is looked at outside of its op.
@@ -149,7 +149,7 @@ fn wrong_calls_say_what_is_wrong() {
 fn device_text() {
     let mut all = String::from(text::PRELUDE);
     let mut count = 0;
-    let mut add = |f: &Formula, compute: Type| {
+    let mut add = |f: &Formula, compute: DType| {
         let inputs = vec![compute; f.inputs()];
         all.push_str(&text::kernel(f, &format!("k{count}"), compute, &inputs, compute));
         count += 1;
@@ -159,7 +159,7 @@ fn device_text() {
         if !is_real(f) {
             continue;
         }
-        for compute in [Type::Float32, Type::Float64] {
+        for compute in [DType::Float32, DType::Float64] {
             add(f, compute);
             for first in f.pullbacks(false) {
                 add(&first.formula, compute);
@@ -170,16 +170,16 @@ fn device_text() {
         }
     }
     for (f, compute) in [
-        (formula!(|x, y| select(x.lt(y), x.gcd(y), x.shl(y).bit_xor(!x))), Type::Int64),
-        (formula!(|x, y| x.exp() * y.conj() + x.tanh().sqrt().ln() / y.asin()), Type::Complex64),
-        (formula!(|x, y| x.pow(y) + x.acosh() * y.atanh() - x.log1p().expm1()), Type::Complex128),
+        (formula!(|x, y| select(x.lt(y), x.gcd(y), x.shl(y).bit_xor(!x))), DType::Int64),
+        (formula!(|x, y| x.exp() * y.conj() + x.tanh().sqrt().ln() / y.asin()), DType::Complex64),
+        (formula!(|x, y| x.pow(y) + x.acosh() * y.atanh() - x.log1p().expm1()), DType::Complex128),
     ] {
         add(f.formula(), compute);
     }
     for memory in ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "complex64"] {
-        let memory = Type::from_name(memory).unwrap();
+        let memory = DType::from_name(memory).unwrap();
         let f = formula!(|x| x + 1.0);
-        all.push_str(&text::kernel(f.formula(), &format!("m{}", memory as u8), Type::Float32, &[memory], memory));
+        all.push_str(&text::kernel(f.formula(), &format!("m{}", memory as u8), DType::Float32, &[memory], memory));
     }
     assert!(count > 500, "{count}");
     if let Ok(path) = std::env::var("SAMPAN_DEVICE_TEXT") {

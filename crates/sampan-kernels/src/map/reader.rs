@@ -197,7 +197,7 @@ fn convert<S: Element, T: Compute>(data: AnySlice<'_>, mut at: isize, stride: is
     for dst in dst.chunks_mut(PIECE) {
         let raw = &mut raw[..dst.len()];
         // SAFETY: `Reader::new` checked every position of the view.
-        unsafe { gather(data.of::<S>(), at, stride, raw) };
+        unsafe { gather(data.sized::<S>(), at, stride, raw) };
         T::load(AnySlice::new(data.dtype(), bytemuck::cast_slice(raw)), dst);
         at += stride * dst.len() as isize;
     }

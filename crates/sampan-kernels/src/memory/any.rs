@@ -59,9 +59,17 @@ fn mismatch(dtype: DType, asked: DType) -> ! {
     panic!("a kernel asked for {asked} elements of {dtype} memory")
 }
 
-/// Memory may be read as a type of the same size: what only moves is moved by its size.
+/// A kernel that was given a tensor of another dtype would compute nonsense.
 #[inline(always)]
 fn check<T: Element>(dtype: DType) {
+    if T::DTYPE != dtype {
+        mismatch(dtype, T::DTYPE);
+    }
+}
+
+/// What only moves is moved by its size.
+#[inline(always)]
+fn check_size<T: Element>(dtype: DType) {
     if size_of::<T>() != dtype.size() {
         mismatch(dtype, T::DTYPE);
     }
@@ -94,6 +102,13 @@ impl<'a> AnySlice<'a> {
     #[inline]
     pub fn of<T: Element>(self) -> &'a [T] {
         check::<T>(self.dtype);
+        self.sized()
+    }
+
+    /// Its elements as a type of the same size, to be moved.
+    #[inline]
+    pub fn sized<T: Element>(self) -> &'a [T] {
+        check_size::<T>(self.dtype);
         // No elements may lie anywhere.
         if self.bytes.is_empty() { &[] } else { bytemuck::cast_slice(self.bytes) }
     }
@@ -142,6 +157,13 @@ impl<'a> AnySliceMut<'a> {
     #[inline]
     pub fn of<T: Element>(self) -> &'a mut [T] {
         check::<T>(self.dtype);
+        self.sized()
+    }
+
+    /// Its elements as a type of the same size, to be moved.
+    #[inline]
+    pub fn sized<T: Element>(self) -> &'a mut [T] {
+        check_size::<T>(self.dtype);
         if self.bytes.is_empty() { &mut [] } else { bytemuck::cast_slice_mut(self.bytes) }
     }
 
@@ -185,6 +207,12 @@ impl<'a> AnyView<'a> {
     #[inline]
     pub fn of<T: Element>(self) -> View<'a, T> {
         View { data: self.data.of(), shape: self.shape, strides: self.strides, offset: self.offset }
+    }
+
+    /// Its elements as a type of the same size, to be moved.
+    #[inline]
+    pub fn sized<T: Element>(self) -> View<'a, T> {
+        View { data: self.data.sized(), shape: self.shape, strides: self.strides, offset: self.offset }
     }
 
     /// Number of elements.
