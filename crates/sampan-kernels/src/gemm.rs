@@ -2,6 +2,7 @@
 
 use crate::parallel::CHUNK;
 use crate::shared::Shared;
+use crate::simd::each;
 use crate::vmath::Real;
 use crate::widen::RealElement;
 use crate::{Buffer, Complex64, Complex128, Element, View, bf16, f16, parallel};
@@ -332,7 +333,7 @@ impl<T: Real> WithSimd for Small<T> {
         let mut i = 0;
         while i < p.m {
             let mut sum = [[T::ZERO; SMALL]; 4];
-            let rows: [isize; 4] = std::array::from_fn(|r| (i + r).min(p.m - 1) as isize * p.a.0);
+            let rows: [isize; 4] = each!(r => (i + r).min(p.m - 1) as isize * p.a.0);
             for (l, row) in bp.iter().enumerate().take(p.k) {
                 for r in 0..4 {
                     // SAFETY: as above.

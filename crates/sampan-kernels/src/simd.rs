@@ -24,3 +24,17 @@ macro_rules! simd_fn {
     };
 }
 pub(crate) use simd_fn;
+
+/// `[e(0), e(1), …]`, as in `each!(i => x[i])`. The standard library's `from_fn` is a function of its own where the compiler
+/// leaves it one, and that one knows nothing of the instruction set its caller was compiled for.
+macro_rules! each {
+    ($i:ident => $e:expr) => {{
+        let $i = 0;
+        let mut all = [$e; _];
+        for $i in 1..all.len() {
+            all[$i] = $e;
+        }
+        all
+    }};
+}
+pub(crate) use each;

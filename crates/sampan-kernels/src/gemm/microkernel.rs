@@ -1,5 +1,6 @@
 //! The innermost loops: a tile of the result in registers, and the walk over a block of tiles.
 
+use crate::simd::each;
 use pulp::{Arch, Simd, WithSimd};
 
 /// Rows of a tile with 32 vector registers, and with 16: two vectors of sums to a row, two of `b` and one of `a`.
@@ -142,7 +143,7 @@ impl Block<'_> {
             let mut a = self.a.add(i * self.depth);
             let mut b = self.b.add(if self.b_step.is_some() { j } else { j * self.depth });
             for _ in 0..self.depth {
-                let bv: [S::f32s; V] = std::array::from_fn(|v| b.add(v * lanes).cast::<S::f32s>().read_unaligned());
+                let bv: [S::f32s; V] = each!(v => b.add(v * lanes).cast::<S::f32s>().read_unaligned());
                 for r in 0..R {
                     let av = simd.splat_f32s(*a.add(r));
                     for v in 0..V {

@@ -150,6 +150,7 @@ pub(crate) unsafe fn transpose_to(base: *const f32, line: isize, count: usize, l
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
+    use crate::simd::each;
     use std::arch::x86_64::*;
 
     /// Eight lines of eight elements become eight rows.
@@ -160,7 +161,7 @@ mod x86 {
     pub(super) unsafe fn eight(from: *const f32, line: isize, to: *mut f32, width: usize) {
         // SAFETY: promised by the caller.
         unsafe {
-            let x: [__m256; 8] = std::array::from_fn(|i| _mm256_loadu_ps(from.offset(i as isize * line)));
+            let x: [__m256; 8] = each!(i => _mm256_loadu_ps(from.offset(i as isize * line)));
             let mut y = [_mm256_setzero_ps(); 8];
             for i in 0..4 {
                 y[2 * i] = _mm256_unpacklo_ps(x[2 * i], x[2 * i + 1]);
@@ -188,7 +189,7 @@ mod x86 {
     pub(super) unsafe fn four(from: *const f32, line: isize, to: *mut f32, width: usize) {
         // SAFETY: promised by the caller.
         unsafe {
-            let x: [__m256; 4] = std::array::from_fn(|i| _mm256_loadu_ps(from.offset(i as isize * line)));
+            let x: [__m256; 4] = each!(i => _mm256_loadu_ps(from.offset(i as isize * line)));
             let (a, b) = (_mm256_unpacklo_ps(x[0], x[1]), _mm256_unpackhi_ps(x[0], x[1]));
             let (c, d) = (_mm256_unpacklo_ps(x[2], x[3]), _mm256_unpackhi_ps(x[2], x[3]));
             let rows = [

@@ -5,6 +5,7 @@
 //! `f32` the loop.
 
 use super::tables::Compute;
+use crate::Bool;
 use crate::simd::simd_fn;
 use crate::vmath::{self, Real};
 use sampan_formula::{Formula, Number};
@@ -16,6 +17,11 @@ use std::sync::LazyLock;
 pub struct Fused<T> {
     /// `y = f(inputs, captured constants)`.
     pub run: Run<T>,
+}
+/// A formula over a slice and a mask as one loop.
+pub struct Masked<T> {
+    /// `y = f(x, mask, captured constants)`.
+    pub run: for<'a> fn(&'a [T], &'a [Bool], &'a [T], &'a mut [T]),
 }
 type Run<T> = fn(&[&[T]], &[T], &mut [T]);
 
@@ -192,6 +198,31 @@ macro_rules! chain {
 const ROOT_HALF: f64 = std::f64::consts::FRAC_1_SQRT_2;
 const TWO_BY_ROOT_PI: f64 = std::f64::consts::FRAC_2_SQRT_PI;
 
+/// What dropout does to an element, and to its gradient.
+#[inline(always)]
+fn scaled_where<S: Scalar>(x: S, kept: S, scale: S, other: S) -> S {
+    kept.select(x * scale, other)
+}
+
+/// The chain of dropout over a mask as it lies in memory.
+pub(super) static DROPOUT: LazyLock<Formula> = LazyLock::new(|| {
+    Formula::write(2, 2, |inputs, captured| scaled_where(inputs[0], inputs[1], captured[0], captured[1]))
+});
+
+simd_fn! {
+    fn dropout[](x: &'a [f32], kept: &'a [Bool], constants: &'a [f32], out: &'a mut [f32]) {
+        let (scale, other) = (constants[0], constants[1]);
+        for ((out, &x), kept) in out.iter_mut().zip(x).zip(kept) {
+            *out = vmath::select(kept.0 != 0, x * scale, other);
+        }
+    }
+}
+
+/// The loop of a formula over a slice and a mask, if it is the compiled one.
+pub fn find_masked(formula: &Formula) -> Option<Masked<f32>> {
+    (*formula == *DROPOUT).then_some(Masked { run: dropout })
+}
+
 /// The compiled chains: activations and what they do to gradients. In a gradient `y` is a result and `g` its gradient.
 pub(super) static CHAINS: LazyLock<Vec<(Formula, Run<f32>)>> = LazyLock::new(|| {
     vec![
@@ -244,7 +275,7 @@ pub(super) static CHAINS: LazyLock<Vec<(Formula, Run<f32>)>> = LazyLock::new(|| 
         chain!(|x| [slope, offset](x * slope + offset).max(S::of(0.0)).min(S::of(1.0))),
         chain!(|y, g| [slope] y.le(S::of(0.0)).select(S::of(0.0), y.ge(S::of(1.0)).select(S::of(0.0), g * slope))),
         // dropout
-        chain!(|x, kept| [scale, other] kept.select(x * scale, other)),
+        chain!(|x, kept| [scale, other] scaled_where(x, kept, scale, other)),
     ]
 });
 

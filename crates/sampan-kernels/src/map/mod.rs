@@ -13,6 +13,7 @@ mod reader;
 mod reals;
 mod run;
 pub(crate) mod tables;
+mod truth;
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,8 @@
 //! A formula as a list of loops over blocks.
 
-use super::fused::Fused;
+use super::fused::{Fused, Masked};
 use super::tables::{Compute, Loop1, Pair};
+use super::truth::Comparison;
 use sampan_formula::{Bound, Constant, Formula, Source};
 use smallvec::SmallVec;
 
@@ -46,6 +47,10 @@ pub struct Program<T> {
     pub result: Place,
     /// The whole formula as one loop, if it is one of the compiled ones.
     pub fused: Option<Fused<T>>,
+    /// The same over a slice and a mask that is read as it lies in memory.
+    pub masked: Option<Masked<T>>,
+    /// If it is one comparison: its loops that write truth values.
+    pub comparison: Option<Comparison<T>>,
     /// Where its captured constants stand among the constants.
     pub captured: Vec<usize>,
     /// Is it needed as a block, since it meets a loop that takes only blocks?
@@ -77,6 +82,8 @@ impl<T: Compute> Program<T> {
             blocks: 0,
             result: Place::Constant(0),
             fused: T::fused(formula),
+            masked: T::masked(formula),
+            comparison: None,
             captured: Vec::new(),
             spread_inputs: vec![false; formula.inputs()],
             spread_constants: Vec::new(),
@@ -107,6 +114,10 @@ impl<T: Compute> Program<T> {
                 Source::Select(..) => Kind::Select,
                 leaf => unreachable!("{leaf:?} is no step"),
             };
+            program.comparison = match source {
+                Source::Binary(op, ..) if program.steps.is_empty() => T::comparison(op),
+                _ => None,
+            };
             program.mark_spread(&kind, &from);
             let to = free.pop().unwrap_or_else(|| {
                 program.blocks += 1;
@@ -129,7 +140,11 @@ impl<T: Compute> Program<T> {
         let captured: Option<Vec<usize>> = (0..formula.captured()).map(place).collect();
         match captured {
             Some(captured) => program.captured = captured,
-            None => program.fused = None,
+            None => (program.fused, program.masked) = (None, None),
+        }
+        if program.fused.is_some() {
+            // Its loop reads slices alone.
+            program.spread_inputs.fill(true);
         }
         program
     }

@@ -2,7 +2,7 @@
 
 use super::tables::Compute;
 use crate::nest::{Nest, Walk, gather, within};
-use crate::{AnySlice, AnySliceMut, AnyView, Buffer, Complex128, Element};
+use crate::{AnySlice, AnySliceMut, AnyView, Bool, Buffer, Complex128, DType, Element};
 
 /// How an input is read.
 pub enum Reader<'a, T> {
@@ -12,6 +12,8 @@ pub enum Reader<'a, T> {
     One(T),
     /// Side by side, in another dtype.
     Other(AnySlice<'a>),
+    /// A row that repeats, and its length.
+    Row(Tile<'a, T>, usize),
     /// Along strides.
     Strided(AnySlice<'a>, Box<Nest<1>>, usize),
 }
@@ -30,6 +32,37 @@ pub fn untangle(v: &AnyView<'_>, least: usize) -> Option<Buffer> {
     Some(copy)
 }
 
+/// Rows from this length on are read where they are, shorter ones are written out to so many elements.
+const LONG: usize = 256;
+const TILE: usize = 1024;
+
+/// A row, or several copies of it side by side.
+pub enum Tile<'a, T> {
+    Row(&'a [T]),
+    Rows(Buffer),
+}
+
+impl<'a, T: Compute> Tile<'a, T> {
+    fn new(row: AnySlice<'a>) -> Tile<'a, T> {
+        let n = row.len();
+        if n >= LONG && row.dtype() == T::DTYPE {
+            return Tile::Row(row.of());
+        }
+        let mut rows = Buffer::uninit((TILE / n + 1) * n * size_of::<T>());
+        let (first, rest) = rows.as_mut_slice::<T>().split_at_mut(n);
+        T::load(row, first);
+        rest.chunks_exact_mut(n).for_each(|next| next.copy_from_slice(first));
+        Tile::Rows(rows)
+    }
+
+    fn get(&self) -> &[T] {
+        match self {
+            Tile::Row(row) => row,
+            Tile::Rows(rows) => rows.as_slice(),
+        }
+    }
+}
+
 impl<'a, T: Compute> Reader<'a, T> {
     pub fn new(v: &AnyView<'a>, len: usize, rows: Option<&'a Buffer>) -> Reader<'a, T> {
         assert_eq!(v.len(), len, "an input has not as many elements as the output");
@@ -45,18 +78,30 @@ impl<'a, T: Compute> Reader<'a, T> {
             T::load(v.data.part(v.offset..v.offset + 1), &mut one);
             return Reader::One(one[0]);
         }
-        Reader::Strided(v.data, Box::new(Nest::new(v.shape, [v.strides])), v.offset)
+        let nest = Nest::new(v.shape, [v.strides]);
+        if nest.repeats_row(0) && nest.inner() <= 4 * TILE && len >= 2 * TILE {
+            return Reader::Row(Tile::new(v.data.part(v.offset..v.offset + nest.inner())), nest.inner());
+        }
+        Reader::Strided(v.data, Box::new(nest), v.offset)
+    }
+
+    /// Truth values side by side.
+    pub fn mask(&self) -> Option<&[Bool]> {
+        match self {
+            Reader::Other(data) if data.dtype() == DType::Bool => Some(data.of()),
+            _ => None,
+        }
     }
 
     /// Does it need room for a block?
     pub fn needs_block(&self) -> bool {
-        matches!(self, Reader::Other(_) | Reader::Strided(..))
+        matches!(self, Reader::Other(_) | Reader::Row(..) | Reader::Strided(..))
     }
 
     /// Can it be read row by row, each in place or one number?
     pub fn has_runs(&self) -> bool {
         match self {
-            Reader::Slice(_) | Reader::One(_) => true,
+            Reader::Slice(_) | Reader::One(_) | Reader::Row(..) => true,
             Reader::Other(_) => false,
             Reader::Strided(data, nest, _) => {
                 data.dtype() == T::DTYPE && matches!(nest.inner_stride(0), 0 | 1) && nest.inner() >= 256
@@ -70,6 +115,7 @@ impl<'a, T: Compute> Reader<'a, T> {
             Reader::Slice(data) => Cursor::Slice(&data[start..end]),
             Reader::One(v) => Cursor::One(*v),
             Reader::Other(data) => Cursor::Other(data.part(start..end)),
+            Reader::Row(tile, n) => Cursor::Row(tile.get(), *n, start % n),
             Reader::Strided(data, nest, offset) => {
                 Cursor::Strided(*data, nest, Box::new(nest.walk([*offset], start, end)), None)
             }
@@ -82,6 +128,8 @@ pub enum Cursor<'a, T> {
     Slice(&'a [T]),
     One(T),
     Other(AnySlice<'a>),
+    /// A row over and over, its length, and where in it to go on.
+    Row(&'a [T], usize, usize),
     /// With a value that fills the block, and where it came from.
     Strided(AnySlice<'a>, &'a Nest<1>, Box<Walk<'a, 1>>, Option<isize>),
 }
@@ -98,6 +146,7 @@ impl<'a, T: Compute> Cursor<'a, T> {
     pub fn run(&self) -> usize {
         match self {
             Cursor::Strided(_, _, walk, _) => walk.run(),
+            Cursor::Row(tile, _, at) => tile.len() - at,
             _ => usize::MAX,
         }
     }
@@ -119,6 +168,11 @@ impl<'a, T: Compute> Cursor<'a, T> {
                     _ => Operand::One(data[at as usize]),
                 }
             }
+            Cursor::Row(tile, row, at) => {
+                let now = &tile[*at..*at + n];
+                *at = (*at + n) % *row;
+                Operand::Slice(now)
+            }
             Cursor::Other(_) => unreachable!("its elements are of another type"),
         }
     }
@@ -138,6 +192,17 @@ impl<'a, T: Compute> Cursor<'a, T> {
             Cursor::Other(data) => {
                 T::load(data.part(0..n), &mut block[..n]);
                 *data = data.part(n..data.len());
+                Operand::Slice(&block[..n])
+            }
+            Cursor::Row(tile, _, at) if n <= tile.len() - *at => self.next_run(n),
+            Cursor::Row(tile, row, at) => {
+                let mut done = 0;
+                while done < n {
+                    let run = (tile.len() - *at).min(n - done);
+                    block[done..done + run].copy_from_slice(&tile[*at..*at + run]);
+                    *at = (*at + run) % *row;
+                    done += run;
+                }
                 Operand::Slice(&block[..n])
             }
             Cursor::Strided(data, nest, walk, filled) => {

@@ -4,7 +4,7 @@ use super::program::{Kind, Place, Program, Step};
 use super::reader::{Cursor, Operand, Reader, untangle};
 use super::tables::{Compute, match_compute};
 use crate::parallel::{self, CHUNK};
-use crate::{AnySlice, AnySliceMut, AnyView, Buffer, DType};
+use crate::{AnySlice, AnySliceMut, AnyView, Bool, Buffer, DType};
 use sampan_formula::{Bound, Constant, Source};
 use smallvec::SmallVec;
 
@@ -95,6 +95,19 @@ fn piece<T: Compute>(
     mut dst: AnySliceMut<'_>,
 ) {
     let len = dst.len();
+    if dst.dtype() == DType::Bool && program.comparison.is_some() && !inputs.iter().any(Reader::needs_block) {
+        let operands: Operands<T> = inputs.iter().map(|r| r.cursor(start, start + len).next(len, &mut [])).collect();
+        let blocks = Blocks { work: &mut [], constants, operands: &operands, spread: &[] };
+        if blocks.compare(program, dst.again().of()) {
+            return;
+        }
+    }
+    if dst.dtype() == T::DTYPE && masked(program, constants, inputs, start, dst.again().of()) {
+        return;
+    }
+    if dst.dtype() == T::DTYPE && choose(program, constants, inputs, start, dst.again().of()) {
+        return;
+    }
     if dst.dtype() == T::DTYPE && !inputs.iter().any(Reader::needs_block) && program.one_loop() {
         // The tensors themselves are the blocks.
         let operands: Operands<T> = inputs.iter().map(|r| r.cursor(start, start + len).next(len, &mut [])).collect();
@@ -115,6 +128,61 @@ fn piece<T: Compute>(
     let block = (BLOCK / size_of::<T>()).min(len.max(1));
     let mut room = Buffer::uninit(count * block * size_of::<T>());
     by_blocks(program, constants, inputs, &spread, start, dst, room.as_mut_slice(), block);
+}
+
+/// Runs a chain over a slice, or one number, and a mask that is read as it lies; false if it is none.
+fn masked<T: Compute>(
+    program: &Program<T>,
+    constants: &[T],
+    inputs: &[Reader<'_, T>],
+    start: usize,
+    y: &mut [T],
+) -> bool {
+    const FEW: usize = 512;
+    let Some(masked) = &program.masked else { return false };
+    let [x, mask] = inputs else { return false };
+    let Some(mask) = mask.mask() else { return false };
+    let (mask, captured) = (&mask[start..start + y.len()], program.captured(constants));
+    match x {
+        Reader::Slice(x) => (masked.run)(&x[start..start + y.len()], mask, &captured, y),
+        Reader::One(v) => {
+            let x = [*v; FEW];
+            for (y, mask) in y.chunks_mut(FEW).zip(mask.chunks(FEW)) {
+                (masked.run)(&x[..y.len()], mask, &captured, y);
+            }
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Runs a choice by a mask that is read as it lies; false if it is none.
+fn choose<T: Compute>(
+    program: &Program<T>,
+    constants: &[T],
+    inputs: &[Reader<'_, T>],
+    start: usize,
+    y: &mut [T],
+) -> bool {
+    let [Step { kind: Kind::Select, from: [Place::Input(c), a, b], .. }] = &program.steps[..] else { return false };
+    let (Some(choice), Some(mask)) = (T::choice(), inputs[*c].mask()) else { return false };
+    let mask = &mask[start..start + y.len()];
+    let operand = |place: Place| match place {
+        Place::Constant(i) => Some(Operand::One(constants[i])),
+        Place::Input(i) => match &inputs[i] {
+            Reader::Slice(data) => Some(Operand::Slice(&data[start..start + mask.len()])),
+            Reader::One(v) => Some(Operand::One(*v)),
+            _ => None,
+        },
+        Place::Block(_) => None,
+    };
+    match (operand(*a), operand(*b)) {
+        (Some(Operand::Slice(a)), Some(Operand::Slice(b))) => (choice.slices)(mask, a, b, y),
+        (Some(Operand::Slice(a)), Some(Operand::One(b))) => (choice.right)(mask, a, b, y),
+        (Some(Operand::One(a)), Some(Operand::Slice(b))) => (choice.left)(mask, a, b, y),
+        _ => return false,
+    }
+    true
 }
 
 /// Computes run by run: along rows that are read in place, or that are one number. False if the loop has no form for a
@@ -231,15 +299,25 @@ impl<T: Compute> Blocks<'_, '_, T> {
         self.run_fused(program, dst) || matches!(&program.steps[..], [step] if self.step(step, dst))
     }
 
+    /// Writes a comparison as truth values; false if its operands do not lie as its loops want them.
+    fn compare(&self, program: &Program<T>, y: &mut [Bool]) -> bool {
+        let (Some(comparison), [step]) = (&program.comparison, &program.steps[..]) else { return false };
+        match (self.operand(step.from[0], y.len()), self.operand(step.from[1], y.len())) {
+            (Operand::Slice(a), Operand::Slice(b)) => (comparison.slices)(a, b, y),
+            (Operand::Slice(a), Operand::One(b)) => (comparison.right)(a, b, y),
+            _ => return false,
+        }
+        true
+    }
+
     fn run_fused(&self, program: &Program<T>, dst: &mut [T]) -> bool {
         let Some(fused) = &program.fused else { return false };
         let mut slices: SmallVec<[&[T]; 4]> = SmallVec::new();
-        for operand in self.operands {
-            let Operand::Slice(data) = operand else { return false };
+        for i in 0..self.operands.len() {
+            let Some(data) = self.block(Place::Input(i), dst.len()) else { return false };
             slices.push(data);
         }
-        let captured: SmallVec<[T; 4]> = program.captured.iter().map(|&i| self.constants[i]).collect();
-        (fused.run)(&slices, &captured, dst);
+        (fused.run)(&slices, &program.captured(self.constants), dst);
         true
     }
 
@@ -313,6 +391,11 @@ impl<T: Compute> Program<T> {
     /// Is one loop all there is to do?
     fn one_loop(&self) -> bool {
         self.fused.is_some() || self.steps.len() == 1
+    }
+
+    /// What the formula captured, among the constants.
+    fn captured(&self, constants: &[T]) -> SmallVec<[T; 4]> {
+        self.captured.iter().map(|&i| constants[i]).collect()
     }
 
     /// The numbers that loops want as blocks.

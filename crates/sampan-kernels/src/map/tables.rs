@@ -1,8 +1,10 @@
 //! The loops of a number type, by operation.
 
+use super::fused::{self, Fused, Masked};
+use super::truth::{self, Choice, Comparison};
 use crate::cast::cast_slice;
 use crate::{AnySlice, AnySliceMut, Complex64, Complex128, DType, Element, match_dtype};
-use sampan_formula::{Binary, Constant, Unary};
+use sampan_formula::{Binary, Constant, Formula, Unary};
 
 /// `y = f(x)`.
 pub type Loop1<T> = for<'a> fn(&'a [T], &'a mut [T]);
@@ -33,6 +35,14 @@ pub trait Compute: Element {
     fn binary(op: Binary) -> Option<Pair<Self>>;
     /// The loop that takes from `a` where the condition holds, else from `b`.
     fn select() -> Loop3<Self>;
+    /// The loops of an operation whose result is written as truth values, if it is a comparison.
+    fn comparison(_: Binary) -> Option<Comparison<Self>> {
+        None
+    }
+    /// The loops of [`select`](Self::select) by truth values as they lie in memory, if there are such.
+    fn choice() -> Option<Choice<Self>> {
+        None
+    }
     /// A constant.
     fn constant(c: Constant) -> Self;
     /// From the type that constants are computed in.
@@ -42,7 +52,13 @@ pub trait Compute: Element {
     /// Writes another dtype.
     fn store(src: &[Self], dst: AnySliceMut<'_>);
     /// Chains compiled as one loop.
-    fn fused(formula: &sampan_formula::Formula) -> Option<super::fused::Fused<Self>>;
+    fn fused(_: &Formula) -> Option<Fused<Self>> {
+        None
+    }
+    /// Chains over a slice and a mask, compiled as one loop.
+    fn masked(_: &Formula) -> Option<Masked<Self>> {
+        None
+    }
 }
 
 /// The type whose loops compute a dtype; integers of 32 bits and less stay narrow if all constants are.
@@ -82,8 +98,14 @@ macro_rules! match_compute {
 }
 pub(crate) use match_compute;
 
-macro_rules! real_conversions {
+macro_rules! real_numbers {
     () => {
+        fn comparison(op: Binary) -> Option<Comparison<Self>> {
+            truth::comparison(op)
+        }
+        fn choice() -> Option<Choice<Self>> {
+            Some(truth::choice())
+        }
         fn load(src: AnySlice<'_>, dst: &mut [Self]) {
             match_dtype!(src.dtype(), A in real => cast_slice::<A, Self>(src.of(), dst), else => {
                 for (d, z) in dst.iter_mut().zip(complex(src)) {
@@ -125,10 +147,13 @@ impl Compute for f32 {
     fn rounded(v: f64) -> f32 {
         v as f32
     }
-    fn fused(formula: &sampan_formula::Formula) -> Option<super::fused::Fused<f32>> {
-        super::fused::find(formula)
+    fn fused(formula: &Formula) -> Option<Fused<f32>> {
+        fused::find(formula)
     }
-    real_conversions!();
+    fn masked(formula: &Formula) -> Option<Masked<f32>> {
+        fused::find_masked(formula)
+    }
+    real_numbers!();
 }
 
 impl Compute for f64 {
@@ -152,10 +177,7 @@ impl Compute for f64 {
     fn rounded(v: f64) -> f64 {
         v
     }
-    fn fused(_: &sampan_formula::Formula) -> Option<super::fused::Fused<f64>> {
-        None
-    }
-    real_conversions!();
+    real_numbers!();
 }
 
 macro_rules! integer_compute {
@@ -181,10 +203,7 @@ macro_rules! integer_compute {
             fn rounded(v: i64) -> $t {
                 v as $t
             }
-            fn fused(_: &sampan_formula::Formula) -> Option<super::fused::Fused<$t>> {
-                None
-            }
-            real_conversions!();
+            real_numbers!();
         }
     )*};
 }
@@ -232,9 +251,6 @@ macro_rules! complex_compute {
                         *d = B::from_complex(s.to_complex());
                     }
                 })
-            }
-            fn fused(_: &sampan_formula::Formula) -> Option<super::fused::Fused<$t>> {
-                None
             }
         }
     )*};

@@ -127,3 +127,56 @@ fn compiled_chains_give_the_bits_of_their_steps() {
         assert_eq!(bits(&fused), bits(&found), "{f}");
     }
 }
+
+#[test]
+fn truth_values_are_read_and_written_as_they_lie() {
+    let n = 5000;
+    let x: Vec<f32> = (0..n).map(|i| if i % 97 == 0 { f32::NAN } else { (i as f32 * 0.7).sin() }).collect();
+    let y: Vec<f32> = (0..n).map(|i| (i as f32 * 0.3).cos()).collect();
+    let shape = [n];
+    let view = |v| AnyView::from(View { data: v, shape: &shape, strides: &[1], offset: 0 });
+    let mut z = vec![Bool(7); n];
+    run(&formula!(|x, y| x.lt(y)), &[view(&x), view(&y)], &mut z);
+    assert!(z.iter().zip(x.iter().zip(&y)).all(|(z, (x, y))| z.0 == (x < y) as u8));
+    let limit = 0.25;
+    run(&formula!(|x; limit| x.ge(limit)), &[view(&x)], &mut z);
+    assert!(z.iter().zip(&x).all(|(z, x)| z.0 == (*x >= 0.25) as u8));
+    run(&formula!(|x; limit| x.differs(limit)), &[view(&x)], &mut z);
+    assert!(z.iter().all(|z| z.0 == 1), "NaN is unlike every number");
+
+    let mask: Vec<Bool> = (0..n).map(|i| Bool((i % 3 != 0) as u8)).collect();
+    let mask_view = AnyView::from(View { data: &mask, shape: &shape, strides: &[1], offset: 0 });
+    let one = AnyView::from(View { data: &y, shape: &shape, strides: &[0], offset: 4 });
+    let want = |f: &dyn Fn(usize) -> f32| (0..n).map(|i| f(i).to_bits()).collect::<Vec<_>>();
+    let bits = |v: &[f32]| v.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+    let mut out = vec![0.0f32; n];
+    let choose = formula!(|c, x, y| select(c, x, y));
+    for (a, b) in [(view(&x), view(&y)), (view(&x), one), (one, view(&y)), (one, one)] {
+        map(&choose, f32::DTYPE, &[mask_view, a, b], (&mut out[..]).into());
+        let (a, b) = (list::<f32>(a.of()), list::<f32>(b.of()));
+        assert_eq!(bits(&out), want(&|i| if mask[i].get() { a[i] } else { b[i] }));
+    }
+    let (scale, other) = (1.25, -0.5);
+    let dropout = formula!(|x, m; scale, other| select(m, x * scale, other));
+    for x in [view(&x), one] {
+        map(&dropout, f32::DTYPE, &[x, mask_view], (&mut out[..]).into());
+        let x = list::<f32>(x.of());
+        assert_eq!(bits(&out), want(&|i| if mask[i].get() { x[i] * 1.25 } else { -0.5 }));
+    }
+}
+
+#[test]
+fn a_compiled_chain_takes_one_number_for_all() {
+    let (n, shape) = (3000, [3000]);
+    let x: Vec<f32> = (0..n).map(|i| (i as f32 * 0.7).sin() * 3.0).collect();
+    let g = [0.5f32];
+    let x_view = AnyView::from(View { data: &x, shape: &shape, strides: &[1], offset: 0 });
+    let one = AnyView::from(View { data: &g, shape: &shape, strides: &[0], offset: 0 });
+    let spread = vec![0.5f32; n];
+    let all = AnyView::from(View { data: &spread, shape: &shape, strides: &[1], offset: 0 });
+    let (mut a, mut b) = (vec![0.0f32; n], vec![1.0f32; n]);
+    let f = formula!(|y, g| g * (1.0 - y * y));
+    run(&f, &[x_view, one], &mut a);
+    run(&f, &[x_view, all], &mut b);
+    assert_eq!(a, b);
+}

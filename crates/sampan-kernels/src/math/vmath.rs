@@ -199,8 +199,9 @@ real! {
     }
 }
 
-/// `a` where `cond` holds, else `b`; both are computed, so that loops vectorise.
+/// `a` where `cond` holds, else `b`; both are computed, so that loops vectorise. An `if` would become a choice between two
+/// addresses where both are read from memory, and that a gather.
 #[inline(always)]
 pub fn select<T: Copy>(cond: bool, a: T, b: T) -> T {
-    if cond { a } else { b }
+    std::hint::select_unpredictable(cond, a, b)
 }

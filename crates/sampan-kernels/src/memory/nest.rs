@@ -73,6 +73,11 @@ impl<const N: usize> Nest<N> {
         if self.rank == 0 { 1 } else { self.strides[k][self.rank - 1] }
     }
 
+    /// Is operand `k` one row, over and over?
+    pub fn repeats_row(&self, k: usize) -> bool {
+        self.rank > 1 && self.inner_stride(k) == 1 && self.strides[k][..self.rank - 1].iter().all(|&s| s == 0)
+    }
+
     /// The space without its innermost axis.
     pub fn outer(&self) -> Self {
         Nest { rank: self.rank.saturating_sub(1), ..*self }

@@ -4,6 +4,7 @@ use super::layout::{Axis, Layout, copy};
 use super::{COLUMN, TASK, WIDEST, load};
 use crate::conv::ConvShape;
 use crate::shared::Shared;
+use crate::simd::each;
 use crate::{Buffer, parallel};
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;
@@ -136,9 +137,9 @@ fn products<S: Simd, const N: usize, const L: usize>(
     runs: &[Run],
     sums: &mut [S::f32s],
 ) {
-    let runs: [Run; N] = std::array::from_fn(|n| runs[n]);
+    let runs: [Run; N] = each!(n => runs[n]);
     let place = |n: usize, l: usize| runs[n].tap + l * runs[n].step;
-    let mut sum: [[S::f32s; L]; N] = std::array::from_fn(|n| std::array::from_fn(|l| sums[place(n, l)]));
+    let mut sum: [[S::f32s; L]; N] = each!(n => each!(l => sums[place(n, l)]));
     let far = runs.map(|run| run.offset).into_iter().max().unwrap_or(0);
     assert!(dy.len().is_multiple_of(S::F32_LANES) && far + L - 1 + dy.len() <= x.len());
     let x = runs.map(|run| &x[run.offset..]);

@@ -3,6 +3,7 @@
 use super::layout::Layout;
 use super::{CHANNELS, WIDEST, even};
 use crate::conv::ConvShape;
+use crate::simd::each;
 use pulp::{Simd, WithSimd};
 use std::ops::Range;
 
@@ -87,7 +88,7 @@ impl Band<'_> {
         len: usize,
     ) {
         let k = self.offsets.len();
-        let at: [usize; V] = std::array::from_fn(|v| ((first + v) * S::F32_LANES).min(len - S::F32_LANES));
+        let at: [usize; V] = each!(v => ((first + v) * S::F32_LANES).min(len - S::F32_LANES));
         let mut sum = [[simd.splat_f32s(0.0); V]; N];
         if let Some(bias) = self.bias {
             for n in 0..N {
@@ -104,8 +105,7 @@ impl Band<'_> {
             let weights = weights[run.start * N..run.end * N].chunks_exact(N);
             for (&offset, w) in self.offsets[run].iter().zip(weights) {
                 // SAFETY: every kernel element has `len` positions inside `x`, as was checked for the farthest.
-                let x: [S::f32s; V] =
-                    std::array::from_fn(|v| unsafe { x[v].add(offset).cast::<S::f32s>().read_unaligned() });
+                let x: [S::f32s; V] = each!(v => unsafe { x[v].add(offset).cast::<S::f32s>().read_unaligned() });
                 for n in 0..N {
                     let w = simd.splat_f32s(w[n]);
                     for v in 0..V {

@@ -4,6 +4,7 @@ use super::layout::{BAND, Layout};
 use super::pack::{Pack, copy};
 use super::{WIDEST, even, possible};
 use crate::conv::ConvShape;
+use crate::simd::each;
 use crate::{Buffer, parallel};
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;
@@ -120,17 +121,22 @@ impl WeightSums<'_> {
         taps: &[(usize, usize)],
         tail: S::f32s,
     ) {
-        let x: [*const f32; T] = std::array::from_fn(|t| self.x[taps[t].1..].as_ptr());
-        let dy: [*const f32; N] = std::array::from_fn(|n| self.dy[(o + n) * self.stride..].as_ptr());
+        let x: [*const f32; T] = each!(t => self.x[taps[t].1..].as_ptr());
+        let dy: [*const f32; N] = each!(n => self.dy[(o + n) * self.stride..].as_ptr());
         let mut sum = [[simd.splat_f32s(0.0); T]; N];
-        // SAFETY: all positions were found inside both slices.
-        let load = |p: *const f32, at: usize| unsafe { p.add(at).cast::<S::f32s>().read_unaligned() };
+        // All positions were found inside both slices.
+        macro_rules! load {
+            ($from:expr, $at:expr) => {
+                // SAFETY: as the last vector of the band does, this one ends inside its slice.
+                unsafe { $from.add($at).cast::<S::f32s>().read_unaligned() }
+            };
+        }
         let whole = self.len / S::F32_LANES * S::F32_LANES;
         let mut p = 0;
         while p < whole {
-            let x: [S::f32s; T] = std::array::from_fn(|t| load(x[t], p));
+            let x: [S::f32s; T] = each!(t => load!(x[t], p));
             for n in 0..N {
-                let dy = load(dy[n], p);
+                let dy = load!(dy[n], p);
                 for t in 0..T {
                     sum[n][t] = simd.mul_add_e_f32s(dy, x[t], sum[n][t]);
                 }
@@ -141,12 +147,12 @@ impl WeightSums<'_> {
             // The last vector ends where the band does; what the one before it had is taken out of both factors, so that
             // an infinite element does not count either.
             let p = self.len - S::F32_LANES;
-            let mut x: [S::f32s; T] = std::array::from_fn(|t| load(x[t], p));
+            let mut x: [S::f32s; T] = each!(t => load!(x[t], p));
             for t in 0..T {
                 x[t] = simd.and_f32s(x[t], tail);
             }
             for n in 0..N {
-                let dy = simd.and_f32s(load(dy[n], p), tail);
+                let dy = simd.and_f32s(load!(dy[n], p), tail);
                 for t in 0..T {
                     sum[n][t] = simd.mul_add_e_f32s(dy, x[t], sum[n][t]);
                 }
