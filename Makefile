@@ -3,7 +3,7 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 
-.PHONY: help train test lint deny rust-tests doc-tests wheel python-tests stubs peers golden golden-check python-dev bench bench-core clean
+.PHONY: help train test lint deny rust-tests doc-tests wheel python-tests stubs peers golden golden-check python-dev bench bench-core align-faults clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -75,6 +75,14 @@ bench: ## sampan beside PyTorch and PaddlePaddle: a table and a picture in docs/
 
 bench-core: ## Microbenchmarks of the core
 	cargo bench -p sampan-bench
+
+align-faults: ## Injected faults: sampan.align beside PaDiff, into docs/align-faults.md
+	python3 -m venv target/align-env
+	target/align-env/bin/pip install --quiet torch paddlepaddle padiff setuptools ./python
+	target/align-env/bin/python scripts/align_faults/run.py target/ours.json
+	target/align-env/bin/python scripts/align_faults/padiff_column.py target/padiff.json
+	target/align-env/bin/python scripts/align_faults/table.py target/ours.json target/padiff.json > target/align-faults.md
+	mv target/align-faults.md docs/align-faults.md
 
 clean: ## Forget what was built
 	cargo clean

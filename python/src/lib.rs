@@ -2,11 +2,13 @@
 //!
 //! Nothing here computes; arguments are bound, the interpreter's lock is released, and the core is called.
 
+mod align;
 mod amp;
 mod array;
 mod autograd;
 mod cache;
 mod class;
+mod convert;
 mod data;
 mod dlpack;
 mod doc;
@@ -75,6 +77,8 @@ mod _core {
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_export]
+    use crate::align::{_align_compare, _align_pair, _hear_calls, _stop_hearing, _tensor_id, PyRecording, PyReport};
+    #[pymodule_export]
     use crate::amp::{_amp_policy, _count_numerics, _set_check_nan_inf, _swap_amp, _unscale, PyPolicy};
     #[pymodule_export]
     use crate::array::{_from_bytes, _share_array, to_tensor_py};
@@ -85,6 +89,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::class::{PyClassDef, PyObject, classes};
+    #[pymodule_export]
+    use crate::convert::{_convert_weights, _weights_in, _weights_of, PyStructure};
     #[pymodule_export]
     use crate::data::{
         _after_fork, _cifar, _data_home, _derive_seed, _download, _fashion_mnist, _flowers, _mnist, _next_sample,

@@ -64,7 +64,7 @@ fn by_header(path: &Path) -> Parse<Option<Description>> {
     // Longer than any header of an array with 64 axes.
     file.by_ref().take(1 << 16).read_to_end(&mut start)?;
     match Format::from_bytes(&start) {
-        Some(Format::Npy) => {
+        Some(Format::Npy) if npy::pickled(&start).is_none() => {
             let header = npy::header(&start)?;
             let end = header.data as u64 + elements::byte_len(&header.shape, header.encoding.item)? as u64;
             complete(file_len, end)?;

@@ -17,8 +17,10 @@ pub enum Format {
     Npy,
     /// `.npz`: a flat dict of tensors.
     Npz,
-    /// `.pth`, `.pt`: read only.
+    /// `.pth`, `.pt`.
     PyTorch,
+    /// `.onnx`: the initialisers of a graph, read only; see [`onnx`](crate::onnx) for putting others in their place.
+    Onnx,
     /// TensorBoard's event files: read as a list of scalars; see [`events`] for writing.
     Events,
 }
@@ -32,6 +34,7 @@ impl fmt::Display for Format {
             Format::Npy => "npy",
             Format::Npz => "npz",
             Format::PyTorch => "PyTorch",
+            Format::Onnx => "ONNX",
             Format::Events => "TensorBoard events",
         })
     }
@@ -51,6 +54,7 @@ impl Format {
             "npy" => Format::Npy,
             "npz" => Format::Npz,
             "pth" | "pt" => Format::PyTorch,
+            "onnx" => Format::Onnx,
             _ => return None,
         })
     }

@@ -1,4 +1,4 @@
-//! Files of tensors: Paddle's own, safetensors, NumPy's, PyTorch's, and TensorBoard's event files.
+//! Files of tensors: Paddle's own, safetensors, NumPy's, PyTorch's, ONNX's initialisers, and TensorBoard's event files.
 //!
 //! Each format is one module with its reader beside its writer. Files are data: nothing in them is run, and no length is
 //! believed before it is checked. A file appears whole or not at all.
@@ -22,6 +22,7 @@ mod fault;
 mod format;
 pub mod npy;
 mod object;
+pub mod onnx;
 pub mod pdiparams;
 pub mod pdparams;
 pub mod pickle;
@@ -57,7 +58,7 @@ pub(crate) fn read_file(path: &Path) -> Parse<Vec<u8>> {
 }
 
 fn formats_hint() -> &'static str {
-    "known are .pdparams, .pdopt, .pdtensor, .safetensors, .npy, .npz and, for reading, .pth and .pt"
+    "known are .pdparams, .pdopt, .pdtensor, .pdiparams, .safetensors, .npy, .npz, .pth, .pt and, for reading, .onnx"
 }
 
 /// Writes a value in the format that the end of the path names; other ends mean Paddle's, as for `paddle.save`.
@@ -79,9 +80,14 @@ pub fn save_with(path: impl AsRef<Path>, object: &Object, protocol: u8) -> Resul
         Some(Format::Npz) => npy::save_npz(path, &flat(Format::Npz)?, false),
         Some(Format::Npy) => match object {
             Object::Tensor(tensor) | Object::Array(tensor) => npy::save(path, tensor),
-            other => Err(Fault::damaged(format!("a .npy file holds one tensor, and this is a {}", other.type_name()))
-                .hint("use .npz for several tensors and .pdparams for anything")
-                .into_error("save", "npy", Some(path))),
+            // As NumPy does; what reads it there is `numpy.load(path, allow_pickle=True).item()`.
+            Object::Dict(_) => npy::save_object(path, object),
+            other => Err(Fault::damaged(format!(
+                "a .npy file holds one tensor or a dict, and this is a {}",
+                other.type_name()
+            ))
+            .hint("use .npz for several tensors and .pdparams for anything")
+            .into_error("save", "npy", Some(path))),
         },
         Some(Format::PaddleBinary) => match object {
             Object::Tensor(tensor) | Object::Array(tensor) => pdiparams::save(path, std::slice::from_ref(tensor)),
@@ -95,7 +101,8 @@ pub fn save_with(path: impl AsRef<Path>, object: &Object, protocol: u8) -> Resul
             .hint("use .pdparams, which holds any value")
             .into_error("save", "Paddle binary", Some(path))),
         },
-        Some(Format::PyTorch | Format::Events) => Err(Fault::unsupported("this format is not written")
+        Some(Format::PyTorch) => pth::save(path, object),
+        Some(Format::Onnx | Format::Events) => Err(Fault::unsupported("this format is not written")
             .hint(formats_hint())
             .into_error("save", "format", Some(path))),
         Some(Format::Paddle) | None => pdparams::save_with(path, object, protocol),
@@ -137,7 +144,11 @@ fn open(path: &Path) -> Result<(Format, Object)> {
         let fault = Fault::unsupported("neither its contents nor its name tell what it is").hint(formats_hint());
         return Err(fault.into_error("load", "unknown format", Some(path)));
     };
-    let object = decode(&bytes, format).map_err(|e| e.into_error("load", &format.to_string(), Some(path)))?;
+    let object = match format {
+        Format::Onnx => onnx::Graph::read(&bytes, Some(atomic::folder_of(path))).map(|graph| graph.tensors().into()),
+        _ => decode(&bytes, format),
+    };
+    let object = object.map_err(|e| e.into_error("load", &format.to_string(), Some(path)))?;
     Ok((format, object))
 }
 
@@ -152,9 +163,10 @@ fn decode(bytes: &[u8], format: Format) -> Parse<Object> {
                 (_, last) => Object::List(tensors.into_iter().chain(last).map(Object::Tensor).collect()),
             }
         }
-        Format::Npy => npy::decode(bytes)?.into(),
+        Format::Npy => npy::decode_any(bytes)?,
         Format::Npz => npy::decode_npz(bytes)?.into(),
         Format::PyTorch => pth::decode(bytes)?,
+        Format::Onnx => onnx::Graph::read(bytes, None)?.tensors().into(),
         Format::Events => Object::List(events::decode(bytes)?.into_iter().map(Object::from).collect()),
     })
 }

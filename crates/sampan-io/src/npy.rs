@@ -1,13 +1,15 @@
 //! NumPy's `.npy` (versions 1 to 3) and `.npz`.
 //!
 //! bfloat16, which NumPy lacks, is written as raw pairs of bytes (`V2`): `array.view(np.uint16)` has its bits. Unsigned
-//! types that sampan lacks are read into the next wider signed one.
+//! types that sampan lacks are read into the next wider signed one. A dict, which `numpy.save` writes as a pickle behind the
+//! usual header, is read and written as well.
 
 use crate::cursor::Cursor;
 use crate::elements::{self, Encoding, Item};
 use crate::fault::{Fault, Parse};
+use crate::pickle::{self, Builder};
 use crate::zip::{Archive, Writer};
-use crate::{atomic, read_file};
+use crate::{Object, atomic, read_file};
 use sampan_core::{Result, Tensor};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -38,6 +40,19 @@ pub fn to_bytes(tensor: &Tensor) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     encode(&mut out, tensor).map_err(|e| e.into_error("save", "npy", None))?;
     Ok(out)
+}
+
+/// Writes any value as `numpy.save` writes what is no array, such as a dict of arrays: `numpy.load(path,
+/// allow_pickle=True).item()` gives it back.
+pub fn save_object(path: impl AsRef<Path>, object: &Object) -> Result<()> {
+    let path = path.as_ref();
+    let write = |out: &mut dyn Write| -> Parse<()> {
+        write_header(out, "|O", "")?;
+        let mut writer = pickle::write::Writer::new(out, 4, pickle::write::Tensors::Arrays)?;
+        writer.only(object)?;
+        writer.finish()
+    };
+    atomic::replace(path, |out| write(out)).map_err(|e| e.into_error("save", "npy", Some(path)))
 }
 
 /// Reads a `.npz` archive.
@@ -93,6 +108,37 @@ pub(crate) fn header(bytes: &[u8]) -> Parse<Header> {
     Ok(Header { encoding, shape, data: start + len })
 }
 
+/// Where the pickle begins, if the file holds Python's objects and no numbers.
+pub(crate) fn pickled(bytes: &[u8]) -> Option<usize> {
+    let mut cursor = Cursor::new(bytes);
+    let magic = cursor.take(6).ok()?;
+    let (major, _) = (cursor.u8().ok()?, cursor.u8().ok()?);
+    let len = if major == 1 { usize::from(cursor.u16().ok()?) } else { cursor.u32().ok()? as usize };
+    let start = cursor.at;
+    let text = std::str::from_utf8(cursor.take(len).ok()?).ok()?;
+    (magic == MAGIC && (text.contains("'|O'") || text.contains("'O'"))).then_some(start + len)
+}
+
+/// An array, or the value that `numpy.save` pickled.
+pub(crate) fn decode_any(bytes: &[u8]) -> Parse<Object> {
+    let Some(start) = pickled(bytes) else { return decode(bytes).map(Object::from) };
+    let data = &bytes[start..];
+    let read = || {
+        let pickle = pickle::parse::parse(data, 0)?;
+        let items = pickle::numpy::objects(&pickle, pickle.root)?;
+        let mut builder = Builder::new(&pickle, data.len());
+        match items[..] {
+            [one] => builder.build(one),
+            _ => Err(Fault::unsupported(format!(
+                "an array of {} Python objects; a dict of arrays would be read",
+                items.len()
+            ))
+            .hint("save the arrays in one .npz, or as a dict")),
+        }
+    };
+    read().map_err(|e| e.at(start))
+}
+
 pub(crate) fn decode(bytes: &[u8]) -> Parse<Tensor> {
     let header = header(bytes)?;
     let data = &bytes[header.data..];
@@ -112,7 +158,12 @@ fn encode(out: &mut impl Write, tensor: &Tensor) -> Parse<()> {
     let dims: String = tensor.shape().iter().map(|d| format!("{d}, ")).collect();
     // Python writes a tuple of one with a comma and longer ones without.
     let dims = if tensor.ndim() == 1 { dims.trim_end() } else { dims.trim_end_matches(", ") };
-    let mut text = format!("{{'descr': '{order}{code}', 'fortran_order': False, 'shape': ({dims}), }}");
+    write_header(out, &format!("{order}{code}"), dims)?;
+    Ok(out.write_all(&data)?)
+}
+
+fn write_header(out: &mut (impl Write + ?Sized), descr: &str, dims: &str) -> Parse<()> {
+    let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({dims}), }}");
     // The data begin at a multiple of 64.
     while (10 + text.len() + 1) % 64 != 0 {
         text.push(' ');
@@ -122,8 +173,7 @@ fn encode(out: &mut impl Write, tensor: &Tensor) -> Parse<()> {
     out.write_all(MAGIC)?;
     out.write_all(&[1, 0])?;
     out.write_all(&len.to_le_bytes())?;
-    out.write_all(text.as_bytes())?;
-    Ok(out.write_all(&data)?)
+    Ok(out.write_all(text.as_bytes())?)
 }
 
 pub(crate) fn decode_npz(bytes: &[u8]) -> Parse<BTreeMap<String, Tensor>> {

@@ -1,4 +1,4 @@
-//! As much of protocol buffers as event files and Paddle's binary files need.
+//! As much of protocol buffers as event files, Paddle's binary files and ONNX need.
 
 use crate::cursor::Cursor;
 use crate::fault::{Fault, Parse};
@@ -59,6 +59,27 @@ impl Message {
     pub fn doubles(self, field: u32, v: &[f64]) -> Message {
         let packed: Vec<u8> = v.iter().flat_map(|x| x.to_le_bytes()).collect();
         self.bytes(field, &packed)
+    }
+
+    /// A field as it was read.
+    pub fn field(mut self, number: u64, field: &Field<'_>) -> Message {
+        let wire = match field {
+            Field::Varint(_) => 0,
+            Field::Fixed64(_) => 1,
+            Field::Bytes(_) => 2,
+            Field::Fixed32(_) => 5,
+        };
+        self.varint(number << 3 | wire);
+        match field {
+            Field::Varint(v) => self.varint(*v),
+            Field::Fixed64(v) => self.0.extend(v.to_le_bytes()),
+            Field::Bytes(b) => {
+                self.varint(b.len() as u64);
+                self.0.extend(*b);
+            }
+            Field::Fixed32(v) => self.0.extend(v.to_le_bytes()),
+        }
+        self
     }
 
     /// The fields of another message after these.

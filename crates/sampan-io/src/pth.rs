@@ -1,16 +1,19 @@
-//! PyTorch's `.pth` and `.pt`: reading alone. Both the archive of today and the plain file of before PyTorch 1.6.
+//! PyTorch's `.pth` and `.pt`. Read are the archive of today and the plain file of before PyTorch 1.6; written is the
+//! archive.
 
 use crate::cursor::Cursor;
 use crate::elements::{self, Encoding, Item};
 use crate::fault::{Fault, Parse};
 use crate::object::Object;
 use crate::pickle::table::{Node, Pickle, Ref};
+use crate::pickle::write::{Tensors, Writer};
 use crate::pickle::{Builder, Dialect, parse};
-use crate::read_file;
-use crate::zip::Archive;
+use crate::zip::{self, Archive};
+use crate::{atomic, read_file};
 use sampan_core::{DType, Result};
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::io::Write;
 use std::path::Path;
 
 const FORMAT: &str = "PyTorch file";
@@ -32,6 +35,46 @@ pub fn load(path: impl AsRef<Path>) -> Result<Object> {
 /// Like [`load`], from memory.
 pub fn from_bytes(bytes: &[u8]) -> Result<Object> {
     decode(bytes).map_err(|e| e.into_error("load", FORMAT, None))
+}
+
+/// Writes what `torch.load` reads, with `weights_only` as well.
+///
+/// ```
+/// use sampan_core::Tensor;
+/// use sampan_io::{Dict, pth};
+/// let state: Dict = [("weight", Tensor::new([[1.0f32, 2.0]]))].into_iter().collect();
+/// let bytes = pth::to_bytes(&state.into())?;
+/// assert_eq!(pth::from_bytes(&bytes)?.tensors()["weight"].to_vec::<f32>(), [1.0, 2.0]);
+/// # Ok::<(), sampan_core::Error>(())
+/// ```
+pub fn save(path: impl AsRef<Path>, object: &Object) -> Result<()> {
+    let path = path.as_ref();
+    atomic::replace(path, |out| encode(out, object)).map_err(|e| e.into_error("save", FORMAT, Some(path)))
+}
+
+/// Like [`save`], to memory.
+pub fn to_bytes(object: &Object) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    encode(&mut out, object).map_err(|e| e.into_error("save", FORMAT, None))?;
+    Ok(out)
+}
+
+/// PyTorch maps storages into memory from multiples of 64 bytes.
+const ALIGN: u64 = 64;
+
+fn encode(out: &mut impl Write, object: &Object) -> Parse<()> {
+    let mut pickled = Vec::new();
+    let mut writer = Writer::new(&mut pickled, 2, Tensors::Storages)?;
+    writer.object(object)?;
+    let storages = writer.finish_beside()?;
+    let mut archive = zip::Writer::new(out);
+    archive.aligned("archive/data.pkl", &pickled, ALIGN)?;
+    archive.aligned("archive/byteorder", b"little", ALIGN)?;
+    for (i, tensor) in storages.iter().enumerate() {
+        archive.aligned(&format!("archive/data/{i}"), &elements::bytes_of(tensor)?, ALIGN)?;
+    }
+    archive.aligned("archive/version", b"3\n", ALIGN)?;
+    archive.finish()
 }
 
 /// The memory of tensors by key.
@@ -121,22 +164,29 @@ impl Reference {
     }
 }
 
+/// PyTorch's names of the classes of storages.
+const STORAGES: [(&str, DType); 12] = [
+    ("Bool", DType::Bool),
+    ("Byte", DType::UInt8),
+    ("Char", DType::Int8),
+    ("Short", DType::Int16),
+    ("Int", DType::Int32),
+    ("Long", DType::Int64),
+    ("Half", DType::Float16),
+    ("BFloat16", DType::BFloat16),
+    ("Float", DType::Float32),
+    ("Double", DType::Float64),
+    ("ComplexFloat", DType::Complex64),
+    ("ComplexDouble", DType::Complex128),
+];
+
 fn storage_item(class: &str) -> Option<Item> {
-    Some(Item::Ours(match class {
-        "Bool" => DType::Bool,
-        "Byte" => DType::UInt8,
-        "Char" => DType::Int8,
-        "Short" => DType::Int16,
-        "Int" => DType::Int32,
-        "Long" => DType::Int64,
-        "Half" => DType::Float16,
-        "BFloat16" => DType::BFloat16,
-        "Float" => DType::Float32,
-        "Double" => DType::Float64,
-        "ComplexFloat" => DType::Complex64,
-        "ComplexDouble" => DType::Complex128,
-        _ => return None,
-    }))
+    STORAGES.iter().find(|(name, _)| *name == class).map(|&(_, dtype)| Item::Ours(dtype))
+}
+
+/// The class of the storage that holds a dtype, without the word itself: `Float`.
+pub(crate) fn storage_name(dtype: DType) -> &'static str {
+    STORAGES.iter().find(|(_, known)| *known == dtype).expect("every dtype is listed").0
 }
 
 /// `torch.float32` and the like.

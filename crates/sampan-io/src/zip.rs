@@ -181,6 +181,15 @@ impl<W: Write> Writer<W> {
 
     /// Adds a file.
     pub fn member(&mut self, name: &str, contents: &[u8], deflate: bool) -> Parse<()> {
+        self.place(name, contents, deflate, 1)
+    }
+
+    /// Adds a file as it is, which starts at a multiple of `align` bytes, for readers that map archives into memory.
+    pub fn aligned(&mut self, name: &str, contents: &[u8], align: u64) -> Parse<()> {
+        self.place(name, contents, false, align)
+    }
+
+    fn place(&mut self, name: &str, contents: &[u8], deflate: bool, align: u64) -> Parse<()> {
         let name_len = u16::try_from(name.len()).map_err(|_| Fault::unsupported("a name of more than 65535 bytes"))?;
         let crc = crc32fast::hash(contents);
         let packed = if deflate {
@@ -207,11 +216,22 @@ impl<W: Write> Writer<W> {
             h.extend(extra.to_le_bytes());
             h
         };
+        // Space in an extra field, whose head takes four bytes; "FB" is PyTorch's mark for it.
+        let padding = if align > 1 {
+            let data = header + 30 + name.len() as u64 + 20 + 4;
+            let mut field = vec![b'F', b'B', 0, 0];
+            field.resize(4 + (align - data % align) as usize % align as usize, 0);
+            field[2] = (field.len() - 4) as u8;
+            field
+        } else {
+            Vec::new()
+        };
         let mut local = LOCAL.to_le_bytes().to_vec();
-        local.extend(common(20));
+        local.extend(common(20 + padding.len() as u16));
         local.extend(name.as_bytes());
         local.extend([1, 0, 16, 0]);
         local.extend(&sizes);
+        local.extend(&padding);
         self.put(&local)?;
         self.put(&packed)?;
 

@@ -12,6 +12,7 @@ pub mod profiler;
 pub mod progress;
 pub mod run_log;
 
+pub use sampan_align as align;
 pub use sampan_core::{self as core, *};
 pub use sampan_data as data;
 pub use sampan_io::{self as io, load, save};

@@ -120,6 +120,24 @@ fn reconstruct<'a>(pickle: &'a Pickle<'_>, state: Option<Ref>) -> Parse<Array<'a
     Ok(Array { shape: extents(pickle, shape)?, encoding, data: bytes(pickle, data)? })
 }
 
+/// The values of an array of objects, which is how `numpy.save` keeps what is no array.
+pub(crate) fn objects(pickle: &Pickle<'_>, r: Ref) -> Parse<Vec<Ref>> {
+    let fault = || damaged("an array of objects");
+    let Some((("numpy.core.multiarray" | "numpy._core.multiarray", "_reconstruct"), _, Some(state))) = pickle.call(r)
+    else {
+        return Err(fault());
+    };
+    let state = pickle.items(state).ok_or_else(fault)?;
+    let &[shape, kind, _, data] = state.last_chunk::<4>().ok_or_else(fault)?;
+    let code = pickle.call(kind).and_then(|(_, args, _)| args.first().and_then(|&c| pickle.text(c)));
+    let items = pickle.items(data).ok_or_else(fault)?;
+    let count = extents(pickle, shape)?.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
+    if !matches!(code.as_deref(), Some("O8" | "O" | "|O" | "O4")) || count != Some(items.len()) {
+        return Err(fault());
+    }
+    Ok(items.to_vec())
+}
+
 fn from_buffer<'a>(pickle: &'a Pickle<'_>, args: &[Ref]) -> Parse<Array<'a>> {
     let &[data, kind, shape, order] = args.first_chunk::<4>().ok_or_else(|| damaged("an array"))?;
     let (item, big_endian) = dtype(pickle, kind)?;

@@ -16,6 +16,8 @@ pub(crate) enum Tensors {
     PaddleArrays,
     /// The pair of name and array that Paddle makes a tensor of.
     Named,
+    /// A reference to a storage, which PyTorch keeps beside the pickle.
+    Storages,
 }
 
 /// Writes one pickle.
@@ -23,6 +25,8 @@ pub(crate) struct Writer<W: Write> {
     out: W,
     protocol: u8,
     pub tensors: Tensors,
+    /// The tensors that were referred to as storages, in order.
+    storages: Vec<Tensor>,
     /// Globals and dtypes that were written once and are recalled by number.
     memo: HashMap<String, u32>,
     depth: usize,
@@ -34,12 +38,18 @@ impl<W: Write> Writer<W> {
             return Err(Fault::damaged(format!("protocol {protocol} is asked for; 2, 3 and 4 can be written")));
         }
         out.write_all(&[0x80, protocol])?;
-        Ok(Writer { out, protocol, tensors, memo: HashMap::new(), depth: 0 })
+        Ok(Writer { out, protocol, tensors, storages: Vec::new(), memo: HashMap::new(), depth: 0 })
     }
 
     /// The last instruction.
-    pub fn finish(mut self) -> Parse<()> {
-        Ok(self.out.write_all(b".")?)
+    pub fn finish(self) -> Parse<()> {
+        self.finish_beside().map(drop)
+    }
+
+    /// Like [`finish`](Writer::finish), for a pickle with storages beside it, which it gives.
+    pub fn finish_beside(mut self) -> Parse<Vec<Tensor>> {
+        self.out.write_all(b".")?;
+        Ok(self.storages)
     }
 
     fn op(&mut self, bytes: &[u8]) -> Parse<()> {
@@ -67,6 +77,7 @@ impl<W: Write> Writer<W> {
                 self.array(t)?;
                 self.op(&[0x86])?;
             }
+            Object::Tensor(t) | Object::Array(t) if self.tensors == Tensors::Storages => self.storage(t)?,
             Object::Tensor(t) | Object::Array(t) => self.array(t)?,
             Object::List(items) => {
                 self.op(b"](")?;
@@ -209,9 +220,54 @@ impl<W: Write> Writer<W> {
         })
     }
 
+    /// A tensor as PyTorch rebuilds it: `(storage, offset, shape, strides, requires_grad, hooks)`.
+    fn storage(&mut self, tensor: &Tensor) -> Parse<()> {
+        let place = self.storages.iter().position(|t| t.id() == tensor.id()).unwrap_or(self.storages.len());
+        if place == self.storages.len() {
+            self.storages.push(tensor.clone());
+        }
+        self.global("torch._utils", "_rebuild_tensor_v2")?;
+        self.op(b"((")?;
+        self.text("storage")?;
+        self.global("torch", &format!("{}Storage", crate::pth::storage_name(tensor.dtype())))?;
+        self.text(&place.to_string())?;
+        self.text("cpu")?;
+        self.int(tensor.numel() as i64)?;
+        self.op(b"tQK\0(")?;
+        tensor.shape().iter().try_for_each(|&d| self.int(d as i64))?;
+        self.op(b"t(")?;
+        let steps =
+            (0..tensor.shape().len()).map(|i| tensor.shape()[i + 1..].iter().map(|&d| d.max(1)).product::<usize>());
+        steps.into_iter().try_for_each(|step| self.int(step as i64))?;
+        self.op(&[b't', 0x89])?;
+        self.global("collections", "OrderedDict")?;
+        self.op(b")RtR")
+    }
+
     /// An array in the form NumPy's own pickles have. The old name of its module is known to every NumPy.
     pub fn array(&mut self, tensor: &Tensor) -> Parse<()> {
         self.shaped(tensor.shape(), tensor.dtype(), &elements::bytes_of(tensor)?)
+    }
+
+    /// An array of objects without dimensions that holds one value.
+    pub fn only(&mut self, object: &Object) -> Parse<()> {
+        self.global("numpy.core.multiarray", "_reconstruct")?;
+        self.global("numpy", "ndarray")?;
+        self.op(b"K\0\x85")?;
+        self.once("b".into(), |w| w.bytes(b"b"))?;
+        self.op(&[0x87, b'R'])?;
+        self.op(b"(K\x01)")?;
+        self.global("numpy", "dtype")?;
+        self.text("O8")?;
+        self.op(&[0x89, 0x88, 0x87, b'R'])?;
+        self.op(b"(K\x03")?;
+        self.text("|")?;
+        // The last number says that the elements are references.
+        self.op(b"NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK?tb")?;
+        self.op(&[0x89])?;
+        self.op(b"](")?;
+        self.object(object)?;
+        self.op(b"etb")
     }
 
     /// Part of an array, flat.

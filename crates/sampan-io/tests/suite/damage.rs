@@ -1,6 +1,6 @@
 //! Files cut short and files with flipped bytes: an error or a value, never a panic and never much memory.
 
-use sampan_io::{Format, events, npy, pdiparams, pdparams, pickle, pth, safetensors};
+use sampan_io::{Format, events, npy, onnx, pdiparams, pdparams, pickle, pth, safetensors};
 
 fn read(format: Format, bytes: &[u8]) -> bool {
     match format {
@@ -10,6 +10,7 @@ fn read(format: Format, bytes: &[u8]) -> bool {
         Format::Npy => npy::from_bytes(bytes).is_ok(),
         Format::Npz => npy::npz_from_bytes(bytes).is_ok(),
         Format::PyTorch => pth::from_bytes(bytes).is_ok(),
+        Format::Onnx => onnx::from_bytes(bytes).is_ok(),
         Format::Events => events::scalars_from_bytes(bytes).is_ok(),
     }
 }
@@ -33,9 +34,10 @@ fn cut_short_at_every_byte() {
         assert_eq!(read(format, &bytes), !name.starts_with("refused"), "{name} whole");
         for len in 0..bytes.len() {
             let taken = read(format, &bytes[..len]);
-            // A log that a killed process left is taken as far as it goes, and Paddle's binary files end after any
-            // tensor; everything else is nothing without its end.
-            let open_ended = matches!(format, Format::Events | Format::PaddleBinary);
+            // A log that a killed process left is taken as far as it goes, Paddle's binary files end after any tensor, and
+            // what follows the graph of an ONNX file says nothing about its weights; everything else is nothing without
+            // its end.
+            let open_ended = matches!(format, Format::Events | Format::PaddleBinary | Format::Onnx);
             assert!(!taken || open_ended, "{name} was taken with {len} of {} bytes", bytes.len());
         }
     }

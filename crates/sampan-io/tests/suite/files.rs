@@ -18,7 +18,7 @@ fn names(folder: &Path) -> Vec<String> {
 fn the_end_of_the_name_chooses_the_format() {
     let folder = Folder::new();
     let state: Object = Dict::from_iter([("weight", ramp(DType::Float32, &[2, 3]))]).into();
-    for name in ["a.pdparams", "a.pdopt", "a.safetensors", "a.npz", "noend"] {
+    for name in ["a.pdparams", "a.pdopt", "a.safetensors", "a.npz", "a.pth", "noend"] {
         let path = folder.0.join("made/on/the/way").join(name);
         save(&path, &state).unwrap();
         assert_eq!(load(&path).unwrap(), state, "{name}");
@@ -26,8 +26,11 @@ fn the_end_of_the_name_chooses_the_format() {
     let one = Object::from(ramp(DType::Bool, &[3]));
     save(folder.0.join("a.npy"), &one).unwrap();
     assert_eq!(load(folder.0.join("a.npy")).unwrap(), one);
-    for (name, reason) in [("a.npy", "one tensor"), ("a.pth", "not written")] {
-        assert!(save(folder.0.join(name), &state).unwrap_err().to_string().contains(reason));
+    // As `numpy.save` does it.
+    save(folder.0.join("dict.npy"), &state).unwrap();
+    assert_eq!(load(folder.0.join("dict.npy")).unwrap(), state);
+    for (name, object, reason) in [("a.npy", &Object::Int(3), "one tensor"), ("a.onnx", &state, "not written")] {
+        assert!(save(folder.0.join(name), object).unwrap_err().to_string().contains(reason));
     }
     let mixed: Object = Dict::from_iter([("epoch", 3i64)]).into();
     let message = save(folder.0.join("b.safetensors"), &mixed).unwrap_err().to_string();

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use sampan_core::{DType, Tensor};
 use sampan_io::events::{EventWriter, scalars};
-use sampan_io::{Dict, Key, Object, npy, pdiparams, pdparams, pickle, safetensors};
+use sampan_io::{Dict, Key, Object, npy, pdiparams, pdparams, pickle, pth, safetensors};
 use std::collections::BTreeMap;
 
 fn dtype() -> impl Strategy<Value = DType> {
@@ -69,6 +69,12 @@ proptest! {
         for (k, t) in back.tensors() {
             prop_assert_eq!(t.name(), format!("own {k}"));
         }
+    }
+
+    #[test]
+    fn pytorch(object in object()) {
+        let bytes = pth::to_bytes(&object).unwrap();
+        prop_assert_eq!(pth::from_bytes(&bytes).unwrap(), object);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What the command understands.
 
+mod align;
+mod convert;
 mod eval;
 mod info;
 mod predict;
@@ -33,6 +35,10 @@ enum Command {
     Predict(predict::Predict),
     /// Say what a file of tensors holds: checkpoints, .pdparams, .pdopt, .safetensors, .npy, .npz, .pth.
     Info(info::Info),
+    /// Compare two recordings of `sampan.align`, or two files of reprod_log: where do they part, and why?
+    Align(align::Align),
+    /// Make the weights of one framework or format those of another: .pth, .pdparams, .safetensors, .npz, .onnx, .pdiparams.
+    Convert(convert::Convert),
     /// Show the layers of a network with shapes and parameters.
     Summary(summary::Summary),
 }
@@ -54,6 +60,8 @@ pub fn run() -> Result<ExitCode> {
         Command::Eval(c) => c.run(),
         Command::Predict(c) => c.run(),
         Command::Info(c) => c.run(),
+        Command::Align(c) => c.run(),
+        Command::Convert(c) => c.run(),
         Command::Summary(c) => c.run(),
     }
 }

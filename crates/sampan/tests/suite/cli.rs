@@ -112,3 +112,92 @@ fn wrong_arguments_get_a_sentence() {
     let table = text(&sampan(&["summary", "lenet", "--flops"]).stdout);
     assert!(table.contains("Total params: 61,610") && table.contains("Total Flops: 347560"), "{table}");
 }
+
+#[test]
+fn recordings_and_files_of_reprod_log_are_compared() {
+    use sampan::align::{Recording, Tensors};
+    let folder = Folder::new("align");
+    let write = |name: &str, shift: f32| {
+        let mut tensors = Tensors::default();
+        tensors.insert("logits".into(), sampan::Tensor::new([1.0f32, 2.0, 3.0]) + shift);
+        let mut recording = Recording::default();
+        recording.sections.insert("forward".into(), tensors);
+        let path = folder.path().join(name);
+        recording.save(&path).unwrap();
+        path.to_str().unwrap().to_string()
+    };
+    let (a, b, c) = (write("a", 0.0), write("b", 0.0), write("c", 0.5));
+    assert!(sampan(&["align", &a, &b]).status.success());
+    let (page, logs) = (folder.path().join("page.html"), folder.path().join("log"));
+    let failed = sampan(&["align", &a, &c, "--html", page.to_str().unwrap(), "--logs", logs.to_str().unwrap()]);
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(text(&failed.stdout).contains("logits"), "{}", text(&failed.stdout));
+    assert!(
+        page.is_file() && std::fs::read_to_string(logs.join("forward_diff.log")).unwrap().contains("diff check failed")
+    );
+    let one = format!("{a}/forward.npy");
+    assert!(sampan(&["align", &one, &format!("{b}/forward.npy")]).status.success());
+    refused(&["align", &a, "/nowhere"], &["there is no recording", "/nowhere"]);
+    refused(&["align", &a, &b, "--check", "sideways"], &["sideways", "forward"]);
+    refused(&["align", &a, &b, "--map", "/nowhere/map.txt"], &["/nowhere/map.txt"]);
+}
+
+#[test]
+fn weights_change_their_framework_and_come_back() {
+    let folder = Folder::new("convert");
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let net = sampan::data::vision::models::find("lenet").unwrap().build().unwrap();
+    let state: sampan::io::Dict = sampan::nn::Members::state_dict(&net).into_iter().collect();
+    sampan::io::save(at("a.pdparams"), &state.into()).unwrap();
+    for (from, to) in
+        [("a.pdparams", "b.pth"), ("b.pth", "c.npz"), ("c.npz", "d.safetensors"), ("d.safetensors", "e.pdparams")]
+    {
+        let done = sampan(&[
+            "convert",
+            &at(from),
+            "--to",
+            &at(to),
+            "--model",
+            "lenet",
+            "--from",
+            if from == "a.pdparams" { "paddle" } else { "torch" },
+            "--as",
+            if to == "e.pdparams" { "paddle" } else { "torch" },
+        ]);
+        assert!(done.status.success(), "{from}: {}", text(&done.stderr));
+        assert!(text(&done.stdout).contains("fc.0.weight"), "{}", text(&done.stdout));
+    }
+    let read = |name: &str| sampan::io::load(at(name)).unwrap().tensors();
+    let (a, b, e) = (read("a.pdparams"), read("b.pth"), read("e.pdparams"));
+    assert_eq!(b["fc.0.weight"].shape(), [120, 400]);
+    for (key, tensor) in &a {
+        assert_eq!(tensor.to_vec::<f32>(), e[key].to_vec::<f32>(), "{key}");
+    }
+    let quiet = sampan(&[
+        "convert",
+        &at("b.pth"),
+        "--to",
+        &at("e.pdparams"),
+        "--model",
+        "lenet",
+        "-q",
+        "--report",
+        &at("account.json"),
+    ]);
+    assert_eq!(text(&quiet.stdout).lines().count(), 1);
+    assert!(std::fs::read_to_string(at("account.json")).unwrap().contains("transposed"));
+
+    let old = std::fs::read(at("e.pdparams")).unwrap();
+    refused(&["convert", &at("b.pth"), "--to", &at("e.pdparams"), "--model", "alexnet"], &["convert"]);
+    refused(
+        &["convert", &at("b.pth"), "--to", &at("e.pdparams"), "--model", "nonet"],
+        &["neither a network nor a file"],
+    );
+    refused(&["convert", &at("b.pth"), "--to", &at("e.txt"), "--model", "lenet"], &["does not tell the format"]);
+    std::fs::write(at("bad.map"), "fc.0 -> fc.1").unwrap();
+    refused(
+        &["convert", &at("b.pth"), "--to", &at("e.pdparams"), "--model", "lenet", "--map", &at("bad.map")],
+        &["line 1"],
+    );
+    assert_eq!(std::fs::read(at("e.pdparams")).unwrap(), old);
+}

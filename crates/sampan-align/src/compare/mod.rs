@@ -1,0 +1,388 @@
+//! The checkpoints of a reproduction: forward, data, metric, loss, optimizer, backward, training, initialisation.
+
+mod backward;
+mod causes;
+mod data;
+mod ends;
+mod forward;
+mod gaps;
+mod graph;
+mod optimizer;
+mod training;
+mod weights;
+
+use crate::diff::{self, Diff};
+use crate::{Call, CallPair, Corrections, Pairing, Recording, kinds, pair};
+use sampan_core::error::Kind;
+use sampan_core::{Error, Result, Tensor};
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// A checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum Check {
+    Data,
+    Forward,
+    Metric,
+    Loss,
+    Backward,
+    Optimizer,
+    Training,
+    Initialisation,
+}
+
+impl Check {
+    /// All of them, in the order of a reproduction.
+    pub const ALL: [Check; 8] = [
+        Check::Data,
+        Check::Forward,
+        Check::Metric,
+        Check::Loss,
+        Check::Backward,
+        Check::Optimizer,
+        Check::Training,
+        Check::Initialisation,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Check::Data => "data",
+            Check::Forward => "forward",
+            Check::Metric => "metric",
+            Check::Loss => "loss",
+            Check::Backward => "backward",
+            Check::Optimizer => "optimizer",
+            Check::Training => "training",
+            Check::Initialisation => "initialisation",
+        }
+    }
+}
+
+/// What to compare, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Pairs that the user decided.
+    pub corrections: Corrections,
+    /// The checks to do; none means all.
+    pub checks: Vec<Check>,
+    /// Relative difference that is still equal; by dtype and depth if none is given.
+    pub tolerance: Option<f64>,
+}
+
+impl Options {
+    /// Checks by their names.
+    pub fn checks(names: &[String]) -> Result<Vec<Check>> {
+        let one = |name: &String| {
+            let name = name.trim();
+            let spelled = if name == "init" || name == "initialization" { "initialisation" } else { name };
+            Check::ALL.into_iter().find(|c| c.name() == spelled).ok_or_else(|| {
+                let known: Vec<_> = Check::ALL.iter().map(|c| c.name()).collect();
+                Error::new(Kind::InvalidArgument, format!("there is no check {name:?}"))
+                    .hint(format!("known are {}", known.join(", ")))
+                    .in_op("align")
+            })
+        };
+        names.iter().map(one).collect()
+    }
+
+    fn wants(&self, check: Check) -> bool {
+        self.checks.is_empty() || self.checks.contains(&check)
+    }
+}
+
+/// One difference: where it is, and why.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Finding {
+    /// The check that found it.
+    pub check: String,
+    /// `layer`, `function`, `between`, `data`, `loss`, `optimizer`, `learning rate`, `metric`, `initialisation`, `weights`.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// The layer or call of the reference.
+    pub reference: String,
+    /// The layer or call of the candidate.
+    pub candidate: String,
+    /// A word of the catalogue; empty if the cause is not known.
+    pub cause: String,
+    /// One sentence.
+    pub sentence: String,
+    /// What speaks for it.
+    pub evidence: Vec<String>,
+    /// `confirmed`, `likely` or `unknown`.
+    pub certainty: String,
+    /// Does it show in the numbers of this run, or only in the settings?
+    pub visible: bool,
+    /// Settings, input and output of both sides: what, the reference's, the candidate's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub detail: Vec<[String; 3]>,
+    /// Its place in the order of execution.
+    #[serde(skip)]
+    pub order: usize,
+    /// Kinds of calls between the layers that only the reference makes, and only the candidate.
+    #[serde(skip)]
+    pub lost: [Vec<String>; 2],
+}
+
+/// A tensor of both sides, as `reprod_log` lists them.
+#[derive(Clone, Debug, Serialize)]
+pub struct LogRow {
+    /// Its name.
+    pub key: String,
+    /// The difference.
+    #[serde(flatten)]
+    pub diff: Diff,
+}
+
+/// What one check says.
+#[derive(Clone, Debug, Serialize)]
+pub struct CheckResult {
+    /// The check.
+    pub check: Check,
+    /// Passed?
+    pub ok: bool,
+    /// Tensors that it compared.
+    pub rows: Vec<LogRow>,
+}
+
+/// A pair of calls with all that was compared.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The reference's call.
+    pub reference: String,
+    /// The candidate's.
+    pub candidate: String,
+    /// What it is.
+    pub kind: String,
+    /// Shape of the output.
+    pub shape: Vec<usize>,
+    /// Differences of the outputs as the models ran.
+    pub natural: Option<Diff>,
+    /// The candidate's call on the reference's input.
+    pub forced: Option<Diff>,
+    /// Gradients of the outputs as the models ran.
+    pub gradient: Option<Diff>,
+    /// Gradients of the call alone.
+    pub local: Option<Diff>,
+    /// `ok`, `fault` or `inherited`.
+    pub verdict: String,
+}
+
+/// The verdict on two sides.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// Name and version of the reference's library.
+    pub reference: String,
+    /// Name and version of the candidate's.
+    pub candidate: String,
+    /// Is nothing different?
+    pub ok: bool,
+    /// The differences, the first and surest first.
+    pub findings: Vec<Finding>,
+    /// The candidate's first call that diverges forward.
+    pub first_forward: Option<String>,
+    /// The candidate's first call that diverges on the way back.
+    pub first_backward: Option<String>,
+    /// The checks that were possible.
+    pub checks: Vec<CheckResult>,
+    /// The calls, pair by pair.
+    pub rows: Vec<Row>,
+    /// Losses of the two sides, step by step.
+    pub losses: [Vec<f64>; 2],
+    /// Learning rates of the two sides, step by step.
+    pub rates: [Vec<f64>; 2],
+    /// The step at which the losses part.
+    pub parts_at: Option<usize>,
+    /// The pairs as a table.
+    pub pairs: String,
+    /// What else is to be known, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// Everything that the checks look at.
+pub(crate) struct Context<'r> {
+    pub a: &'r Recording,
+    pub b: &'r Recording,
+    pub pairing: Pairing,
+    pub asked: Option<f64>,
+    /// Does something draw random numbers on both sides, so that what comes after it differs?
+    pub random: bool,
+    kinds_a: Vec<String>,
+    kinds_b: Vec<String>,
+}
+
+impl<'r> Context<'r> {
+    fn call_a(&self, p: &CallPair) -> &'r Call {
+        &self.a.structure.calls[p.reference]
+    }
+    fn call_b(&self, p: &CallPair) -> &'r Call {
+        &self.b.structure.calls[p.candidate]
+    }
+    fn kind_a(&self, p: &CallPair) -> &str {
+        &self.kinds_a[p.reference]
+    }
+    fn kind_b(&self, p: &CallPair) -> &str {
+        &self.kinds_b[p.candidate]
+    }
+    fn sides(&self) -> (&'r str, &'r str) {
+        (&self.a.structure.side, &self.b.structure.side)
+    }
+    /// Compares with the tolerance of a number of layers.
+    fn diff(&self, x: &Tensor, y: &Tensor, depth: usize) -> Diff {
+        diff::diff(x, y, diff::tolerance(x.dtype(), y.dtype(), depth, self.asked))
+    }
+}
+
+/// The name of a call for people: a layer's name, or the function and the layer that calls it.
+pub(crate) fn shown(call: &Call) -> String {
+    let place = if call.place.is_empty() { String::new() } else { format!(" ({})", call.place) };
+    if call.function {
+        let layer = if call.layer.is_empty() { "the model" } else { &call.layer };
+        format!("the call of {} in {layer}{place}", call.op.trim_matches('_'))
+    } else {
+        format!(
+            "{} ({}{})",
+            call.key,
+            call.op,
+            if call.place.is_empty() { String::new() } else { format!(", {}", call.place) }
+        )
+    }
+}
+
+/// A tensor in a few words.
+fn in_words(t: Option<&Tensor>) -> String {
+    let Some(t) = t else { return String::new() };
+    let shape = t.shape().iter().map(|d| d.to_string()).collect::<Vec<_>>().join(", ");
+    let Some(v) = crate::recording::numbers(t).filter(|v| !v.is_empty()) else { return format!("[{shape}]") };
+    let mean = v.iter().sum::<f64>() / v.len() as f64;
+    let deviation = (v.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / v.len() as f64).sqrt();
+    let low = v.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = v.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    format!("[{shape}] {}: mean {mean:.5}, deviation {deviation:.5}, {low:.5} to {high:.5}", t.dtype())
+}
+
+/// Settings, inputs and outputs of a pair of calls, for the reader.
+pub(crate) fn detail(cx: &Context<'_>, p: &CallPair) -> Vec<[String; 3]> {
+    let (a, b) = (cx.call_a(p), cx.call_b(p));
+    let settings = |c: &Call| {
+        let told = c.config.iter().filter(|(k, v)| !v.is_null() && k.as_str() != "refuses");
+        told.map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(", ")
+    };
+    let mut rows = vec![["settings".to_string(), settings(a), settings(b)]];
+    for i in 0..a.inputs.len().max(b.inputs.len()).min(4) {
+        let get = |r: &Recording, c: &Call| in_words(c.inputs.get(i).and_then(|k| r.tensor("forward", k)));
+        rows.push([format!("input {i}"), get(cx.a, a), get(cx.b, b)]);
+    }
+    let get = |r: &Recording, c: &Call| in_words(c.outputs.first().and_then(|k| r.tensor("forward", k)));
+    rows.push(["output".to_string(), get(cx.a, a), get(cx.b, b)]);
+    let forced = cx.b.tensor("forced", &format!("{}:out0", b.key));
+    if forced.is_some() {
+        rows.push(["on the reference's input".to_string(), get(cx.a, a), in_words(forced)]);
+    }
+    rows
+}
+
+/// Compares two recordings.
+pub fn compare(a: &Recording, b: &Recording, options: &Options) -> Result<Report> {
+    let pairing = pair(&a.structure, &b.structure, &options.corrections)?;
+    let named = |r: &Recording| format!("{} {}", r.structure.side, r.structure.version).trim().to_string();
+    let or = |name: String, word: &str| if name.is_empty() { word.to_string() } else { name };
+    let mut report = Report {
+        reference: or(named(a), "reference"),
+        candidate: or(named(b), "candidate"),
+        pairs: if pairing.layers.is_empty() { String::new() } else { pairing.table(&a.structure, &b.structure) },
+        ..Report::default()
+    };
+    for (side, r) in [("reference", a), ("candidate", b)] {
+        report.notes.extend(r.structure.notes.iter().map(|n| format!("{side}: {n}")));
+    }
+    report.notes.extend(pairing.doubts.iter().cloned());
+    let kind = |r: &Recording| r.structure.calls.iter().map(|c| kinds::kind(&c.op)).collect();
+    let mut context =
+        Context { a, b, pairing, asked: options.tolerance, random: false, kinds_a: kind(a), kinds_b: kind(b) };
+    context.random = context.pairing.calls.iter().any(|p| forward::draws(&context, p));
+    if context.random {
+        report.notes.push(
+            "dropout is at work on both sides and draws its own numbers, so each call is judged on the reference's input alone; \
+             set both models to evaluation mode, or p to 0, to compare them as they run"
+                .into(),
+        );
+    }
+
+    let strangers = weights::strangers(&context);
+    if options.wants(Check::Data) {
+        data::check(&context, &mut report);
+    }
+    let models = options.wants(Check::Forward) || options.wants(Check::Backward) || options.wants(Check::Loss);
+    if models && !strangers {
+        forward::check(&context, options, &mut report);
+        backward::check(&context, options, &mut report);
+        weights::check(&context, &mut report);
+    }
+    ends::stopped(&context, &mut report);
+    if options.wants(Check::Metric) {
+        data::metrics(&context, &mut report);
+    }
+    if options.wants(Check::Optimizer) || options.wants(Check::Training) {
+        training::rates(&context, &mut report);
+    }
+    if options.wants(Check::Optimizer) && !strangers {
+        optimizer::check(&context, &mut report);
+    }
+    if options.wants(Check::Training) {
+        training::losses(&context, &mut report, strangers);
+    }
+    if options.checks.contains(&Check::Initialisation) || (options.wants(Check::Initialisation) && strangers) {
+        weights::initialisation(&context, strangers, &mut report);
+    }
+    data::plain_files(&context, options, &mut report);
+    finish(&context, &mut report);
+    Ok(report)
+}
+
+/// Orders the findings: what shows in the numbers before what does not, early before late, forward before backward.
+fn finish(context: &Context<'_>, report: &mut Report) {
+    let stage = |f: &Finding| Check::ALL.iter().position(|c| c.name() == f.check).unwrap_or(9);
+    // A parameter that differs by itself is the reason for what its users get.
+    report.findings.sort_by_key(|f| (!f.visible, stage(f), f.place != "weights", f.order));
+    let mut seen = HashMap::new();
+    report.findings.retain(|f| {
+        seen.insert((f.reference.clone(), f.candidate.clone(), f.cause.clone(), f.check == "data"), ()).is_none()
+    });
+    let failed: Vec<&str> = report.findings.iter().filter(|f| f.visible).map(|f| f.check.as_str()).collect();
+    for check in &mut report.checks {
+        check.ok = check.ok && !failed.contains(&check.check.name());
+    }
+    if !report.findings.iter().any(|f| f.visible)
+        && let Some((check, row)) = report
+            .checks
+            .iter()
+            .filter(|c| !c.ok)
+            .find_map(|c| c.rows.iter().find(|r| r.diff.differs).map(|r| (c.check, r)))
+    {
+        // Nobody is to blame, and yet the result is another one: at least say where it begins.
+        let how =
+            if row.diff.remark.is_empty() { format!("by up to {:.3e}", row.diff.max) } else { row.diff.remark.clone() };
+        report.findings.insert(
+            0,
+            Finding {
+                check: check.name().into(),
+                place: check.name().into(),
+                reference: row.key.clone(),
+                candidate: row.key.clone(),
+                sentence: format!("{} differs ({how}), and no single call explains it", row.key),
+                certainty: "unknown".into(),
+                visible: true,
+                ..Finding::default()
+            },
+        );
+    }
+    // What the calls say, and not what follows from an earlier fault, decides.
+    report.ok = report.findings.is_empty() && report.checks.iter().all(|c| c.ok);
+    let stopped = |r: &Recording| r.structure.notes.iter().any(|n| n.starts_with("the ") && n.contains(" stopped"));
+    if stopped(context.a) || stopped(context.b) {
+        report.ok = false;
+    }
+}

@@ -1,0 +1,265 @@
+"""Two implementations side by side: sampan on both sides, so that nothing else is needed."""
+
+import pathlib
+import re
+
+import numpy as np
+import pytest
+import sampan
+import sampan.nn.functional as F
+from sampan import align, nn
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+X = np.random.default_rng(0).standard_normal((3, 3, 8, 8)).astype("float32")
+Y = np.array([0, 1, 2])
+
+
+class Net(nn.Layer):
+    """A network with a residual sum, a normalisation, a pooling layer and functions between them."""
+
+    def __init__(self, fault=""):
+        super().__init__()
+        self.fault = fault
+        stride = 2 if fault == "stride" else 1
+        self.stem = nn.Conv2D(3, 6, 3, stride=stride, padding=1)
+        self.bn = nn.BatchNorm2D(6, epsilon=1e-2 if fault == "bn_epsilon" else 1e-5)
+        self.body = nn.Conv2D(6, 6, 3, padding=1, groups=2, bias_attr=False if fault == "bias_missing" else None)
+        self.pool = nn.AvgPool2D(3, 2, padding=1, exclusive=fault != "avgpool_exclusive")
+        self.fc = nn.Linear(96, 12)
+        self.act = nn.GELU(approximate=fault == "gelu_approximation")
+        self.drop = nn.Dropout(0.3 if fault == "dropout_p" else 0.5)
+        self.head = nn.Linear(12, 5)
+
+    def forward(self, x):
+        x = F.relu(self.bn(self.stem(x)))
+        y = self.body(x)
+        y = y if self.fault == "residual_missing" else y + x
+        y = y if self.fault == "activation_missing" else F.relu(y)
+        y = self.pool(y)
+        if self.fault == "flatten_order":
+            y = y.transpose([0, 2, 3, 1])
+        y = sampan.flatten(y, 1)
+        if self.fault == "gradient_stopped":
+            y = y.detach()
+        y = self.drop(self.act(self.fc(y)))
+        return self.head(y * 2 if self.fault == "scale" else y)
+
+
+def pair_of(fault):
+    sampan.seed(3)
+    one, other = Net(), Net(fault)
+    align.copy_weights(one, other)
+    if fault == "weights_not_loaded":
+        other.head.weight.set_value(np.ones([12, 5], "float32"))
+    one.eval()
+    other.train() if fault == "train_eval_mode" else other.eval()
+    return one, other
+
+
+FAULTS = {
+    "stride": "stem",
+    "bn_epsilon": "bn",
+    "bias_missing": "body",
+    "avgpool_exclusive": "pool",
+    "gelu_approximation": "act",
+    "residual_missing": None,
+    "activation_missing": None,
+    "flatten_order": "/flatten",
+    "scale": "/multiply",
+    "gradient_stopped": "pool",
+    "dropout_p": "drop",
+    "weights_not_loaded": "head",
+    "train_eval_mode": "bn",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_named(fault):
+    one, other = pair_of(fault)
+    report = align.align(one, other, X, labels=Y, criterion=F.cross_entropy)
+    assert not report.ok
+    first = report.findings[0]
+    assert first.cause == fault, report.text()
+    if FAULTS[fault]:
+        assert first.candidate == FAULTS[fault], report.text()
+
+
+def test_equal_models_are_aligned_also_in_training_mode():
+    one, other = pair_of("")
+    assert align.align(one, other, X, labels=Y, criterion=F.cross_entropy).ok
+    report = align.align(one, other, X, labels=Y, criterion=F.cross_entropy, train=True)
+    assert report.ok and "dropout" in report.text()
+
+
+def test_several_faults_are_found_in_one_run():
+    one, other = pair_of("bn_epsilon")
+    other.pool = nn.AvgPool2D(3, 2, padding=1, exclusive=False)
+    other.head.weight.set_value(np.ones([12, 5], "float32"))
+    causes = {f.candidate: f.cause for f in align.align(one, other, X).findings}
+    assert causes == {"bn": "bn_epsilon", "pool": "avgpool_exclusive", "head": "weights_not_loaded"}
+
+
+def momentum(**settings):
+    return lambda net: sampan.optimizer.Momentum(0.1, parameters=net.parameters(), **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "cause"),
+    [
+        ({}, None),
+        ({"use_nesterov": True}, "nesterov"),
+        ({"weight_decay": 0.1}, "weight_decay"),
+        ({"momentum": 0.5}, "momentum"),
+        ({"grad_clip": nn.ClipGradByGlobalNorm(0.01)}, "gradient_clipping"),
+    ],
+)
+def test_optimizers(settings, cause):
+    one, other = pair_of("")
+    before = one.stem.weight.numpy()
+    pair = (momentum(), momentum(**settings))
+    report = align.align(one, other, X, labels=Y, criterion=F.cross_entropy, optimizer=pair)
+    assert (report.findings[0].cause if report.findings else None) == cause, report.text()
+    assert np.array_equal(before, one.stem.weight.numpy()), "the models are as before"
+
+
+def test_data_and_metric_and_loss():
+    one, other = pair_of("")
+    means = np.array([0.1, 0.2, 0.3], "float32").reshape(1, 3, 1, 1)
+    report = align.align(one, other, X, data=([X], [X[:, ::-1].copy()]))
+    assert report.findings[0].cause == "channel_order"
+    report = align.align(one, other, X, data=([X], [(X - means) / 0.5]))
+    assert report.findings[0].cause == "normalisation_constants"
+    report = align.align(one, other, X, metric=(lambda out: 0.25, lambda out: 25.0))
+    assert report.findings[0].cause == "metric_scale"
+    smooth = lambda out, y: F.cross_entropy(out, y, label_smoothing=0.1)  # noqa: E731
+    report = align.align(one, other, X, labels=Y, criterion=(F.cross_entropy, smooth))
+    assert (report.findings[0].check, report.findings[0].cause) == ("loss", "label_smoothing")
+
+
+def test_other_weights_are_compared_by_how_they_were_drawn():
+    one, other = Net(), Net()
+    other.fc.weight.set_value(np.random.default_rng(1).normal(0, 2, [96, 12]).astype("float32"))
+    report = align.align(one, other, X)
+    assert [f.candidate for f in report.findings if f.cause == "initializer"] == ["fc.weight"]
+    assert "copy_weights" in report.text()
+
+
+def test_recordings_are_files_that_numpy_reads(tmp_path):
+    one, other = pair_of("avgpool_exclusive")
+    for name, net in [("a", one), ("b", other)]:
+        with align.record(net, optimizer=None) as recorder:
+            F.cross_entropy(net(sampan.to_tensor(X)), sampan.to_tensor(Y)).backward()
+        recorder.save(tmp_path / name)
+    # Our own file, of which we know that it is only data.
+    forward = np.load(tmp_path / "a" / "forward.npy", allow_pickle=True).item()
+    assert forward["stem"].shape == (3, 6, 8, 8)
+    report = align.compare(tmp_path / "a", tmp_path / "b")
+    assert (report.first_forward, report.findings[0].cause) == ("pool", "avgpool_exclusive"), report.text()
+    logs = report.logs(tmp_path / "log")
+    assert (tmp_path / "log" / "forward_diff.log").read_text().endswith("diff check failed\n") and len(logs) >= 2
+    report.html(tmp_path / "page.html")
+    assert "<svg" in (tmp_path / "page.html").read_text()
+
+
+def test_files_of_numpy_are_read_as_recordings(tmp_path):
+    np.save(tmp_path / "forward_ref.npy", {"logits": X, "loss": np.array(1.5)})
+    np.save(tmp_path / "forward_paddle.npy", {"logits": X, "loss": np.array(1.5)})
+    assert align.compare(tmp_path / "forward_ref.npy", tmp_path / "forward_paddle.npy").ok
+    np.save(tmp_path / "other.npy", {"logits": X * 2, "loss": np.array(1.5)})
+    report = align.compare(tmp_path / "forward_ref.npy", tmp_path / "other.npy")
+    assert not report.ok and report.findings[0].reference == "logits"
+
+
+def test_bad_input_gets_a_sentence(tmp_path):
+    with pytest.raises(TypeError, match="torch.nn.Module"):
+        align.align(object(), Net(), X)
+    with pytest.raises(Exception, match="there is no recording"):
+        align.load(tmp_path / "nothing")
+    (tmp_path / "text.npy").write_text("this is no array")
+    with pytest.raises(Exception, match=r"text\.npy"):
+        align.load(tmp_path / "text.npy")
+    with pytest.raises(Exception, match="no such layer"):
+        align.pair(Net(), Net(), "stam = stem")
+    with pytest.raises(ValueError, match="no check"):
+        align.align(Net(), Net(), X, checks=["backwards"])
+    wrong = Net()
+    wrong.head = nn.Linear(7, 5)
+    report = align.align(Net(), wrong, X)
+    assert not report.ok and "does not get to the end" in report.text()
+
+
+def test_layers_that_run_twice_and_share_weights():
+    class Twice(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.a = nn.Linear(4, 4)
+            self.b = nn.Linear(4, 4)
+            self.b.weight = self.a.weight
+
+        def forward(self, x):
+            return self.b(self.a(self.a(x)))
+
+    one, other = Twice(), Twice()
+    align.copy_weights(one, other)
+    x = np.ones((2, 4), "float32")
+    assert align.align(one, other, x).ok
+    other.a.bias.set_value(np.ones(4, "float32"))
+    report = align.align(one, other, x)
+    assert report.first_forward == "a" and report.findings[0].cause == "weights_not_loaded"
+
+
+def test_training_is_bisected():
+    def factory(fault):
+        def make():
+            _, net = pair_of("")
+            net.eval()
+            rate = sampan.optimizer.lr.PiecewiseDecay([3], [0.05, 0.5 if fault else 0.05])
+            optimizer = sampan.optimizer.SGD(rate, parameters=net.parameters())
+
+            def train(steps):
+                for _ in range(steps):
+                    F.cross_entropy(net(sampan.to_tensor(X)), sampan.to_tensor(Y)).backward()
+                    optimizer.step()
+                    optimizer.clear_grad()
+                    rate.step()
+
+            return net, optimizer, train
+
+        return make
+
+    assert align.bisect(factory(False), factory(False), steps=5) is None
+    report = align.bisect(factory(False), factory(True), steps=6)
+    assert report.data["parts_at"] == 4
+    assert report.findings[0].cause.startswith("lr_"), report.text()
+
+
+def test_torch_as_the_reference():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    reference = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(144, 144), torch.nn.Linear(144, 5)
+    )
+    ours = nn.Sequential(nn.Conv2D(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 144), nn.Linear(144, 5))
+    align.copy_weights(reference, ours)
+    criteria = (torch.nn.functional.cross_entropy, F.cross_entropy)
+    optimizers = (
+        lambda net: torch.optim.AdamW(net.parameters(), 1e-3),
+        lambda net: sampan.optimizer.AdamW(1e-3, parameters=net.parameters()),
+    )
+    assert align.align(reference, ours, X, labels=Y, criterion=criteria, optimizer=optimizers).ok
+    ours[3].weight.set_value(ours[3].weight.numpy().T.copy())
+    report = align.align(reference, ours, X, labels=Y, criterion=criteria)
+    assert (report.findings[0].candidate, report.findings[0].cause) == ("3", "linear_transposed"), report.text()
+
+
+@pytest.mark.parametrize("page", ["align.md", "align.zh-CN.md"])
+def test_the_guide_runs_and_says_what_the_report_says(page, tmp_path, monkeypatch, capsys):
+    text = (ROOT / "docs" / page).read_text()
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "guide"}
+    for program in re.findall(r"```python\n(.*?)```", text, re.S):
+        exec(compile(program, page, "exec"), names)
+    promised = set(re.findall(r"^\| `(bn|features\.1|/flatten|optimizer)` \| `(\w+)` \|", text, re.M))
+    assert len(promised) == 4
+    printed = capsys.readouterr().out
+    for candidate, cause in promised:
+        assert re.search(rf"^{re.escape(candidate)} {cause} ", printed, re.M), printed
