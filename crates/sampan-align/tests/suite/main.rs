@@ -9,20 +9,20 @@ use sampan_core::Tensor;
 use serde_json::{Value, json};
 
 /// A network of layers in a row, run once: what each layer is called, is, is set to, and what it gave.
-pub struct Row<'r> {
-    pub name: &'r str,
-    pub class: &'r str,
-    pub config: Value,
-    pub parameters: Vec<(&'r str, Tensor)>,
-    pub output: Tensor,
+pub(crate) struct Row<'r> {
+    pub(crate) name: &'r str,
+    pub(crate) class: &'r str,
+    pub(crate) config: Value,
+    pub(crate) parameters: Vec<(&'r str, Tensor)>,
+    pub(crate) output: Tensor,
 }
 
-pub fn row<'r>(name: &'r str, class: &'r str, config: Value, output: &Tensor) -> Row<'r> {
+pub(crate) fn row<'r>(name: &'r str, class: &'r str, config: Value, output: &Tensor) -> Row<'r> {
     Row { name, class, config, parameters: Vec::new(), output: output.clone() }
 }
 
 /// The recording of such a network.
-pub fn recording(side: &str, input: &Tensor, rows: &[Row<'_>]) -> Recording {
+pub(crate) fn recording(side: &str, input: &Tensor, rows: &[Row<'_>]) -> Recording {
     let mut structure = Structure { format: 1, side: side.into(), ..Structure::default() };
     let (mut forward, mut parameters) = (Tensors::default(), Tensors::default());
     forward.insert("input0".into(), input.clone());
@@ -70,12 +70,12 @@ pub fn recording(side: &str, input: &Tensor, rows: &[Row<'_>]) -> Recording {
 }
 
 /// Numbers without a pattern.
-pub fn wave(shape: &[usize]) -> Tensor {
+pub(crate) fn wave(shape: &[usize]) -> Tensor {
     let n: usize = shape.iter().product();
     let v: Vec<f32> = (0..n).map(|i| ((i * i + 3 * i) as f32 * 0.37).sin() * 2.0).collect();
     Tensor::new(v).reshape(shape.iter().map(|&d| d as i64).collect::<Vec<_>>())
 }
 
-pub fn none() -> Value {
+pub(crate) fn none() -> Value {
     json!({})
 }
