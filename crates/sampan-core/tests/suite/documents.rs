@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-/// The files below a folder with one of these endings, tests and what is built left out.
+/// The files below a folder with one of these endings. Tests, what is built, and the tables of what layers are called in
+/// other frameworks (`sampan-align`) are left out.
 fn sources(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display())) {
         let path = entry.expect("a file").path();
         let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
-        if path.is_dir() && !matches!(name, "tests" | "target" | "golden" | "benches") {
+        if path.is_dir() && !matches!(name, "tests" | "target" | "golden" | "benches" | "sampan-align") {
             sources(&path, endings, found);
         } else if endings.iter().any(|e| name.ends_with(e)) {
             found.push(path);
