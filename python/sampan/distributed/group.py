@@ -36,6 +36,10 @@ def _exactly(link: socket.socket, size: int) -> bytes:
     return bytes(data)
 
 
+class LostProcess(RuntimeError):
+    """Another process of the group has ended."""
+
+
 class Group:
     """All processes of a job, each with a rank from 0 to `size - 1`."""
 
@@ -92,7 +96,7 @@ class Group:
         try:
             return self._lead(what, payload, combine) if self.rank == 0 else self._follow(what, payload)
         except OSError as error:
-            raise RuntimeError(f"(Unavailable) {what['op']}: another process has gone ({error}).") from None
+            raise LostProcess(f"(Unavailable) {what['op']}: another process has gone ({error}).") from None
 
     def _lead(self, what: dict, payload: bytes, combine) -> bytes:
         payloads = [payload]

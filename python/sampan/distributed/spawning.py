@@ -7,15 +7,19 @@ import os
 import sys
 import traceback
 
+from .group import LostProcess
 from .start import default_count, environments
+
+# Seconds in which a process that others lost says why it ended.
+PATIENCE = 10
 
 
 def _child(env: dict, func, args: tuple, problems) -> None:
     os.environ.update(env)
     try:
         func(*args)
-    except Exception:
-        problems.put(traceback.format_exc())
+    except Exception as error:
+        problems.put((isinstance(error, LostProcess), traceback.format_exc()))
         sys.exit(1)
 
 
@@ -36,15 +40,28 @@ class MultiprocessContext:
                 process = running.pop(rank)
                 process.join()
                 if process.exitcode:
-                    for other in running.values():
-                        other.terminate()
-                        other.join()
-                    self._fail(rank, process.exitcode)
+                    self._fail(rank, running)
         return True
 
-    def _fail(self, rank: int, code: int) -> None:
-        told = "" if self._problems[rank].empty() else "\n\n" + self._problems[rank].get()
+    def _fail(self, rank: int, running: dict) -> None:
+        lost, told = self._told(rank)
+        for other, process in running.items():
+            # Who lost another one may be heard of before the one that was lost; that one has the reason.
+            process.join(PATIENCE if lost else 0)
+            if lost and process.exitcode and not (theirs := self._told(other))[0]:
+                rank, (lost, told) = other, theirs
+        for process in running.values():
+            process.terminate()
+            process.join()
+        code = self.processes[rank].exitcode
         raise RuntimeError(f"(PreconditionNotMet) spawn: process {rank} ended with code {code}.{told}")
+
+    def _told(self, rank: int) -> tuple[bool, str]:
+        """Did the process fail because another one had gone, and its traceback."""
+        if self._problems[rank].empty():
+            return False, ""
+        lost, text = self._problems[rank].get()
+        return lost, "\n\n" + text
 
 
 def spawn(func, args=(), nprocs=-1, join=True, daemon=False, **options) -> MultiprocessContext:
