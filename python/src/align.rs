@@ -2,6 +2,7 @@
 
 use crate::tensor::PyTensor;
 use crate::{errors, value};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use sampan_align::{Corrections, Options, Recording, Structure, Tensors};
@@ -46,7 +47,13 @@ impl Listener for Ear {
         // Reading a tensor on the way may itself call ops.
         self.busy.set(true);
         if let Err(e) = self.tell(op, args, outputs) {
-            self.failed.replace(Some(e));
+            if Python::attach(|py| e.is_instance_of::<PyKeyboardInterrupt>(py)) {
+                // It came while we listened, and is meant for the program.
+                // SAFETY: it only notes a signal, which the interpreter sees to when it goes on.
+                unsafe { pyo3::ffi::PyErr_SetInterrupt() }
+            } else {
+                self.failed.replace(Some(e));
+            }
         }
         self.busy.set(false);
     }

@@ -263,3 +263,33 @@ def test_the_guide_runs_and_says_what_the_report_says(page, tmp_path, monkeypatc
     printed = capsys.readouterr().out
     for candidate, cause in promised:
         assert re.search(rf"^{re.escape(candidate)} {cause} ", printed, re.M), printed
+
+
+def test_both_parts_of_complex_numbers_count(tmp_path):
+    for name, value in [("p", 1 + 1j), ("q", 1 + 9j), ("r", 1 + 1j)]:
+        np.save(tmp_path / f"{name}.npy", {"a": np.full(3, value)})
+    assert not align.compare(tmp_path / "p.npy", tmp_path / "q.npy").ok
+    assert align.compare(tmp_path / "p.npy", tmp_path / "r.npy").ok
+    for name, value in [("big", 2**60), ("bigger", 2**60 + 1)]:
+        np.save(tmp_path / f"{name}.npy", {"a": np.array([value])})
+    assert not align.compare(tmp_path / "big.npy", tmp_path / "bigger.npy").ok
+
+
+def test_nothing_compared_is_not_aligned(tmp_path):
+    np.save(tmp_path / "p.npy", {"a": np.ones(3)})
+    np.save(tmp_path / "q.npy", {"b": np.ones(3)})
+    with pytest.raises(Exception, match="nothing in common|not in the candidate"):
+        report = align.compare(tmp_path / "p.npy", tmp_path / "q.npy", checks=["optimizer"])
+        assert report.ok, "not in the candidate"
+    for bad in (float("nan"), -1.0):
+        with pytest.raises(ValueError, match="tolerance"):
+            align.compare(tmp_path / "p.npy", tmp_path / "p.npy", tolerance=bad)
+
+
+def test_models_keep_their_modes():
+    a, b = (nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 2)) for _ in range(2))
+    align.copy_weights(a, b)
+    a[1].eval()
+    modes = [[layer.training for layer in net.sublayers(include_self=True)] for net in (a, b)]
+    assert align.align(a, b, np.ones((2, 3), "float32"), train=False).ok
+    assert [[layer.training for layer in net.sublayers(include_self=True)] for net in (a, b)] == modes

@@ -77,10 +77,31 @@ fn same_form(a: &Tensor, b: &Tensor, limit: f64) -> Option<(Tensor, String)> {
 }
 
 fn values(a: &Tensor, b: &Tensor, limit: f64) -> Diff {
-    let (Some(x), Some(y)) = (numbers(a), numbers(b)) else {
-        return Diff { remark: "complex numbers are not compared".into(), ..Diff::default() };
-    };
-    slices(&x, &y, limit)
+    let complex = |t: &Tensor| t.dtype().is_complex();
+    match (numbers(a), numbers(b)) {
+        (Some(x), Some(y)) if complex(a) == complex(b) => exact(a, b).unwrap_or_else(|| slices(&x, &y, limit)),
+        (Some(x), Some(y)) => {
+            // A real number is a complex one without its second part.
+            let wide = |t: &Tensor, v: Vec<f64>| match complex(t) {
+                true => v,
+                false => v.into_iter().flat_map(|x| [x, 0.0]).collect(),
+            };
+            slices(&wide(a, x), &wide(b, y), limit)
+        }
+        _ => Diff { differs: true, remark: "the values cannot be read as numbers".into(), ..Diff::default() },
+    }
+}
+
+/// Integers that are not the same but become so as floats; `None` if there are no such.
+fn exact(a: &Tensor, b: &Tensor) -> Option<Diff> {
+    if a.dtype() != DType::Int64 || b.dtype() != DType::Int64 {
+        return None;
+    }
+    let (x, y) = (a.try_to_vec::<i64>().ok()?, b.try_to_vec::<i64>().ok()?);
+    let apart = |(p, q): (&i64, &i64)| (p != q && *p as f64 == *q as f64).then(|| p.abs_diff(*q));
+    let max = x.iter().zip(&y).filter_map(apart).max()? as f64;
+    let scale = x.iter().map(|v| v.unsigned_abs()).max()?.max(1) as f64;
+    Some(Diff { mean: max / x.len() as f64, max, relative: max / scale, differs: true, ..Diff::default() })
 }
 
 /// The difference of two rows of numbers of one length.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 
 from . import _pairing
@@ -126,6 +128,17 @@ def _merge(first: Recorder, second: Recorder | None) -> None:
     first._recording = None
 
 
+@contextlib.contextmanager
+def _modes(model):
+    """The modes of all layers are afterwards what they were."""
+    modes = [(layer, layer.training) for _, layer in side_of(model).layers(model) if hasattr(layer, "training")]
+    try:
+        yield
+    finally:
+        for layer, training in modes:
+            layer.training = training
+
+
 def align(
     reference,
     candidate,
@@ -169,21 +182,22 @@ def align(
     criteria, metrics = _two(criterion, "criterion"), _two(metric, "metric")
     optimizers, schedulers, loops = _two(optimizer, "optimizer"), _two(scheduler, "scheduler"), _two(training, "training")
     loaders = _two(data, "data")
-    sides = []
-    for i, model in enumerate((reference, candidate)):
-        side_of(model)
-        if train is not None:
-            model.train() if train else model.eval()
-        sides.append(_once(model, inputs, labels, criteria[i], metrics[i]))
-    a, b = sides
-    pairing = _pairing.pair(a, b, mapping)
-    force(a, b, pairing.calls)
-    for i, model in enumerate((reference, candidate)):
-        if loaders[i] is not None:
-            sides[i].batches(loaders[i], batches)
-        if optimizers[i] is not None:
-            arguments = (optimizers[i], schedulers[i], loops[i], inputs, labels, criteria[i], steps)
-            _merge(sides[i], _train(model, *arguments))
+    with contextlib.ExitStack() as as_they_were:
+        sides = []
+        for i, model in enumerate((reference, candidate)):
+            as_they_were.enter_context(_modes(model))
+            if train is not None:
+                model.train() if train else model.eval()
+            sides.append(_once(model, inputs, labels, criteria[i], metrics[i]))
+        a, b = sides
+        pairing = _pairing.pair(a, b, mapping)
+        force(a, b, pairing.calls)
+        for i, model in enumerate((reference, candidate)):
+            if loaders[i] is not None:
+                sides[i].batches(loaders[i], batches)
+            if optimizers[i] is not None:
+                arguments = (optimizers[i], schedulers[i], loops[i], inputs, labels, criteria[i], steps)
+                _merge(sides[i], _train(model, *arguments))
     return compare(a.recording, b.recording, mapping=mapping, checks=checks, tolerance=tolerance)
 
 

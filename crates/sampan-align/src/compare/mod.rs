@@ -286,6 +286,10 @@ pub(crate) fn detail(cx: &Context<'_>, p: &CallPair) -> Vec<[String; 3]> {
 
 /// Compares two recordings.
 pub fn compare(a: &Recording, b: &Recording, options: &Options) -> Result<Report> {
+    if let Some(tolerance) = options.tolerance.filter(|t| t.is_nan() || *t < 0.0) {
+        let why = format!("the tolerance is a relative difference, zero or more, got {tolerance}");
+        return Err(Error::new(Kind::InvalidArgument, why).in_op("align"));
+    }
     let pairing = pair(&a.structure, &b.structure, &options.corrections)?;
     let named = |r: &Recording| format!("{} {}", r.structure.side, r.structure.version).trim().to_string();
     let or = |name: String, word: &str| if name.is_empty() { word.to_string() } else { name };
@@ -338,8 +342,56 @@ pub fn compare(a: &Recording, b: &Recording, options: &Options) -> Result<Report
         weights::initialisation(&context, strangers, &mut report);
     }
     data::plain_files(&context, options, &mut report);
+    lacking(&context, &mut report);
     finish(&context, &mut report);
-    Ok(report)
+    let seen = |check: &Check| {
+        report.checks.iter().any(|c| c.check == *check) || report.findings.iter().any(|f| f.check == check.name())
+    };
+    let unseen: Vec<&str> = options.checks.iter().filter(|check| !seen(check)).map(|check| check.name()).collect();
+    let nothing = match unseen.len() {
+        0 if !report.checks.is_empty() || !report.findings.is_empty() => return Ok(report),
+        n if n < options.checks.len() => {
+            report
+                .notes
+                .push(format!("not compared, for the recordings have nothing in common for it: {}", unseen.join(", ")));
+            return Ok(report);
+        }
+        0 => "that could be compared".to_string(),
+        _ => format!("for {}", unseen.join(", ")),
+    };
+    let hint = "both are recordings of the same kind of run, or files of reprod_log with the same keys";
+    Err(Error::new(Kind::NotFound, format!("the recordings have nothing in common {nothing}"))
+        .hint(hint)
+        .in_op("align"))
+}
+
+/// Says what only one side recorded; outputs that are missing altogether are a difference.
+fn lacking(context: &Context<'_>, report: &mut Report) {
+    let empty = |r: &Recording, section: &str| r.section(section).is_none_or(|t| t.is_empty());
+    for section in ["forward", "backward", "loss"] {
+        let side = match (empty(context.a, section), empty(context.b, section)) {
+            (true, false) => "reference",
+            (false, true) => "candidate",
+            _ => continue,
+        };
+        let sentence = format!("nothing of {section} was compared: the {side}'s recording has none of it");
+        let stopped = report.findings.iter().any(|f| f.visible);
+        if section == "forward" && !stopped && !context.a.structure.calls.is_empty() {
+            report.findings.push(Finding {
+                check: section.into(),
+                place: section.into(),
+                reference: section.into(),
+                candidate: section.into(),
+                sentence,
+                cause: "not_recorded".into(),
+                certainty: "confirmed".into(),
+                visible: true,
+                ..Finding::default()
+            });
+        } else {
+            report.notes.push(sentence);
+        }
+    }
 }
 
 /// Orders the findings: what shows in the numbers before what does not, early before late, forward before backward.

@@ -55,15 +55,6 @@ impl Align {
         }
         let options = Options { corrections, checks: Options::checks(&self.check)?, tolerance: self.tolerance };
         let report = compare(&a, &b, &options)?;
-        if report.checks.is_empty() && report.findings.is_empty() {
-            let (p, q) = (self.reference.display(), self.candidate.display());
-            return Err(Error::new(
-                Kind::NotFound,
-                format!("{p} and {q} have nothing in common that could be compared"),
-            )
-            .hint("both are folders of `sampan.align.record`, or files of reprod_log with the same keys")
-            .in_op("align"));
-        }
         if let Some(path) = &self.html {
             std::fs::write(path, report.html()).map_err(|e| fault("written", path, e))?;
         }
