@@ -291,3 +291,17 @@ def test_models_keep_their_modes():
     modes = [[layer.training for layer in net.sublayers(include_self=True)] for net in (a, b)]
     assert align.align(a, b, np.ones((2, 3), "float32"), train=False).ok
     assert [[layer.training for layer in net.sublayers(include_self=True)] for net in (a, b)] == modes
+
+
+def test_a_tied_target_takes_one_weight_alone():
+    one, tied = (nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 3)) for _ in range(2))
+    tied[2].weight = tied[0].weight
+    kept = tied[0].weight.numpy().copy()
+    for give in (align.copy_weights, align.convert_weights):
+        with pytest.raises(ValueError, match="one parameter"):
+            give(one, tied)
+        assert np.array_equal(tied[0].weight.numpy(), kept)
+    one[2].weight.set_value(one[0].weight)
+    for give in (align.copy_weights, align.convert_weights):
+        give(one, tied)
+        assert np.array_equal(tied[2].weight.numpy(), one[0].weight.numpy())

@@ -6,6 +6,8 @@ import json
 import os
 from typing import Any
 
+import numpy as np
+
 from .. import _core
 
 
@@ -51,7 +53,6 @@ def _library(model: Any) -> str | None:
 
 def _array(value: Any):
     """A tensor of any library as one of ours."""
-    import numpy as np
 
     from .. import to_tensor
 
@@ -115,8 +116,25 @@ def _zoo(name: str):
     return build()
 
 
+def _check_tied(model: Any, state: dict) -> None:
+    """Two keys of one parameter get the same values, or an error."""
+    first = {}
+    for key, value in model.state_dict().items():
+        if key not in state:
+            continue
+        # PyTorch makes new objects on the same memory.
+        place = value.data_ptr() if _library(model) == "torch" else id(value)
+        before = first.setdefault((place, tuple(value.shape)), key)
+        if not np.array_equal(state[before].numpy(), state[key].numpy(), equal_nan=True):
+            raise ValueError(
+                f"(InvalidArgument) convert_weights: {before} and {key} are one parameter in the target, and get different "
+                f"values. Hint: untie them, or leave one out with a line `- = {key}` of the mapping."
+            )
+
+
 def _load(model: Any, state: dict) -> None:
     """Puts values into a live model."""
+    _check_tied(model, state)
     if _library(model) == "torch":
         import torch
 

@@ -147,6 +147,18 @@ def copy_weights(reference, candidate, mapping=None) -> Pairing:
         return dict(listed)
 
     ours, theirs = tensors(sides[0], reference), tensors(sides[1], candidate)
+    written = {}
+    for p in pairing.parameters:
+        if p.transform.put:
+            continue
+        values = p.transform.apply(sides[0].array(ours[p.reference]), tuple(theirs[p.candidate].shape))
+        before = written.setdefault(id(theirs[p.candidate]), (p, values))
+        if not np.array_equal(before[1], values, equal_nan=True):
+            raise ValueError(
+                f"(InvalidArgument) copy_weights: {before[0].candidate} and {p.candidate} are one parameter in the candidate, and "
+                f"two with different values in the reference ({before[0].reference}, {p.reference}). Hint: untie them, or leave "
+                f"one out with a line `{p.reference} = -` of the mapping."
+            )
     for p in pairing.parameters:
         target = theirs[p.candidate]
         array = p.transform.apply(sides[0].array(ours[p.reference]), None if p.transform.put else tuple(target.shape))
