@@ -53,7 +53,6 @@ def _library(model: Any) -> str | None:
 
 def _array(value: Any):
     """A tensor of any library as one of ours."""
-
     from .. import to_tensor
 
     if isinstance(value, _core.Tensor):
