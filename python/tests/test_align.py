@@ -305,3 +305,16 @@ def test_a_tied_target_takes_one_weight_alone():
     for give in (align.copy_weights, align.convert_weights):
         give(one, tied)
         assert np.array_equal(tied[2].weight.numpy(), one[0].weight.numpy())
+
+
+def test_nan_on_one_side_fails_every_check_it_reaches():
+    one, other = nn.Linear(4, 3), nn.Linear(4, 3)
+    align.copy_weights(one, other)
+    spoilt = other.weight.numpy()
+    spoilt[0, 0] = np.nan
+    other.weight.set_value(sampan.to_tensor(spoilt))
+    optimizer = lambda net: sampan.optimizer.SGD(0.1, parameters=net.parameters())  # noqa: E731
+    report = align.align(one, other, np.ones((2, 4), "float32"), criterion=lambda y: y.mean(), optimizer=optimizer)
+    assert report.findings[0].cause == "not_finite"
+    failed = {line.split()[1] for line in report.text().splitlines() if line.strip().startswith("FAIL")}
+    assert {"forward", "loss", "training"} <= failed, report.text()

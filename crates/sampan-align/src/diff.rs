@@ -77,17 +77,15 @@ fn same_form(a: &Tensor, b: &Tensor, limit: f64) -> Option<(Tensor, String)> {
 }
 
 fn values(a: &Tensor, b: &Tensor, limit: f64) -> Diff {
-    let complex = |t: &Tensor| t.dtype().is_complex();
-    match (numbers(a), numbers(b)) {
-        (Some(x), Some(y)) if complex(a) == complex(b) => exact(a, b).unwrap_or_else(|| slices(&x, &y, limit)),
-        (Some(x), Some(y)) => {
-            // A real number is a complex one without its second part.
-            let wide = |t: &Tensor, v: Vec<f64>| match complex(t) {
-                true => v,
-                false => v.into_iter().flat_map(|x| [x, 0.0]).collect(),
-            };
-            slices(&wide(a, x), &wide(b, y), limit)
-        }
+    // A real number is a complex one without its second part.
+    let complex = a.dtype().is_complex() || b.dtype().is_complex();
+    let parts = |t: &Tensor| match (complex, t.dtype().is_complex()) {
+        (false, _) => numbers(t),
+        (true, true) => numbers(&t.try_as_real().ok()?),
+        (true, false) => Some(numbers(t)?.into_iter().flat_map(|x| [x, 0.0]).collect()),
+    };
+    match (parts(a), parts(b)) {
+        (Some(x), Some(y)) => exact(a, b).unwrap_or_else(|| slices(&x, &y, limit)),
         _ => Diff { differs: true, remark: "the values cannot be read as numbers".into(), ..Diff::default() },
     }
 }
@@ -103,6 +101,9 @@ fn exact(a: &Tensor, b: &Tensor) -> Option<Diff> {
     let scale = x.iter().map(|v| v.unsigned_abs()).max()?.max(1) as f64;
     Some(Diff { mean: max / x.len() as f64, max, relative: max / scale, differs: true, ..Diff::default() })
 }
+
+/// What is said of a number that only one side has.
+pub(crate) const ONE_NAN: &str = "NaN on one side alone";
 
 /// The difference of two rows of numbers of one length.
 pub(crate) fn slices(x: &[f64], y: &[f64], limit: f64) -> Diff {

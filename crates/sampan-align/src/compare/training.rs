@@ -1,7 +1,7 @@
 //! Learning rates and losses, step by step.
 
 use super::{Check, CheckResult, Context, Finding, LogRow, Report};
-use crate::diff::Diff;
+use crate::diff::{Diff, ONE_NAN};
 use crate::recording::numbers;
 use crate::{Recording, Tensors};
 
@@ -38,7 +38,7 @@ fn rows(name: &str, x: &[f64], y: &[f64], limit: f64) -> Vec<LogRow> {
             min: d,
             relative: d / x.abs().max(1e-12),
             differs: !close(*x, *y, limit),
-            remark: String::new(),
+            remark: if x.is_nan() == y.is_nan() { String::new() } else { ONE_NAN.into() },
         };
         LogRow { key: format!("{name}_{i}"), diff }
     };
@@ -132,7 +132,10 @@ pub(crate) fn losses(cx: &Context<'_>, report: &mut Report, strangers: bool) {
         return;
     }
     let limit = cx.asked.unwrap_or(1e-3);
-    report.parts_at = x.iter().zip(y).position(|(p, q)| !close(*p, *q, limit) && (p - q).abs() > 1e-6);
+    report.parts_at = x.iter().zip(y).position(|(p, q)| {
+        // Nothing is larger than NaN, and it is no rounding either.
+        !close(*p, *q, limit) && ((p - q).abs() > 1e-6 || p.is_nan() || q.is_nan())
+    });
     let rows = rows("loss", x, y, limit);
     // A setting without effect on the first step, such as a momentum, has one on the later ones.
     if let Some(n) = report.parts_at

@@ -99,7 +99,13 @@ pub(crate) fn cause(cx: &Context<'_>, p: &CallPair) -> Option<Cause> {
     if let Some(sentence) = forget_bias(x, y, name, cx.kind_b(p)) {
         return likely("lstm_forget_bias", sentence);
     }
-    if let Some(r) = relations::explain(x, y)
+    let relation = relations::explain(x, y);
+    if let Some(r) = &relation
+        && r.cause == "not_finite"
+    {
+        return likely("not_finite", format!("its {name} is not the reference's: {}", r.sentence));
+    }
+    if let Some(r) = relation
         && matches!(r.cause, "half_precision" | "scale" | "sign" | "off_by_one" | "channel_order" | "element_order")
     {
         let word = match r.cause {
@@ -169,7 +175,7 @@ pub(crate) fn check(cx: &Context<'_>, report: &mut Report) {
         let relation = relations::explain(&x, &y);
         let why = relation.as_ref().map_or(format!("by up to {:.3e}", d.max), |r| r.sentence.clone());
         let word = relation.map_or("weights_not_loaded", |r| {
-            if r.cause == "off_by_one" { "off_by_one" } else { "weights_not_loaded" }
+            if matches!(r.cause, "off_by_one" | "not_finite") { r.cause } else { "weights_not_loaded" }
         });
         report.findings.push(Finding {
             check: "forward".into(),

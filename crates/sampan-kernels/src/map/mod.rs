@@ -6,6 +6,7 @@
 //! needs no blocks: its loop runs over the tensors themselves. Chains that networks spend their time in are compiled as
 //! one loop ([`fused`]); they give the same bits.
 
+mod blocks;
 mod fused;
 mod integers;
 mod program;

@@ -175,6 +175,16 @@ impl<T: Compute> Program<T> {
         }
     }
 
+    /// Is one loop all there is to do?
+    pub fn one_loop(&self) -> bool {
+        self.fused.is_some() || self.steps.len() == 1
+    }
+
+    /// What the formula captured, among the constants.
+    pub fn captured(&self, constants: &[T]) -> SmallVec<[T; 4]> {
+        self.captured.iter().map(|&i| constants[i]).collect()
+    }
+
     /// The program's constants, for these captured ones.
     pub fn constants(&self, bound: &Bound) -> SmallVec<[T; 4]> {
         let value = |u: &Uniform<T>| match u {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from abc import ABC, abstractmethod
 
 import numpy as np
 
@@ -19,24 +20,24 @@ CONTAINERS = set(
 COMPOSITES = set("MultiheadAttention MultiHeadAttention LSTM GRU SimpleRNN RNN BiRNN".split())
 
 
-class Side:
+class Side(ABC):
     """A library: how its models are walked, watched and run again."""
 
     name = ""
     version = ""
 
     # ---- models
+    @abstractmethod
     def layers(self, model) -> list:
         """All layers with their names, the model itself first, under an empty name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def parameters(self, layer) -> list:
         """The layer's own parameters and buffers: (name, tensor, is a buffer, is trained)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_builtin(self, layer) -> bool:
         """Does the library itself bring this class?"""
-        raise NotImplementedError
 
     def is_leaf(self, layer) -> bool:
         """Is the layer one thing, which is not looked into?"""
@@ -55,66 +56,67 @@ class Side:
         return {k: v for k, v in found.items() if v is not None or getattr(layer, k, 0) is None}
 
     # ---- tensors
+    @abstractmethod
     def is_tensor(self, value) -> bool:
-        raise NotImplementedError
+        """Is it a tensor of the library?"""
 
+    @abstractmethod
     def array(self, tensor) -> np.ndarray:
         """A copy of the values; bfloat16, which NumPy lacks, as float32."""
-        raise NotImplementedError
 
+    @abstractmethod
     def tensor(self, array, like=None):
         """A tensor of an array."""
-        raise NotImplementedError
 
     def identity(self, tensor) -> tuple:
         """What tells tensors apart, and their versions."""
         return id(tensor), getattr(tensor, "inplace_version", 0)
 
+    @abstractmethod
     def leaf(self, tensor):
         """A copy without history, which asks for a gradient where it can have one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def gradients(self, outputs, inputs, upstream) -> list:
         """Gradients of outputs by inputs, None where there is none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def on_gradient(self, tensor, hear) -> None:
         """Calls `hear(gradient)` when it is known."""
-        raise NotImplementedError
 
     def gradient(self, parameter):
         """The gradient of a parameter, or None."""
         return parameter.grad
 
     # ---- watching
+    @abstractmethod
     def hook(self, layer, before, after) -> list:
         """Calls `before(layer, args, kwargs)` and `after(layer, args, kwargs, output)`; gives what removes that."""
-        raise NotImplementedError
 
     def functions(self, hear):
         """A context in which `hear(name, arguments, outputs, again)` learns of calls between the layers."""
         return contextlib.nullcontext()
 
+    @abstractmethod
     def tensor_class(self):
         """The class whose `backward` is watched."""
-        raise NotImplementedError
 
     def no_fast_paths(self):
         """A context in which layers call their inner layers."""
         return contextlib.nullcontext()
 
     # ---- training
+    @abstractmethod
     def optimizer(self, optimizer, names) -> dict:
         """Class, settings and groups of an optimizer; `names` tells parameters by identity."""
-        raise NotImplementedError
 
+    @abstractmethod
     def steps(self, optimizer, before, after):
         """A context in which `before()` and `after()` are called around each step of an optimizer."""
-        raise NotImplementedError
 
     def learning_rate(self, optimizer) -> float:
         return float(optimizer.get_lr())
 
+    @abstractmethod
     def set_value(self, parameter, array) -> None:
         """Writes values into a parameter or buffer."""
-        raise NotImplementedError
