@@ -3,13 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import platform
 import sys
 
 _EXAMPLES = """examples:
   python -m sampan run train.py --epochs 3      train.py says `import paddle`; sampan runs it
   python -m sampan run -m package.train         the same for a module
+  python -m sampan align reference candidate    two recordings: where they part, and why
+  python -m sampan convert net.pth --to net.pdparams --model resnet50
   python -m sampan info                         versions, threads and devices"""
+
+# What the `sampan` command does, done here the same way, so that it need not be installed.
+_COMMANDS = {
+    "align": "compare two recordings of sampan.align, or two files of reprod_log",
+    "convert": "make the weights of one framework or format those of another",
+}
+
+
+def _command(arguments: list[str]) -> int:
+    import signal
+
+    from . import _core
+
+    # Ctrl-C ends it at once, as it does the command; files are written whole or not at all.
+    with contextlib.suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return _core._command(["python -m sampan", *arguments])
 
 
 def _info() -> None:
@@ -41,6 +61,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "rest", nargs=argparse.REMAINDER, metavar="PROGRAM", help="a file, or a module after -m, and its arguments"
     )
+    for name, does in _COMMANDS.items():
+        commands.add_parser(name, help=does, add_help=False)
     commands.add_parser("info", help="print versions, threads and devices")
     commands.add_parser("version", help="print the version")
     return parser
@@ -64,6 +86,8 @@ def main(arguments: list[str] | None = None) -> None:
         else:
             run.run_file(rest[0], rest[1:])
         return
+    if arguments[:1] and arguments[0] in _COMMANDS:
+        sys.exit(_command(arguments))
     chosen = parser.parse_args(arguments)
     if chosen.version or chosen.command == "version":
         import sampan

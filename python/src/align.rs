@@ -100,13 +100,19 @@ fn structure(text: &str) -> PyResult<Structure> {
 
 #[pymethods]
 impl PyRecording {
+    /// `spend`: the arrays are taken out of the dicts, so that they are not there twice.
     #[new]
-    fn new(structure_json: &str, sections: &Bound<'_, PyDict>) -> PyResult<PyRecording> {
+    fn new(structure_json: &str, sections: &Bound<'_, PyDict>, spend: bool) -> PyResult<PyRecording> {
         let mut recording = Recording::new(structure(structure_json)?);
         for (name, arrays) in sections.iter() {
             let mut tensors = Tensors::default();
-            for (key, array) in arrays.cast::<PyDict>()?.iter() {
+            let arrays = arrays.cast::<PyDict>()?;
+            for key in arrays.keys() {
+                let array = arrays.get_item(&key)?.unwrap_or_else(|| key.py().None().into_bound(key.py()));
                 tensors.insert(key.extract::<String>()?, crate::array::from_array(&array)?);
+                if spend {
+                    arrays.del_item(&key)?;
+                }
             }
             recording.sections.insert(name.extract()?, tensors);
         }

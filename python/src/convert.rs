@@ -5,7 +5,9 @@ use crate::tensor::PyTensor;
 use pyo3::prelude::*;
 use sampan_align::convert::{self, Convention, Kind, Mapping, Structure, Weight};
 use sampan_core::Tensor;
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 /// The weights of a network, with the classes of its layers where they are known.
 #[pyclass(name = "WeightStructure", module = "sampan._core", frozen)]
@@ -84,4 +86,14 @@ pub(crate) fn _convert_weights(
     let (json, text) = (converted.report.to_json(), converted.report.to_string());
     let state = converted.state.into_iter().map(|(key, tensor)| Ok((key, PyTensor::wrap(py, tensor)?)));
     Ok((state.collect::<PyResult<_>>()?, json, text))
+}
+
+/// Does what a line of the `sampan` command says, its first word the name: 0, 1 for a bad end, 2 for a bad line.
+#[pyfunction]
+pub(crate) fn _command(py: Python<'_>, line: Vec<OsString>) -> PyResult<u8> {
+    // The code itself cannot be read, only compared.
+    errors::run(py, || {
+        let code = sampan::cli::run(line);
+        Ok([0, 2].into_iter().find(|&n| code == ExitCode::from(n)).unwrap_or(1))
+    })
 }

@@ -90,7 +90,7 @@ mod _core {
     #[pymodule_export]
     use crate::class::{PyClassDef, PyObject, classes};
     #[pymodule_export]
-    use crate::convert::{_convert_weights, _weights_in, _weights_of, PyStructure};
+    use crate::convert::{_command, _convert_weights, _weights_in, _weights_of, PyStructure};
     #[pymodule_export]
     use crate::data::{
         _after_fork, _cifar, _data_home, _derive_seed, _download, _fashion_mnist, _flowers, _mnist, _next_sample,

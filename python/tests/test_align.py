@@ -2,6 +2,8 @@
 
 import pathlib
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -318,3 +320,265 @@ def test_nan_on_one_side_fails_every_check_it_reaches():
     assert report.findings[0].cause == "not_finite"
     failed = {line.split()[1] for line in report.text().splitlines() if line.strip().startswith("FAIL")}
     assert {"forward", "loss", "training"} <= failed, report.text()
+
+
+def test_gradients_and_random_numbers_are_afterwards_as_they_were():
+    one, other = pair_of("")
+    other.head(sampan.ones([1, 12])).sum().backward()
+    kept = other.head.weight.grad.numpy()
+    sampan.seed(7)
+    wanted = sampan.rand([3]).numpy()
+    for more in ({}, {"optimizer": momentum()}):
+        sampan.seed(7)
+        align.align(one, other, X, labels=Y, criterion=F.cross_entropy, train=True, **more)
+        assert one.head.weight.grad is None and other.stem.weight.grad is None
+        np.testing.assert_array_equal(other.head.weight.grad.numpy(), kept)
+        np.testing.assert_array_equal(sampan.rand([3]).numpy(), wanted)
+
+
+class Attention(nn.Layer):
+    """A causal mask in one of several ways, and a fault elsewhere."""
+
+    def __init__(self, way, fault=""):
+        super().__init__()
+        self.way, self.fault = way, fault
+        self.table, self.qkv = nn.Embedding(20, 16), nn.Linear(16, 48)
+        self.norm = nn.LayerNorm(16, epsilon=1e-2 if fault == "layernorm_epsilon" else 1e-5)
+        self.head = nn.Linear(16, 16)
+
+    def masked(self, scores):
+        shape = scores.shape[-2:]
+        lower = sampan.tril(sampan.ones(shape))
+        if self.way == "fill":
+            return scores.masked_fill(sampan.triu(sampan.ones(shape, "bool"), 1), float("-inf"))
+        if self.way == "infinite":
+            return scores + sampan.triu(sampan.full(shape, float("-inf")), 1)
+        if self.way == "product":
+            return scores + (1 - lower) * -1e4
+        if self.way == "where":
+            return sampan.where(lower.expand(scores.shape) == 1, scores, sampan.full(scores.shape, -1e9))
+        return scores + sampan.triu(sampan.full(shape, -1e9), 1)
+
+    def forward(self, ids):
+        x = self.table(ids)
+        q, k, v = self.qkv(x).chunk(3, -1)
+        if self.fault == "scale":
+            q = q * 1.5
+        if self.way == "built in":
+            q, k, v = (t.unsqueeze(2) for t in (q, k, v))
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True).squeeze(2)
+        elif self.way == "given":
+            q, k, v = (t.unsqueeze(2) for t in (q, k, v))
+            mask = sampan.tril(sampan.ones([ids.shape[1]] * 2, "bool"))
+            y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask).squeeze(2)
+        else:
+            scores = self.masked(sampan.matmul(q, k, transpose_y=True) * 0.25)
+            y = sampan.matmul(F.softmax(scores, -2 if self.fault == "softmax_axis" else -1), v)
+        return self.head(F.gelu(self.norm(x + y), approximate=self.fault == "gelu_approximation"))
+
+
+WAYS = ["fill", "infinite", "product", "where", "huge", "built in", "given"]
+
+
+@pytest.mark.parametrize("way", WAYS[1:])
+@pytest.mark.parametrize("fault", ["", "layernorm_epsilon", "gelu_approximation", "softmax_axis", "scale"])
+def test_a_mask_that_is_written_otherwise_is_no_difference(way, fault):
+    whole = way in ("built in", "given")
+    if whole and fault == "softmax_axis":
+        pytest.skip("there the softmax is not the user's")
+    one, other = Attention("given" if way == "built in" else "built in" if whole else "fill"), Attention(way, fault)
+    align.copy_weights(one, other)
+    report = align.align(one, other, np.random.default_rng(0).integers(0, 20, (2, 7)))
+    assert [f.cause for f in report.findings] == ([fault] if fault else []), report.text()
+
+
+def test_a_mask_that_is_another_one_is_a_difference():
+    one, other = Attention("fill"), Attention("infinite")
+    other.masked = lambda scores: scores + sampan.triu(sampan.full(scores.shape[-2:], -1e9), 2)
+    align.copy_weights(one, other)
+    report = align.align(one, other, np.random.default_rng(0).integers(0, 20, (2, 7)))
+    assert len(report.findings) == 1 and report.findings[0].cause == "attention_mask", report.text()
+
+
+@pytest.mark.parametrize(
+    ("fault", "cause"),
+    [
+        ("keep", "gradients_not_cleared"),
+        ("skip", "step_skipped"),
+        ("twice", "gradients_accumulated"),
+        ("write", "weights_written"),
+        ("rate", "lr_per_epoch_or_step"),
+        ("loss", ""),
+        ("halves", None),
+    ],
+)
+def test_bisect_names_what_the_loop_does_otherwise(fault, cause):
+    def training(fault=""):
+        def factory():
+            sampan.seed(5)
+            net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+            rate = sampan.optimizer.lr.StepDecay(0.5, 3, 0.1) if fault == "rate" else 0.5
+            optimizer = sampan.optimizer.SGD(rate, parameters=net.parameters())
+            x, y = sampan.to_tensor(X[:, 0, 0, :4]), sampan.to_tensor(Y)
+
+            def train(steps):
+                for n in range(steps):
+                    loss = F.cross_entropy(net(x), y)
+                    loss = loss * 2.5 if fault == "loss" and n >= 3 else loss
+                    for part in (loss / 2, loss / 2) if fault == "halves" else [loss] * (2 if fault == "twice" and n == 3 else 1):
+                        part.backward(retain_graph=True)
+                    if not (fault == "skip" and n == 3):
+                        optimizer.step()
+                    if not (fault == "keep" and n == 3):
+                        optimizer.clear_grad()
+                    if fault == "write" and n == 3:
+                        net[0].weight.set_value(net[0].weight * 1.1)
+                    if fault == "rate":
+                        rate.step()
+
+            return net, optimizer, train
+
+        return factory
+
+    report = align.bisect(training(), training(fault), steps=8)
+    if cause is None:
+        assert report is None
+        return
+    assert [f.cause for f in report.findings] == [cause], report.text()
+    assert report.data["parts_at"] in (3, 4) and not any(f.where == "layer" for f in report.findings)
+
+
+WRONG = {
+    "optimizer": {"labels": Y, "criterion": F.cross_entropy, "optimizer": (1, 2)},
+    "what the function for optimizer makes": {"labels": Y, "criterion": F.cross_entropy, "optimizer": lambda net: 3},
+    "an optimizer needs a criterion": {"optimizer": momentum()},
+    "data": {"data": 3},
+    "metric": {"metric": "top1"},
+    "training": {"training": 3, "optimizer": momentum()},
+    "steps is 1 or more": {"steps": 0},
+    "batches": {"batches": "x"},
+    "train": {"train": "yes"},
+    "mapping": {"mapping": 3},
+    "checks": {"checks": 3},
+    "tolerance": {"tolerance": "x"},
+}
+
+
+@pytest.mark.parametrize("word", WRONG)
+def test_a_wrong_argument_is_one_sentence(word):
+    one, other = pair_of("")
+    with pytest.raises((TypeError, ValueError), match=re.escape(f"align: {word}")) as caught:
+        align.align(one, other, X, **WRONG[word])
+    assert "\n" not in str(caught.value)
+
+
+def test_wrong_paths_and_functions_are_one_sentence(tmp_path):
+    one, other = pair_of("")
+    report = align.align(one, other, X)
+    with pytest.raises(OSError, match=r"html: the page cannot be written to .*nodir"):
+        report.html(tmp_path / "nodir" / "x.html")
+    for call in (report.html, report.logs, align.load):
+        with pytest.raises(TypeError, match="the path is a str or os.PathLike, not int"):
+            call(3)
+    for sides in ((one, other), (lambda: 1, lambda: 2)):
+        with pytest.raises(TypeError, match=r"bisect: each side is a function .* gives \(model, optimizer, train\)"):
+            align.bisect(*sides)
+    with pytest.raises(TypeError, match="record: at is the numbers of the steps"):
+        align.record(one, at="x")
+
+
+def test_a_loader_without_batches_is_named():
+    one, other = pair_of("")
+    assert "gives no batches" in align.align(one, other, X, data=([], [])).text()
+
+
+def test_the_command_of_the_module_is_that_of_the_program(tmp_path):
+    one, other = pair_of("bn_epsilon")
+    for name, net in (("one", one), ("other", other)):
+        with align.record(net) as recorder:
+            net(sampan.to_tensor(X))
+        recorder.save(tmp_path / name)
+
+    def run(*words):
+        return subprocess.run([sys.executable, "-m", "sampan", *words], cwd=tmp_path, capture_output=True, text=True)
+
+    same, parted = run("align", "one", "one"), run("align", "one", "other", "--check", "forward")
+    assert same.returncode == 0 and "aligned" in same.stdout, same.stderr
+    assert parted.returncode == 1 and "bn_epsilon" in parted.stdout
+    lost = run("align", "one", "nowhere")
+    assert lost.returncode == 1 and lost.stderr.startswith("error: ") and "Traceback" not in lost.stderr
+    assert run("align").returncode == 2 and "Usage: python -m sampan align" in run("align").stderr
+    sampan.save(one.state_dict(), str(tmp_path / "net.pdparams"))
+    done = run("convert", "net.pdparams", "--to", "net.safetensors", "--quiet")
+    assert done.returncode == 0 and (tmp_path / "net.safetensors").is_file(), done.stderr
+    assert "align" in run("--help").stdout and "convert" in run().stdout
+
+
+class Blocks(nn.Layer):
+    def __init__(self, count, name):
+        super().__init__()
+        self.stem = nn.Linear(8, 16)
+        block = lambda: nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 16), nn.LayerNorm(16))  # noqa: E731
+        self.add_sublayer(name, nn.LayerList([block() for _ in range(count)]))
+        self.name, self.head = name, nn.Linear(16, 5)
+
+    def forward(self, x):
+        x = self.stem(x)
+        for block in getattr(self, self.name):
+            x = x + block(x)
+        return self.head(x)
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(2, 3), (3, 2), (2, 4)])
+def test_a_block_that_only_one_side_has_is_named_as_one(ours, theirs):
+    one, other = Blocks(ours, "blocks"), Blocks(theirs, "layers")
+    align.copy_weights(one, other)
+    report = align.align(one, other, X[:, 0, 0])
+    (found,) = report.findings
+    extra = theirs > ours
+    assert found.cause == ("block_extra" if extra else "block_missing"), report.text()
+    side, count = ("candidate" if extra else "reference"), ("one more block" if theirs - ours < 2 else "2 more blocks")
+    assert f"the {side} has {count} than the" in found.sentence
+    assert (found.candidate or found.reference) in ("layers.2", "blocks.2") and "Sequential: Linear, ReLU" in found.sentence
+
+
+OUTPUTS = {
+    "numbers": (lambda y: (y, 3), lambda y: (y, 4), "the output at [1] is 3 in the reference and 4 in the candidate"),
+    "a number": (lambda y: float(y.sum()), lambda y: float(y.sum()) + 1, "the output is "),
+    "texts": (lambda y: {"a": [y, "x"]}, lambda y: {"a": [y, "z"]}, 'the output at [\'a\'][1] is "x" in the reference and "z"'),
+    "nothing": (lambda y: (y, None), lambda y: (y, y), "the output at [1] is None in the reference and a tensor"),
+    "arrays": (lambda y: (y, y.numpy()), lambda y: (y, y.numpy() * 2), "the output at [1] is an array that differs"),
+    "objects": (lambda y: (y, object()), lambda y: (y, object()), "the output at [1] is a object, which is not compared"),
+    "one side": (lambda y: {"a": y, "n": 1}, lambda y: {"a": y}, "is 1 in the reference alone; it is not compared"),
+    "tensors": (lambda y: (y, y * 2), lambda y: (y,), "the reference gives 2 tensors and the candidate 1"),
+}
+
+
+class Given(nn.Layer):
+    def __init__(self, make):
+        super().__init__()
+        self.fc, self.make = nn.Linear(4, 3), make
+
+    def forward(self, x):
+        return self.make(self.fc(x))
+
+
+@pytest.mark.parametrize("kind", OUTPUTS)
+def test_outputs_that_are_no_tensors_are_compared_or_named(kind):
+    first, second, said = OUTPUTS[kind]
+    one, other = Given(first), Given(second)
+    align.copy_weights(one, other)
+    report = align.align(one, other, X[:, 0, 0, :4])
+    assert said in report.text(), report.text()
+    assert report.ok == ("compared" in said or "tensors" in said)
+    assert align.align(one, one, X[:, 0, 0, :4]).ok
+
+
+def test_statistics_after_a_fault_are_not_faults_of_their_own():
+    def net(slope):
+        return nn.Sequential(nn.Conv2D(3, 4, 3), nn.LeakyReLU(slope), nn.Conv2D(4, 4, 3), nn.BatchNorm2D(4), nn.Flatten(), nn.Linear(64, 5))
+
+    one, other = net(0.2), net(0.01)
+    align.copy_weights(one, other)
+    report = align.align(one, other, X, labels=Y, criterion=F.cross_entropy, optimizer=momentum(), train=True)
+    assert [f.cause for f in report.findings] == ["activation_slope"], report.text()

@@ -143,7 +143,7 @@ FAULTS = [
     Fault("another slope of the hard sigmoid", "MobileNetV3", "blocks.0.se/|blocks.2.se/|blocks.3.se/|blocks.4.se/", "activation_slope", {"se.slope": 0.2}),
     Fault("sigmoid instead of hard sigmoid", "MobileNetV3", "blocks.0.se/|blocks.2.se/|blocks.3.se/|blocks.4.se/", "activation_type", {"se.sigmoid": True}),
     Fault("epsilon of all batch norms", "MobileNetV3", "*.bn|stem.bn", "bn_epsilon|layernorm_epsilon", {"mobile.epsilon": 1e-5}),
-    Fault("squeeze and excitation left out", "MobileNetV3", "blocks.3.se|blocks.3.se/|blocks.3.se.fc1|blocks.3.se.fc2", "layer_missing|norm_missing", {"blocks.3.se_missing": True}),
+    Fault("squeeze and excitation left out", "MobileNetV3", "blocks.3.se|blocks.3.se/|blocks.3.se.fc1|blocks.3.se.fc2", "layer_missing|block_missing|norm_missing", {"blocks.3.se_missing": True}),
     Fault("activation after a linear bottleneck", "MobileNetV3", "blocks.2.project.act", "activation_type|activation_extra", {"blocks.2.project.act": True}),
     Fault("residual dropped", "MobileNetV3", "blocks.4/", "residual_missing", {"blocks.4.residual_dropped": True}),
     Fault("momentum of batch norms", "MobileNetV3", "*.bn|stem.bn", "bn_momentum", {"mobile.momentum": 0.9}, train_mode=True),

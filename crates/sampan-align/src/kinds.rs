@@ -157,6 +157,16 @@ pub fn is_activation(kind: &str) -> bool {
     among(ACTIVATIONS, kind)
 }
 
+/// A sum, difference, product or quotient?
+pub fn is_arithmetic(kind: &str) -> bool {
+    among(ARITHMETIC, kind)
+}
+
+/// Two ways to write a factor, or a summand?
+pub fn same_arithmetic(a: &str, b: &str) -> bool {
+    [" mul div ", " add sub "].iter().any(|l| among(l, a) && among(l, b))
+}
+
 /// A loss?
 pub fn is_loss(kind: &str) -> bool {
     among(LOSSES, kind)

@@ -32,7 +32,7 @@ pub use compare::{Check, CheckResult, Finding, LogRow, Options, Report, Row, com
 pub use diff::Diff;
 pub use pair::{CallPair, Corrections, LayerPair, Pairing, ParameterPair, Transform, pair};
 pub use recording::{Recording, Tensors};
-pub use structure::{Call, Config, Group, Layer, Optimizer, Parameter, Structure};
+pub use structure::{Call, Config, Group, Layer, Optimizer, Output, Parameter, Step, Structure};
 
 /// The guide's own examples, run as doc tests.
 #[cfg(doctest)]

@@ -28,6 +28,15 @@ pub struct Structure {
     /// The optimizer, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optimizer: Option<Optimizer>,
+    /// What the model gave, part by part, tensors or not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub output: Vec<Output>,
+    /// The order of the training, step by step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Step>,
+    /// The step of the training whose tensors these are.
+    #[serde(default)]
+    pub step: usize,
     /// What went wrong while the side ran, in sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -77,6 +86,10 @@ fn yes() -> bool {
     true
 }
 
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
 /// One call of a layer or of a function between layers.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Call {
@@ -110,9 +123,53 @@ pub struct Call {
     /// Line of the user's program.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub place: String,
+    /// Is it made of constants of the program alone, as a mask is? Where its values arrive is where they are judged.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub constant: bool,
+    /// Was it tried, with everything before it right, that what differs here makes no difference a few calls later?
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub heals: bool,
     /// Which of `inputs` are parameters, by their names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<String>,
+}
+
+/// A part of what a model gave.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Output {
+    /// Where it is: `['logits'][0]`; empty if it is all.
+    pub place: String,
+    /// Its class as the side calls it.
+    pub class: String,
+    /// Its key in `forward.npy`, if it is a tensor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Its value, if it is a number, a truth value, a text, or nothing at all.
+    #[serde(default)]
+    pub value: Value,
+    /// Is it any of these, so that it can be compared?
+    #[serde(default)]
+    pub known: bool,
+}
+
+/// What happened between one step of the optimizer and the next.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Step {
+    /// For each way back, whether gradients were there already.
+    #[serde(default)]
+    pub backwards: Vec<bool>,
+    /// Did the optimizer step at the end? After the last one it need not.
+    #[serde(default)]
+    pub stepped: bool,
+    /// Norm of the gradient that the step is made from, where it was noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gradient: Option<f64>,
+    /// Norm of the update, where it was noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update: Option<f64>,
+    /// Parameters that somebody wrote to since the step before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub written: Vec<String>,
 }
 
 /// An optimizer as the side calls it.

@@ -3,6 +3,7 @@
 //! This crate gathers the others: [`Tensor`] and its ops, [`nn`] layers and optimizers, [`data`] sets and loaders, and
 //! the `sampan` command. Programs begin with [`use sampan::prelude::*`](prelude).
 
+pub mod cli;
 pub mod hapi;
 pub mod lenet;
 pub mod main_job;

@@ -1,15 +1,5 @@
 //! The `sampan` command.
 
-mod cli;
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    match cli::run() {
-        Ok(code) => code,
-        Err(e) => {
-            eprintln!("error: {e}");
-            ExitCode::FAILURE
-        }
-    }
+fn main() -> std::process::ExitCode {
+    sampan::cli::run(std::env::args_os())
 }

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import random
 
 import numpy as np
 
 from . import _pairing
+from ._arguments import count, iterates, names, number, steps_or_makes, two, wrong
 from ._forcing import force
 from ._recorder import Recorder
 from ._recording import Recording
 from ._report import Report, compare
 from .sides import side_of
-
-
-def _two(value, what):
-    """A pair for the two sides out of one thing for both or two things."""
-    if value is None:
-        return None, None
-    if isinstance(value, (tuple, list)):
-        if len(value) != 2:
-            raise ValueError(f"(InvalidArgument) align: {what} is one thing for both sides or a pair, not {len(value)} things.")
-        return tuple(value)
-    return value, value
 
 
 def _given(side, value):
@@ -49,9 +40,7 @@ def _clear(side, model):
     for _, layer in side.layers(model):
         for _, tensor, buffer, _ in side.parameters(layer):
             if not buffer:
-                tensor.grad = None if side.name == "torch" else tensor.grad
-                if side.name != "torch":
-                    tensor.clear_gradient()
+                tensor.grad = None
 
 
 def _once(model, inputs, labels, criterion, metric) -> Recorder:
@@ -85,15 +74,30 @@ def _once(model, inputs, labels, criterion, metric) -> Recorder:
     return recorder
 
 
+def _made(value, given, what):
+    """An optimizer or scheduler, or what a function makes of a model or an optimizer."""
+    if value is None or (hasattr(value, "step") and not isinstance(value, type)):
+        return value
+    try:
+        made = value(given)
+    except Exception as error:
+        raise ValueError(
+            f"(InvalidArgument) align: {what} is a function that makes one of a {type(given).__name__}, and it fails: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    if not hasattr(made, "step"):
+        raise wrong("align", f"what the function for {what} makes", "something with a method step", made)
+    return made
+
+
 def _train(model, optimizer, scheduler, loop, inputs, labels, criterion, steps) -> Recorder:
     """Steps of training, of which losses, rates, gradients and parameters are kept; the model is as before afterwards."""
     side = side_of(model)
     inputs, labels = _given(side, inputs), _given(side, labels)
-    if not hasattr(optimizer, "step"):
-        optimizer = optimizer(model)
-    if scheduler is not None and not hasattr(scheduler, "step"):
-        scheduler = scheduler(optimizer)
-    recorder = Recorder(model, optimizer, at=(), keep_steps=max(2, min(steps, 3)), functions=False)
+    optimizer = _made(optimizer, model, "optimizer")
+    scheduler = _made(scheduler, optimizer, "scheduler")
+    # Gradients and updates are compared for the first step; of the later ones, losses, rates and norms.
+    recorder = Recorder(model, optimizer, at=(), keep_steps=1, functions=False)
     try:
         with recorder:
             if loop is not None:
@@ -113,6 +117,8 @@ def _train(model, optimizer, scheduler, loop, inputs, labels, criterion, steps) 
         for name, tensor, _ in recorder._each_parameter():
             side.set_value(tensor, recorder.sections["parameters"][name])
         _clear(side, model)
+        # What it is set to is known; its moments are as large as the model.
+        recorder.optimizer, recorder.watched = side.optimizer(optimizer, recorder.names), None
     return recorder
 
 
@@ -123,20 +129,30 @@ def _merge(first: Recorder, second: Recorder | None) -> None:
     for name in ("losses", "lr", "optimizer", "backward", "stepped"):
         if name in second.sections:
             first.sections[name] = second.sections[name]
-    first.watched = second.watched
+    first.optimizer, first.rhythm = second.optimizer, second.rhythm
     first.notes += second.notes
     first._recording = None
 
 
 @contextlib.contextmanager
-def _modes(model):
-    """The modes of all layers are afterwards what they were."""
-    modes = [(layer, layer.training) for _, layer in side_of(model).layers(model) if hasattr(layer, "training")]
+def _as_it_was(model):
+    """Modes of the layers, gradients and random numbers are afterwards what they were."""
+    side = side_of(model)
+    layers = side.layers(model)
+    modes = [(layer, layer.training) for _, layer in layers if hasattr(layer, "training")]
+    trained = [t for _, layer in layers for _, t, buffer, _ in side.parameters(layer) if not buffer]
+    gradients = [(t, side.taken(side.gradient(t))) for t in trained]
+    numbers, plain, arrays = side.random_state(), random.getstate(), np.random.get_state()
     try:
         yield
     finally:
         for layer, training in modes:
             layer.training = training
+        for tensor, gradient in gradients:
+            tensor.grad = gradient
+        side.set_random_state(numbers)
+        random.setstate(plain)
+        np.random.set_state(arrays)
 
 
 def align(
@@ -167,7 +183,8 @@ def align(
     plain ones). `train` sets the mode of both models; None leaves each as it is. `mapping` corrects the pairs, `checks`
     names the checks to do (all by default), and `tolerance` is the relative difference that is still equal.
 
-    Every layer of the candidate is also run on the reference's input, so that one run finds all that differ.
+    Every layer of the candidate is also run on the reference's input, so that one run finds all that differ. The models
+    are afterwards as they were: weights, statistics, gradients, modes and random numbers.
 
     >>> import sampan
     >>> from sampan import align, nn
@@ -179,13 +196,25 @@ def align(
         from .sides.onnx_side import align_file
 
         return align_file(reference, candidate, inputs, mapping, checks, tolerance)
-    criteria, metrics = _two(criterion, "criterion"), _two(metric, "metric")
-    optimizers, schedulers, loops = _two(optimizer, "optimizer"), _two(scheduler, "scheduler"), _two(training, "training")
-    loaders = _two(data, "data")
+    criteria = two(criterion, "criterion", callable, "a function of the output and the labels")
+    metrics = two(metric, "metric", callable, "a function of the output and the labels")
+    optimizers = two(optimizer, "optimizer", steps_or_makes, "an optimizer or a function that makes one for a model")
+    schedulers = two(scheduler, "scheduler", steps_or_makes, "a scheduler or a function that makes one for an optimizer")
+    loops = two(training, "training", callable, "a function of the model and the optimizer")
+    loaders = two(data, "data", iterates, "a loader or anything else that gives batches")
+    steps, batches = count(steps, "align", "steps"), count(batches, "align", "batches")
+    checks, tolerance = names(checks, "align"), number(tolerance, "align", "tolerance")
+    if train is not None and not isinstance(train, bool):
+        raise wrong("align", "train", "True, False, or None for the modes as they are", train)
+    needed = [what for what, given in (("scheduler", scheduler), ("training", training)) if given is not None]
+    if needed and optimizer is None:
+        raise ValueError(f"(InvalidArgument) align: {needed[0]} needs an optimizer.")
+    if optimizer is not None and criterion is None and training is None:
+        raise ValueError("(InvalidArgument) align: an optimizer needs a criterion, whose gradients it steps with, or a training loop.")
     with contextlib.ExitStack() as as_they_were:
         sides = []
         for i, model in enumerate((reference, candidate)):
-            as_they_were.enter_context(_modes(model))
+            as_they_were.enter_context(_as_it_was(model))
             if train is not None:
                 model.train() if train else model.eval()
             sides.append(_once(model, inputs, labels, criteria[i], metrics[i]))
@@ -196,9 +225,11 @@ def align(
             if loaders[i] is not None:
                 sides[i].batches(loaders[i], batches)
             if optimizers[i] is not None:
+                # The training has gradients of its own.
+                sides[i].sections.pop("backward", None)
                 arguments = (optimizers[i], schedulers[i], loops[i], inputs, labels, criteria[i], steps)
                 _merge(sides[i], _train(model, *arguments))
-    return compare(a.recording, b.recording, mapping=mapping, checks=checks, tolerance=tolerance)
+    return compare(a.spent(), b.spent(), mapping=mapping, checks=checks, tolerance=tolerance)
 
 
 def as_recording(value) -> Recording:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ._arguments import mapping_text, path
 
 
 class Conversion:
@@ -196,22 +197,9 @@ def convert_weights(
         wanted = _structure(target, target_layout)
         live = None if isinstance(target, dict) else target
     state, account, text = _core._convert_weights(
-        given, wanted, target_layout, _mapping_text(mapping), bool(partial), None if to is None else os.fsdecode(to), template
+        given, wanted, target_layout, mapping_text(mapping, "convert_weights"), bool(partial), None if to is None else path(to, "convert_weights"), template
     )
     state = dict(state)
     if live is not None:
         _load(live, state)
     return Conversion(state, account, text)
-
-
-def _mapping_text(mapping: Any) -> str:
-    if mapping is None:
-        return ""
-    if isinstance(mapping, dict):
-        return "\n".join(f"{a if a is not None else '-'} = {b if b is not None else '-'}" for a, b in mapping.items())
-    if isinstance(mapping, os.PathLike) or (isinstance(mapping, str) and "\n" not in mapping and os.path.isfile(mapping)):
-        with open(mapping, encoding="utf-8") as file:
-            return file.read()
-    if not isinstance(mapping, str):
-        raise TypeError(f"(InvalidType) convert_weights: mapping is lines of text, a path or a dict, not {type(mapping).__name__}.")
-    return mapping

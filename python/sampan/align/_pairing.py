@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .. import _core
+from ._arguments import mapping_text
 from ._recorder import Recorder, describe
 from ._recording import Recording
 from .sides import side_of
@@ -89,15 +90,6 @@ def _structure(value) -> dict:
     if isinstance(value, Recording):
         return value.structure
     return value if isinstance(value, dict) else structure(value)
-
-
-def mapping_text(mapping) -> str:
-    """A mapping as lines: text, a dict of names, or a list of lines."""
-    if mapping is None:
-        return ""
-    if isinstance(mapping, dict):
-        return "\n".join(f"{a} = {b if b is not None else '-'}" for a, b in mapping.items())
-    return mapping if isinstance(mapping, str) else "\n".join(mapping)
 
 
 def pair(reference, candidate, mapping=None) -> Pairing:

@@ -12,8 +12,10 @@ import weakref
 import numpy as np
 
 from .. import _core
+from ._arguments import wrong
 from ._recording import Recording
-from ._tree import leaves, transform
+from ._rhythm import Rhythm
+from ._tree import leaves, parts, plain, transform
 from .sides import side_of
 
 __all__ = ["Recorder", "record"]
@@ -59,14 +61,17 @@ class _Ear:
 class Recorder:
     """What `record` gives: it listens until its `with` block ends, and then has the `recording`."""
 
-    def __init__(self, model, optimizer=None, at=(0,), keep_steps=3, functions=True):
+    def __init__(self, model, optimizer=None, at=(0,), keep_steps=3, functions=True, digest=False):
         self.side, self.model, self.watched = side_of(model), model, optimizer
         self.at, self.keep_steps, self.with_functions = at, keep_steps, functions
         self.step, self.calls, self.replays, self.notes = 0, [], {}, []
-        self.sections = {}
+        self.sections, self.output, self.optimizer = {}, [], None
         self.names = {}
-        self._stack, self._leaf_depth, self._busy = [], 0, False
+        self.rhythm = Rhythm(self, digest)
+        self._stack, self._leaf_depth, self._busy, self._backward = [], 0, False, False
         self._known, self._alive, self._used = {}, [], {}
+        # Tensors that neither the model's inputs nor its parameters have a part in, as masks and positions.
+        self._constants = set()
         self._undo = contextlib.ExitStack()
         self._recording = None
 
@@ -111,15 +116,24 @@ class Recorder:
     def recording(self) -> Recording:
         """What was recorded."""
         if self._recording is None:
-            self._recording = Recording(_core.Recording(json.dumps(self.structure()), self.sections))
+            self._recording = Recording(_core.Recording(json.dumps(self.structure()), self.sections, False))
         return self._recording
+
+    def spent(self) -> Recording:
+        """What was recorded, after which the recorder holds no tensors any more: they are not there twice."""
+        self.replays.clear()
+        self._alive.clear()
+        self._known.clear()
+        return Recording(_core.Recording(json.dumps(self.structure()), self.sections, True))
 
     def structure(self) -> dict:
         """Layers and calls as they are known so far."""
         found = {"format": 1, "side": self.side.name, "version": self.side.version, "layers": self.layers}
-        found |= {"calls": self.calls, "notes": self.notes}
+        found |= {"calls": self.calls, "notes": self.notes, "steps": self.rhythm.steps, "output": self.output, "step": min(self.at, default=0)}
         if self.watched is not None:
-            found["optimizer"] = self.side.optimizer(self.watched, self.names)
+            self.optimizer = self.side.optimizer(self.watched, self.names)
+        if self.optimizer is not None:
+            found["optimizer"] = self.optimizer
         return found
 
     def save(self, folder) -> None:
@@ -139,8 +153,14 @@ class Recorder:
         """Notes the first batches of a loader."""
         data = self.section("data")
         for i, batch in zip(range(count), loader):
-            for j, item in enumerate(leaves(batch, lambda v: hasattr(v, "shape"))):
-                data[f"batch{i}:{j}"] = np.array(self._value(item), copy=True)
+            items = parts(batch, lambda v: hasattr(v, "shape"))
+            for j, (place, item) in enumerate(items):
+                if hasattr(item, "shape") or isinstance(item, (bool, int, float)):
+                    data[f"batch{i}:{j}"] = np.array(self._value(item), copy=True)
+                else:
+                    self.notes.append(f"batch {i} of the loader{place} is a {type(item).__name__}, which is not compared")
+        if not data:
+            self.notes.append("the loader gives no batches that could be compared")
 
     def _value(self, value):
         return self._array(value) if self.side.is_tensor(value) else np.asarray(value)
@@ -205,7 +225,20 @@ class Recorder:
             keys = [self._known[self.side.identity(t)[0]][0] for t in leaves(output, self.side.is_tensor)]
             self.calls.append({"key": "(output)", "layer": "", "op": "output", "function": True, "inputs": keys})
             self.calls[-1]["outputs"] = keys
+            self.output = self.output or [self._part(*part) for part in parts(output, self.side.is_tensor)]
         return None
+
+    def _part(self, place, value) -> dict:
+        """A part of the model's output, tensor or not."""
+        described = {"place": place, "class": type(value).__name__}
+        if self.side.is_tensor(value):
+            return {**described, "key": self._known[self.side.identity(value)[0]][0]}
+        if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "fiub":
+            key = f"(output){place}"
+            self.section("forward")[key] = np.array(value)
+            return {**described, "key": key}
+        known = value is None or isinstance(value, (bool, int, float, str))
+        return {**described, "value": plain(value) if known else None, "known": known}
 
     def _begin(self, name, args, kwargs):
         """The key and the inputs of a call of a function, or None if it is not to be noted."""
@@ -224,6 +257,9 @@ class Recorder:
         call["inputs"] = [k for k, _ in inputs if not k.startswith("parameter:")]
         call["uses"] = [k.removeprefix("parameter:") for k, _ in inputs if k.startswith("parameter:")]
         call["outputs"] = self._outputs(key, output, False)
+        if all(k in self._constants for k, _ in inputs):
+            call["constant"] = True
+            self._constants.update(call["outputs"])
         self.calls.append(call | self._seen(call["outputs"]))
         self.replays[key] = Call(None, again, args, kwargs, inputs, call["outputs"])
 
@@ -239,9 +275,13 @@ class Recorder:
             if known is None or (known[1] != version and not known[0].startswith("parameter:")):
                 name = f"{prefix}{i}" if prefix else f"{key}:in{i}"
                 self._keep(tensor, name)
+                if known is None and not self.side.differentiable(tensor):
+                    self._constants.add(name)
                 known = (name, version)
                 if prefix:
                     self.section("inputs")[name] = self.section("forward")[name]
+            if prefix:
+                self._constants.discard(known[0])
             found.append((known[0], i))
         return found
 
@@ -267,10 +307,10 @@ class Recorder:
         arrays = [self.section("forward")[k] for k in keys if k in self.section("forward")]
         seen = {"shapes": [list(x.shape) for x in arrays]}
         if arrays and arrays[0].size and arrays[0].dtype.kind in "fiub":
-            x = arrays[0].astype("float64")
-            numbers = [float(f(x)) for f in (np.mean, np.std, np.min, np.max)]
-            if all(np.isfinite(numbers)):
-                seen["stats"] = numbers
+            x = arrays[0]
+            # Sums in double precision; what a mask made infinite tells nothing apart.
+            if x.dtype.kind != "f" or np.isfinite(x).all():
+                seen["stats"] = [float(x.mean(dtype="float64")), float(x.std(dtype="float64")), float(x.min()), float(x.max())]
         return seen
 
     def _keep(self, tensor, name):
@@ -296,22 +336,30 @@ class Recorder:
         inner = cls.backward
 
         def backward(tensor, *args, **kwargs):
-            value = recorder._array(tensor)
-            recorder.section("losses")[f"loss_{recorder.step}"] = value
-            if recorder.step in recorder.at:
-                recorder.section("loss").setdefault("loss", value)
+            # PyTorch calls it once more from within, where functions are listened to.
+            if recorder._backward:
+                return inner(tensor, *args, **kwargs)
             # What the way back calls is the library's own.
-            busy, recorder._busy = recorder._busy, True
+            busy, recorder._busy, recorder._backward = recorder._busy, True, True
             try:
+                recorder._note_loss(recorder._array(tensor), recorder.rhythm.backward())
                 out = inner(tensor, *args, **kwargs)
             finally:
-                recorder._busy = busy
+                recorder._busy, recorder._backward = busy, False
             if recorder.step < recorder.keep_steps or recorder.step in recorder.at:
                 recorder.take_gradients()
             return out
 
         cls.backward = backward
         self._undo.callback(setattr, cls, "backward", inner)
+
+    def _note_loss(self, value, onto: bool) -> None:
+        """Gradients that are added to are those of the sum of the losses."""
+        losses = self.section("losses")
+        name = f"loss_{self.step}"
+        losses[name] = losses[name] + value if onto and name in losses and losses[name].shape == value.shape else value
+        if self.step in self.at:
+            self.section("loss")["loss"] = losses[name]
 
     def _each_parameter(self):
         for name, layer in self.side.layers(self.model):
@@ -330,14 +378,18 @@ class Recorder:
                 found[f"step{self.step}:{name}"] = value
 
     def _before_step(self):
+        self.rhythm.before_step()
         rate = self.side.learning_rate(self.watched)
         self.section("lr")[f"lr_{self.step}"] = np.asarray(rate, dtype="float64")
         if self.step < self.keep_steps:
             # What the step is made from, for instance clipped gradients.
             for name, tensor, buffer in self._each_parameter():
                 gradient = None if buffer else self.side.gradient(tensor)
+                key = f"step{self.step}:{name}"
                 if gradient is not None:
-                    self.section("stepped")[f"step{self.step}:{name}"] = self._array(gradient)
+                    now, made = self._array(gradient), self.section("backward").get(key)
+                    if made is None or not np.array_equal(made, now, equal_nan=True):
+                        self.section("stepped")[key] = now
         self._busy = True
 
     def _after_step(self):
@@ -346,7 +398,12 @@ class Recorder:
             after = self.section("optimizer")
             for name, tensor, _ in self._each_parameter():
                 after[f"step{self.step}:{name}"] = self._array(tensor)
+        self.rhythm.after_step()
         self.step += 1
+        if self.step in self.at:
+            # What is recorded of a step is judged by the weights that it begins with.
+            for name, tensor, _ in self._each_parameter():
+                self.section("parameters")[name] = self._array(tensor)
 
 
 def _note_gradient(recorder, gradients, name, gradient) -> None:
@@ -377,6 +434,14 @@ def record(model, *, optimizer=None, at=(0,), keep_steps: int = 3, functions: bo
     >>> r.recording.get("forward", "1").shape
     (2, 3)
     """
+    if isinstance(at, int):
+        at = (at,)
+    if not isinstance(at, (tuple, list, set, range)) or not all(isinstance(n, int) for n in at):
+        raise wrong("record", "at", "the numbers of the steps whose tensors are kept", at)
+    if isinstance(keep_steps, bool) or not isinstance(keep_steps, int):
+        raise wrong("record", "keep_steps", "an int", keep_steps)
+    if optimizer is not None and not hasattr(optimizer, "step"):
+        raise wrong("record", "optimizer", "an optimizer", optimizer)
     return Recorder(model, optimizer, set(at), keep_steps, functions)
 
 

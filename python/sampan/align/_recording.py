@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 
 from .. import _core
+from ._arguments import path as path_of
 
 
 class Recording:
@@ -38,7 +38,7 @@ class Recording:
 
     def save(self, folder) -> None:
         """Writes a folder that `load`, the command `sampan align` and `reprod_log` read."""
-        self._native.save(os.fspath(folder))
+        self._native.save(path_of(folder, "save"))
 
     def __repr__(self) -> str:
         calls, files = len(self.structure["calls"]), ", ".join(self.sections())
@@ -47,4 +47,4 @@ class Recording:
 
 def load(path) -> Recording:
     """Reads the folder of a recording, or a `.npy` file of `reprod_log`. Nothing in it is run."""
-    return Recording(_core.Recording.load(os.fspath(path)))
+    return Recording(_core.Recording.load(path_of(path, "a recording")))

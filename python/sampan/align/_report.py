@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 from dataclasses import dataclass, field
 
 from .. import _core
-from ._pairing import mapping_text
+from ._arguments import mapping_text, names, number, path as _path
 
 
 @dataclass(frozen=True)
@@ -75,13 +74,17 @@ class Report:
         """The report as one page, which is written to `path` if one is given."""
         page = self._native.html()
         if path is not None:
-            with open(os.fspath(path), "w", encoding="utf-8") as file:
-                file.write(page)
+            path = _path(path, "Report.html")
+            try:
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(page)
+            except OSError as error:
+                raise type(error)(f"(External) Report.html: the page cannot be written to {path}: {error.strerror}.") from None
         return page
 
     def logs(self, folder) -> list[str]:
         """Writes `forward_diff.log` and its like in `reprod_log`'s words; gives their paths."""
-        return [str(p) for p in self._native.logs(os.fspath(folder))]
+        return [str(p) for p in self._native.logs(_path(folder, "Report.logs"))]
 
     def __str__(self) -> str:
         return self.text()
@@ -98,7 +101,5 @@ def compare(reference, candidate, *, mapping=None, checks=None, tolerance: float
     from ._align import as_recording
 
     a, b = as_recording(reference), as_recording(candidate)
-    if isinstance(checks, str):
-        checks = [c.strip() for c in checks.split(",")]
-    wanted = [] if checks is None else list(checks)
-    return Report(_core._align_compare(a._native, b._native, mapping_text(mapping), wanted, tolerance))
+    wanted, limit = names(checks, "compare"), number(tolerance, "compare", "tolerance")
+    return Report(_core._align_compare(a._native, b._native, mapping_text(mapping), wanted, limit))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+
 
 def leaves(value, is_tensor) -> list:
     """The tensors of a value, from left to right."""
@@ -16,6 +19,27 @@ def leaves(value, is_tensor) -> list:
     return found
 
 
+def parts(value, is_tensor, place: str = "") -> list:
+    """All that is in a value, tensor or not, with where it is: `[("['a'][0]", 3), …]`."""
+    if is_tensor(value):
+        return [(place, value)]
+    if isinstance(value, dict):
+        inside = [(f"[{k!r}]", v) for k, v in value.items()]
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):
+        inside = [(f".{n}", v) for n, v in zip(value._fields, value)]
+    elif isinstance(value, (list, tuple)):
+        inside = [(f"[{i}]", v) for i, v in enumerate(value)]
+    elif _is_record(value):
+        inside = [(f".{f.name}", getattr(value, f.name)) for f in dataclasses.fields(value)]
+    else:
+        return [(place, value)]
+    return [found for step, v in inside for found in parts(v, is_tensor, place + step)]
+
+
+def _is_record(value) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
 def transform(value, change, is_tensor):
     """The value with `change(tensor)` in the place of each tensor."""
     if is_tensor(value):
@@ -27,6 +51,12 @@ def transform(value, change, is_tensor):
         return type(value)(*(transform(v, change, is_tensor) for v in value))
     if isinstance(value, (list, tuple)):
         return type(value)(transform(v, change, is_tensor) for v in value)
+    if _is_record(value):
+        changed = copy.copy(value)
+        for f in dataclasses.fields(value):
+            # A frozen one too.
+            object.__setattr__(changed, f.name, transform(getattr(value, f.name), change, is_tensor))
+        return changed
     return value
 
 

@@ -123,7 +123,9 @@ pub(crate) fn plain_files(cx: &Context<'_>, options: &Options, report: &mut Repo
     if !cx.a.structure.calls.is_empty() && !cx.b.structure.calls.is_empty() {
         return;
     }
-    let known = ["inputs", "parameters"];
+    // Rates and losses of two models are compared as what they are.
+    let models = !cx.a.structure.layers.is_empty() && !cx.b.structure.layers.is_empty();
+    let known = if models { &["inputs", "parameters", "lr", "losses"][..] } else { &["inputs", "parameters"] };
     let sections = |r: &Recording| r.sections.keys().cloned().collect::<Vec<_>>();
     let (mut ours, mut theirs) = (sections(cx.a), sections(cx.b));
     // Two single files are compared whatever they are called.

@@ -25,6 +25,9 @@ pub(crate) fn final_loss(cx: &Context<'_>, report: &mut Report) {
         (ratio / n - 1.0).abs() < 1e-3 || (ratio * n - 1.0).abs() < 1e-3
     });
     let (cause, why) = match count {
+        _ if one(x).is_nan() != one(y).is_nan() => {
+            ("not_finite", format!("it is {} in the reference and {} in the candidate", one(x), one(y)))
+        }
         Some(n) => (
             "loss_reduction",
             format!(

@@ -9,8 +9,19 @@ use sampan_core::Tensor;
 
 /// Calls that compute something and that only one of the sides makes.
 pub(crate) fn unmatched<'c>(calls_a: &[&'c Call], calls_b: &[&'c Call]) -> [Vec<&'c Call>; 2] {
-    let solid =
-        |calls: &[&'c Call]| calls.iter().copied().filter(|c| !is_glue(&kinds::kind(&c.op))).collect::<Vec<_>>();
+    // How a mask is made matters only where it is used all the same.
+    let found = without_partner(calls_a, calls_b, |c| !c.constant);
+    if found.iter().all(Vec::is_empty) { without_partner(calls_a, calls_b, |_| true) } else { found }
+}
+
+fn without_partner<'c>(
+    calls_a: &[&'c Call],
+    calls_b: &[&'c Call],
+    counts: impl Fn(&Call) -> bool,
+) -> [Vec<&'c Call>; 2] {
+    let solid = |calls: &[&'c Call]| {
+        calls.iter().copied().filter(|c| counts(c) && !is_glue(&kinds::kind(&c.op))).collect::<Vec<_>>()
+    };
     let (mut only_a, mut only_b) = (solid(calls_a), solid(calls_b));
     // What both call, paired or not, is not what is missing.
     only_a.retain(|a| match only_b.iter().position(|b| kinds::kind(&b.op) == kinds::kind(&a.op)) {

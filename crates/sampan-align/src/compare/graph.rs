@@ -8,12 +8,14 @@ pub(crate) struct Graph {
     /// For each call, the calls whose outputs it reads.
     sources: Vec<Vec<usize>>,
     users: Vec<Vec<usize>>,
+    /// The call that made a tensor.
+    made: HashMap<String, usize>,
 }
 
 impl Graph {
     pub fn of(side: &Recording) -> Graph {
         let calls = &side.structure.calls;
-        let mut made: HashMap<&str, usize> = HashMap::new();
+        let mut made: HashMap<String, usize> = HashMap::new();
         let mut sources = vec![Vec::new(); calls.len()];
         let mut users = vec![Vec::new(); calls.len()];
         for (i, call) in calls.iter().enumerate().filter(|(_, c)| !c.container) {
@@ -25,18 +27,26 @@ impl Graph {
             }
             if call.op != "output" {
                 call.outputs.iter().for_each(|k| {
-                    made.insert(k, i);
+                    made.insert(k.clone(), i);
                 });
             }
         }
-        Graph { sources, users }
+        Graph { sources, users, made }
     }
 
     /// The calls between `call` and the nearest ones before it that `stop` holds for, in order of execution; and those
     /// nearest ones.
     pub fn before(&self, call: usize, stop: impl Fn(usize) -> bool) -> (Vec<usize>, Vec<usize>) {
+        self.back(self.sources[call].clone(), stop)
+    }
+
+    /// The calls between the nearest ones that `stop` holds for and a tensor, in order of execution.
+    pub fn to(&self, key: &str, stop: impl Fn(usize) -> bool) -> Vec<usize> {
+        self.back(self.made.get(key).copied().into_iter().collect(), stop).0
+    }
+
+    fn back(&self, mut open: Vec<usize>, stop: impl Fn(usize) -> bool) -> (Vec<usize>, Vec<usize>) {
         let (mut between, mut ends) = (HashSet::new(), HashSet::new());
-        let mut open = self.sources[call].clone();
         while let Some(i) = open.pop() {
             if stop(i) {
                 ends.insert(i);

@@ -21,9 +21,48 @@ fn tensors(cx: &Context<'_>, p: &ParameterPair) -> Option<(Tensor, Tensor)> {
 
 fn compared(cx: &Context<'_>, p: &ParameterPair) -> Option<(Tensor, Tensor, Diff)> {
     let (x, y) = tensors(cx, p)?;
-    // Weights are copied, not computed: they agree to the last bit or nearly so.
-    let d = crate::diff::diff(&x, &y, 1e-6);
+    // Weights are copied, not computed: they agree to the last bit or nearly so, until they are trained.
+    let mut d = crate::diff::diff(&x, &y, 1e-6);
+    d.differs &= !cx.trained();
     Some((x, y, d))
+}
+
+/// The distance of all weights, relative to their size.
+pub(crate) fn drift(cx: &Context<'_>) -> f64 {
+    let (mut far, mut size) = (0.0, 0.0);
+    for p in &cx.pairing.parameters {
+        let Some((x, y)) = tensors(cx, p) else { continue };
+        let (Some(v), Some(w)) = (numbers(&x), numbers(&y)) else { continue };
+        far += v.iter().zip(&w).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+        size += v.iter().map(|a| a * a).sum::<f64>();
+    }
+    if size > 0.0 { (far / size).sqrt() } else { 0.0 }
+}
+
+/// More than this is no rounding.
+const PARTED: f64 = 1e-3;
+
+/// Weights that have parted before the step whose tensors were recorded: nothing of it says where that began.
+pub(crate) fn parted(cx: &Context<'_>, report: &mut Report) -> bool {
+    if cx.drift.is_finite() && cx.drift <= PARTED {
+        return false;
+    }
+    let step = cx.b.structure.step;
+    report.findings.push(Finding {
+        check: "optimizer".into(),
+        place: "weights".into(),
+        reference: format!("step {step}"),
+        candidate: format!("step {step}"),
+        cause: "weights_parted".into(),
+        sentence: format!(
+            "the weights differ already at the beginning of step {step}, by {:.2e} of their size: an update before it is the cause",
+            cx.drift
+        ),
+        certainty: "confirmed".into(),
+        visible: true,
+        ..Finding::default()
+    });
+    true
 }
 
 /// Were the two models initialised on their own, so that no weight of one is in the other?

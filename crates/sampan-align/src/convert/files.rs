@@ -1,7 +1,7 @@
 //! Structures from files, and states into them.
 
 use super::onnx;
-use super::structure::{Convention, Kind, Structure, Weight};
+use super::structure::{Convention, Kind, Packed, Structure, Weight};
 use sampan_core::{Error, Result, Tensor};
 use sampan_io::{Dict, Format, Object};
 use std::collections::{BTreeMap, HashMap};
@@ -28,7 +28,7 @@ pub fn read(
     let name = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
     let by_path = Format::from_path(path);
     if by_path == Some(Format::Onnx) {
-        return Ok(onnx::structure(name, &sampan_io::onnx::load(path)?));
+        return onnx::structure(name, &sampan_io::onnx::load(path)?);
     }
     let object = sampan_io::load(path)?;
     if by_path == Some(Format::PaddleBinary) {
@@ -218,7 +218,14 @@ pub fn write(
                 .map(|w| (w.key.as_str(), w.own_name.as_str()))
                 .collect();
             let mut values: HashMap<String, Tensor> = HashMap::new();
+            let packed: HashMap<&str, Packed> =
+                target.weights.iter().filter_map(|w| Some((w.key.as_str(), w.packed?))).collect();
+            let mut parts: HashMap<&str, Vec<(Packed, Tensor)>> = HashMap::new();
             for (key, tensor) in state {
+                if let (Some(packed), Some(name)) = (packed.get(key.as_str()), names.get(key.as_str())) {
+                    parts.entry(*name).or_default().push((*packed, tensor.clone()));
+                    continue;
+                }
                 let name = names.get(key.as_str()).unwrap_or(&key.as_str()).to_string();
                 let old = values.insert(name, tensor.clone());
                 if old.is_some_and(|old| old.to_bytes() != tensor.to_bytes()) {
@@ -227,6 +234,9 @@ pub fn write(
                     ))
                     .hint("export it from a network whose weights are not all alike"));
                 }
+            }
+            for (name, parts) in parts {
+                values.insert(name.to_string(), Packed::join(&parts)?);
             }
             sampan_io::onnx::save_like(path, template, &values)
         }

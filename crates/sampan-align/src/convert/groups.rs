@@ -1,6 +1,7 @@
 //! Keys as layers: which weights belong together, and what each is to its layer.
 
 use super::structure::{Convention, Kind, Structure};
+use sampan_core::Tensor;
 use std::collections::HashMap;
 
 /// A weight of a layer, or a part of one that holds several.
@@ -64,8 +65,44 @@ fn role(leaf: &str) -> Option<&str> {
     })
 }
 
+/// How many matrices of a network are tied to others at most: a head to an embedding, a decoder to both.
+const MOST_TIES: usize = 2;
+
+/// Matrices that hold the very same numbers as an earlier one: one tensor under two names, as of an embedding and the head
+/// that it is tied to. Theirs and the first one's places.
+///
+/// Constants are alike without being one; so are layers of a stack that were copied, and a whole network that was.
+pub(super) fn ties(structure: &Structure) -> Vec<(usize, usize)> {
+    let matrices: Vec<(usize, &Tensor)> = structure
+        .weights
+        .iter()
+        .enumerate()
+        .filter_map(|(i, w)| Some((i, w.tensor.as_ref().filter(|t| t.ndim() >= 2)?)))
+        .collect();
+    let mut found = Vec::new();
+    for (n, &(i, t)) in matrices.iter().enumerate() {
+        let before = matrices[..n].iter().find(|(at, other)| {
+            let alike = other.shape() == t.shape() && other.dtype() == t.dtype();
+            let stacked = |i: usize| {
+                structure.weights[i].key.split('.').filter(|p| p.parse::<usize>().is_err()).collect::<Vec<_>>()
+            };
+            alike && stacked(*at) != stacked(i) && other.to_bytes() == t.to_bytes()
+        });
+        if let Some(&(first, _)) = before {
+            let bytes = t.to_bytes();
+            let size = bytes.len() / t.numel().max(1);
+            if bytes.chunks(size.max(1)).any(|x| *x != bytes[..size]) {
+                found.push((i, first));
+            }
+        }
+    }
+    found.truncate(if found.len() > MOST_TIES { 0 } else { MOST_TIES });
+    found
+}
+
 impl Groups {
-    pub fn of(structure: &Structure) -> Groups {
+    /// `tied`: weights that are left to their first names.
+    pub fn of(structure: &Structure, tied: &[(usize, usize)]) -> Groups {
         let places: HashMap<&str, usize> =
             structure.weights.iter().enumerate().map(|(i, w)| (w.key.as_str(), i)).collect();
         let mut found = Groups { groups: Vec::new(), counters: Vec::new(), aliases: Vec::new() };
@@ -74,6 +111,10 @@ impl Groups {
             let (prefix, leaf) = weight.key.rsplit_once('.').unwrap_or(("", &weight.key));
             if leaf == "num_batches_tracked" {
                 found.counters.push(i);
+                continue;
+            }
+            if let Some(&tie) = tied.iter().find(|(other, _)| *other == i) {
+                found.aliases.push(tie);
                 continue;
             }
             let first = first_name(prefix, leaf);

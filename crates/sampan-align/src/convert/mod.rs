@@ -27,7 +27,7 @@ pub use files::{default_convention, in_convention, like_itself, read, write};
 pub use mapping::Mapping;
 pub use pairing::Reason;
 pub use report::{Report, Row};
-pub use structure::{Convention, Kind, Structure, Weight};
+pub use structure::{Convention, Kind, Packed, Structure, Weight};
 
 use crate::Transform;
 use groups::{Group, Groups, How, Piece};
@@ -63,7 +63,29 @@ pub fn convert(source: &Structure, target: &Structure, mapping: &Mapping, partia
 }
 
 fn convert_inner(source: &Structure, target: &Structure, mapping: &Mapping, partial: bool) -> Result<Converted> {
-    let (from, to) = (Groups::of(source), Groups::of(target));
+    let whole = attempt(source, target, mapping, partial, (&[], &[]));
+    let done = |made: &Result<Converted>| made.as_ref().is_ok_and(|c| c.report.complete());
+    if done(&whole) {
+        return whole;
+    }
+    // One side may keep under two names what the other keeps under one.
+    let (ours, theirs) = (groups::ties(source), groups::ties(target));
+    let fewer = [(&ours[..], &[][..]), (&[], &theirs), (&ours, &theirs)];
+    let fewer = fewer.into_iter().filter(|(a, b)| !a.is_empty() || !b.is_empty());
+    fewer.map(|tied| attempt(source, target, mapping, partial, tied)).find(done).unwrap_or(whole)
+}
+
+/// Ties of the source and of the target: theirs and the first one's places.
+type Ties<'t> = (&'t [(usize, usize)], &'t [(usize, usize)]);
+
+fn attempt(
+    source: &Structure,
+    target: &Structure,
+    mapping: &Mapping,
+    partial: bool,
+    tied: Ties<'_>,
+) -> Result<Converted> {
+    let (from, to) = (Groups::of(source, tied.0), Groups::of(target, tied.1));
     check_conventions(source, target, &from)?;
     let said = |s: &Piece, t: &Piece| {
         let turns = mapping.turns(&source.weights[s.weight].key);
@@ -118,11 +140,12 @@ fn convert_inner(source: &Structure, target: &Structure, mapping: &Mapping, part
         filled.pair(&from.groups[pair.source], &to.groups[pair.target], pair)?;
     }
     account(source, target, &from, mapping, &filled, &mut report);
-    let state = filled.finish(&to, &mut report)?;
+    let mut state = filled.finish(&to, &mut report)?;
     let left: std::collections::HashSet<usize> =
         to.groups.iter().filter(|g| mapping.leaves(&g.path)).flat_map(|g| g.pieces.iter().map(|p| p.weight)).collect();
     let left: Vec<&String> = left.iter().map(|&i| &target.weights[i].key).collect();
     report.left = report.missing.extract_if(.., |key| left.contains(&&*key)).collect();
+    keep(target, &report.left, &mut state)?;
     if !partial && !report.complete() {
         let alone = |keys: &[String], side: &str| match keys.len() {
             0 => String::new(),
@@ -134,6 +157,21 @@ fn convert_inner(source: &Structure, target: &Structure, mapping: &Mapping, part
         ));
     }
     Ok(Converted { state, report })
+}
+
+/// Keys that the mapping leaves as they are have the target's own values, so that no file lacks them.
+fn keep(target: &Structure, left: &[String], state: &mut Vec<(String, Tensor)>) -> Result<()> {
+    for key in left {
+        let own = target.weights.iter().find(|w| w.key == *key).and_then(|w| w.tensor.clone());
+        let own = own.ok_or_else(|| {
+            Error::invalid(format!("the mapping leaves {key} as it is, and {} has no values for it", target.name))
+                .hint("name a model or a file with values as the target, or allow the key to be missing: --partial, partial=True")
+        })?;
+        state.push((key.clone(), own));
+    }
+    let place = |key: &String| target.weights.iter().position(|w| w.key == *key);
+    state.sort_by_key(|(key, _)| place(key));
+    Ok(())
 }
 
 fn one_of(options: &[&str]) -> String {

@@ -110,7 +110,7 @@ impl fmt::Display for Report {
         let with_reason = |v: &[(String, String)]| v.iter().map(|(key, why)| format!("{key}: {why}")).collect();
         list("made:", with_reason(&self.made))?;
         list("dropped:", with_reason(&self.dropped))?;
-        list("left as they are:", self.left.clone())?;
+        list("left as they are, with the target's own values:", self.left.clone())?;
         list("in the source alone:", self.unused.clone())?;
         list("in the target alone:", self.missing.clone())?;
         write!(f, "{}", self.summary())

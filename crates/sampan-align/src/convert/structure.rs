@@ -98,15 +98,28 @@ pub struct Weight {
     pub convention: Option<Convention>,
     /// The tensor's own name, which orders files without keys: `conv2d_0.w_0`.
     pub own_name: String,
+    /// Its place in a tensor of an ONNX graph that holds several, where it is one of those.
+    pub packed: Option<Packed>,
     /// Its values, where they are known.
     pub tensor: Option<Tensor>,
+}
+
+/// Where a recurrent weight lies in `W`, `R` or `B` of an ONNX node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Packed {
+    /// The direction, and of how many.
+    pub direction: (usize, usize),
+    /// `B` holds the biases of the input and, after them, those of the state.
+    pub half: Option<usize>,
+    /// The gates in the order of the graph, by their places in that of PyTorch and Paddle.
+    pub gates: &'static [usize],
 }
 
 impl Weight {
     /// A weight without values.
     pub fn new(key: impl Into<String>, shape: impl Into<Vec<usize>>, kind: Kind) -> Weight {
         let (key, shape) = (key.into(), shape.into());
-        Weight { key, shape, kind, convention: None, own_name: String::new(), tensor: None }
+        Weight { key, shape, kind, convention: None, own_name: String::new(), packed: None, tensor: None }
     }
 
     /// A weight with values.

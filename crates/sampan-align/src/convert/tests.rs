@@ -111,8 +111,12 @@ fn what_could_be_several_is_the_users_choice() {
     let linear = |names: &[&'static str]| -> Vec<(&'static str, &'static [usize], &'static str)> {
         names.iter().map(|&n| (n, &[3usize, 3][..], "Linear")).collect()
     };
-    let torch = side(Convention::Torch, &linear(&["a.weight", "b.weight"]));
-    let paddle = side(Convention::Paddle, &linear(&["x.weight", "y.weight", "z.weight"]));
+    let own = |mut side: Structure| {
+        side.weights.iter_mut().enumerate().for_each(|(i, w)| w.tensor = Some(noise(&[3, 3], i)));
+        side
+    };
+    let torch = own(side(Convention::Torch, &linear(&["a.weight", "b.weight"])));
+    let paddle = own(side(Convention::Paddle, &linear(&["x.weight", "y.weight", "z.weight"])));
     assert!(message(&torch, &paddle, "").contains("y (weight [3, 3]) could be a or b"));
     let chosen = go(&torch, &paddle, "a = z\nb = x\n- = y").unwrap();
     assert_eq!(chosen.report.left, ["y.weight"]);
@@ -149,4 +153,48 @@ fn without_a_convention_matrices_are_not_touched() {
     torch.convention = None;
     let paddle = side(Convention::Paddle, &[("a.weight", &[3, 3], "Linear")]);
     assert!(message(&torch, &paddle, "").contains("does not tell"));
+}
+
+/// A matrix whose numbers are its own.
+fn noise(shape: &[usize], seed: usize) -> Tensor {
+    let values: Vec<f32> =
+        (0..shape.iter().product::<usize>()).map(|i| ((i + seed * 31) as f32 * 0.37).sin()).collect();
+    Tensor::try_from_slice(&values, shape).unwrap()
+}
+
+fn tied(convention: Convention, names: &[(&str, &str, usize)]) -> Structure {
+    let weights =
+        names.iter().map(|&(key, class, seed)| Weight::of(key, noise(&[5, 4], seed), Kind::of_class(class))).collect();
+    Structure { name: convention.to_string(), convention: Some(convention), ordered: true, weights }
+}
+
+#[test]
+fn a_tensor_under_two_names_needs_one_partner() {
+    let torch = tied(Convention::Torch, &[("wte.weight", "Embedding", 1), ("head.weight", "Linear", 1)]);
+    let paddle = tied(Convention::Paddle, &[("tok.weight", "Embedding", 2)]);
+    let there = go(&torch, &paddle, "").unwrap();
+    assert_eq!(there.report.dropped, [("head.weight".to_string(), "another name of wte.weight".to_string())]);
+    let back = go(&paddle, &torch, "").unwrap();
+    assert_eq!(back.state.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>(), ["wte.weight", "head.weight"]);
+    assert_eq!(back.state[0].1.to_bytes(), back.state[1].1.to_bytes());
+    // Two that are not one are still one too many.
+    let apart = tied(Convention::Torch, &[("wte.weight", "Embedding", 1), ("head.weight", "Linear", 3)]);
+    assert!(message(&apart, &paddle, "").contains("head.weight"));
+    let stack = tied(Convention::Torch, &[("l.0.weight", "Embedding", 1), ("l.1.weight", "Embedding", 1)]);
+    assert!(go(&stack, &paddle, "").is_err() && go(&paddle, &stack, "").is_err());
+    let zeros = |key: &str| Weight::of(key, Tensor::zeros([5usize, 4], DType::Float32), Kind::Embedding);
+    let constant = Structure { weights: vec![zeros("a.weight"), zeros("b.weight")], ..torch };
+    assert!(go(&constant, &paddle, "").is_err());
+}
+
+#[test]
+fn what_a_mapping_leaves_keeps_the_targets_values() {
+    let source = tied(Convention::Paddle, &[("a.weight", "Embedding", 1)]);
+    let mut target = tied(Convention::Paddle, &[("a.weight", "Embedding", 2), ("b.weight", "Embedding", 3)]);
+    let done = go(&source, &target, "- = b").unwrap();
+    assert_eq!(done.report.left, ["b.weight"]);
+    assert_eq!(done.state[1].1.to_bytes(), noise(&[5, 4], 3).to_bytes());
+    assert!(done.report.to_string().contains("with the target's own values:\n  b.weight"));
+    target.weights[1].tensor = None;
+    assert!(message(&source, &target, "- = b").contains("has no values for it"));
 }

@@ -80,7 +80,7 @@ pub fn pair(reference: &Structure, candidate: &Structure, corrections: &Correcti
                 reference: x.call,
                 candidate: y.call,
                 moved: m.moved,
-                glue: crate::kinds::is_glue(&y.kind),
+                glue: crate::kinds::is_glue(&y.kind) || candidate.calls[y.call].constant,
             });
             if x.is_layer && y.is_layer {
                 layers.push((x.layer.clone(), y.layer.clone(), m.fit));

@@ -65,10 +65,23 @@ fn score(a: &Unit, b: &Unit, corrections: &Corrections) -> f64 {
     if let Some(Some(wanted)) = corrections.candidate(&a.key) {
         return if wanted == b.key { 4.0 * BEST } else { -BEST };
     }
+    // A mask in the making is no factor of the scores.
+    if a.constant != b.constant && !kinds::is_glue(&a.kind) {
+        return -BEST;
+    }
     let unknown = |k: &str| matches!(k, "" | "matrix" | "norm" | "rnn");
+    // Of another size, with other weights and another name: it belongs to a block that only one side has.
+    let foreign =
+        !a.output.is_empty() && a.output != b.output && !a.parameters.iter().any(|p| b.parameters.contains(p));
+    if foreign && !kinds::is_glue(&a.kind) && name_likeness(&a.key, &b.key) < 0.5 {
+        return -BEST;
+    }
     let mut points = match (a.kind == b.kind, kinds::related(&a.kind, &b.kind)) {
         (true, _) if kinds::is_glue(&a.kind) => 1.0,
         (true, _) => 4.0,
+        // A quotient is a product written otherwise; of another shape it is something else.
+        (_, true) if kinds::is_arithmetic(&a.kind) && a.output != b.output => return -BEST,
+        (_, true) if kinds::same_arithmetic(&a.kind, &b.kind) => 3.0,
         (_, true) => 2.0,
         _ if unknown(&a.kind) || unknown(&b.kind) => 1.0,
         // Layers of other classes with the same parameters: a linear layer for a convolution of 1 × 1.

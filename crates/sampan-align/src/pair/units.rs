@@ -12,6 +12,8 @@ pub(crate) struct Unit {
     pub key: String,
     pub kind: String,
     pub is_layer: bool,
+    /// Made of constants alone?
+    pub constant: bool,
     /// Shapes of the parameters, each with its sides sorted: a transposed weight is the same weight.
     pub parameters: Vec<Vec<usize>>,
     pub output: Vec<usize>,
@@ -50,6 +52,7 @@ pub(crate) fn of_calls(side: &Structure) -> Vec<Unit> {
         key: call.key.clone(),
         kind: kinds::kind(&call.op),
         is_layer: !call.function,
+        constant: call.constant,
         parameters: if call.function { Vec::new() } else { shapes(side, &call.layer) },
         output: call.shapes.first().map_or(Vec::new(), |s| sorted(s)),
         stats: call.stats,
@@ -127,6 +130,7 @@ pub(crate) fn of_layers(side: &Structure, fold: bool) -> Vec<Unit> {
             layer: name,
             kind,
             is_layer: true,
+            constant: false,
             parameters,
             output: Vec::new(),
             stats: None,

@@ -1,8 +1,8 @@
 //! `sampan eval`.
 
 use super::{say, weights};
+use crate::main_job::test_images;
 use clap::Args;
-use sampan::main_job::test_images;
 use sampan_core::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,8 +1,8 @@
 //! `sampan info`.
 
 use super::{say, weights};
+use crate::hapi::read_checkpoint;
 use clap::Args;
-use sampan::hapi::read_checkpoint;
 use sampan_core::Result;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

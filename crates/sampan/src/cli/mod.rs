@@ -1,4 +1,4 @@
-//! What the command understands.
+//! What the `sampan` command understands; `python -m sampan` hands its words on to it.
 
 mod align;
 mod convert;
@@ -45,23 +45,39 @@ enum Command {
 
 /// Writes a line of the answer to standard output.
 fn say(line: impl std::fmt::Display) -> Result<()> {
-    sampan::progress::say(line)
+    crate::progress::say(line)
         .map_err(|e| Error::new(Kind::External, format!("cannot write to standard output: {e}")).in_op("sampan"))
 }
 
-/// Does what the command line says.
-pub fn run() -> Result<ExitCode> {
-    let cli = Cli::parse();
-    if let Some(n) = cli.threads {
-        sampan_core::set_num_threads(n as usize);
-    }
-    match cli.command {
-        Command::Train(c) => c.run(),
-        Command::Eval(c) => c.run(),
-        Command::Predict(c) => c.run(),
-        Command::Info(c) => c.run(),
-        Command::Align(c) => c.run(),
-        Command::Convert(c) => c.run(),
-        Command::Summary(c) => c.run(),
+/// Does what a command line says, its first word the command's own name; an error is a sentence on standard error.
+pub fn run(line: impl IntoIterator<Item = std::ffi::OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(line) {
+        Ok(cli) => cli,
+        Err(e) => {
+            // Help and version are answers, and whoever closed the stream wants none.
+            let _ = e.print();
+            return ExitCode::from(e.exit_code() as u8);
+        }
+    };
+    cli.run().unwrap_or_else(|e| {
+        eprintln!("error: {e}");
+        ExitCode::FAILURE
+    })
+}
+
+impl Cli {
+    fn run(self) -> Result<ExitCode> {
+        if let Some(n) = self.threads {
+            sampan_core::set_num_threads(n as usize);
+        }
+        match self.command {
+            Command::Train(c) => c.run(),
+            Command::Eval(c) => c.run(),
+            Command::Predict(c) => c.run(),
+            Command::Info(c) => c.run(),
+            Command::Align(c) => c.run(),
+            Command::Convert(c) => c.run(),
+            Command::Summary(c) => c.run(),
+        }
     }
 }

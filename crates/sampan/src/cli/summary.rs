@@ -1,7 +1,7 @@
 //! `sampan summary`.
 
+use crate::hapi::{InputSpec, flops, summary};
 use clap::Args;
-use sampan::hapi::{InputSpec, flops, summary};
 use sampan_core::{Error, Result};
 use sampan_data::vision::models;
 use std::process::ExitCode;

@@ -1,8 +1,8 @@
 //! `sampan train`.
 
 use super::say;
+use crate::main_job::{Ended, RunFolder, Settings, train};
 use clap::Args;
-use sampan::main_job::{Ended, RunFolder, Settings, train};
 use sampan_core::{Error, Result};
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
 //! A trained LeNet from a file.
 
-use sampan::hapi::{Model, read_checkpoint};
-use sampan::main_job::{self, RunFolder, Settings};
+use crate::hapi::{Model, read_checkpoint};
+use crate::main_job::{self, RunFolder, Settings};
 use sampan_core::error::Kind;
 use sampan_core::{Error, Result};
 use sampan_nn::Members;

@@ -73,6 +73,10 @@ class Side(ABC):
         return id(tensor), getattr(tensor, "inplace_version", 0)
 
     @abstractmethod
+    def differentiable(self, tensor) -> bool:
+        """Does a gradient flow to or through it?"""
+
+    @abstractmethod
     def leaf(self, tensor):
         """A copy without history, which asks for a gradient where it can have one."""
 
@@ -87,6 +91,18 @@ class Side(ABC):
     def gradient(self, parameter):
         """The gradient of a parameter, or None."""
         return parameter.grad
+
+    def taken(self, gradient):
+        """A gradient that later passes do not change; None stays None."""
+        return None if gradient is None else gradient.clone()
+
+    @abstractmethod
+    def random_state(self):
+        """The state of the library's random numbers."""
+
+    @abstractmethod
+    def set_random_state(self, state) -> None:
+        """Goes back to a state of the random numbers."""
 
     # ---- watching
     @abstractmethod

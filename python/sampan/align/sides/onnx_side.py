@@ -112,7 +112,7 @@ def record_file(path, inputs):
     ends = [keys[name] for name in known if name in keys]
     calls.append({"key": "(output)", "layer": "", "op": "output", "function": True, "inputs": ends, "outputs": ends})
     structure = {"format": 1, "side": "onnxruntime", "version": runtime.__version__, "layers": layers, "calls": calls}
-    return Recording(_core.Recording(json.dumps(structure), sections))
+    return Recording(_core.Recording(json.dumps(structure), sections, True))
 
 
 def align_file(reference, candidate, inputs, mapping, checks, tolerance):

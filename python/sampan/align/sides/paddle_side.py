@@ -82,6 +82,12 @@ class PaddleSide(PaddleLike):
     def tensor_class(self):
         return paddle.Tensor
 
+    def random_state(self):
+        return paddle.get_rng_state()
+
+    def set_random_state(self, state):
+        paddle.set_rng_state(state)
+
     def set_value(self, parameter, array):
         with paddle.no_grad():
             parameter.set_value(np.ascontiguousarray(array))

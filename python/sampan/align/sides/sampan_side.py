@@ -7,7 +7,7 @@ import types
 
 import numpy as np
 
-from ... import _core, no_grad
+from ... import _core, get_rng_state, no_grad, set_rng_state
 from ... import grad as _grad
 from ... import to_tensor as _to_tensor
 from .._tree import leaves, plain
@@ -34,6 +34,9 @@ class PaddleLike(Side):
         if "bfloat16" in str(tensor.dtype):
             tensor = tensor.astype("float32")
         return np.array(tensor.numpy(), copy=True)
+
+    def differentiable(self, tensor):
+        return not tensor.stop_gradient
 
     def leaf(self, tensor):
         made = tensor.detach().clone()
@@ -164,6 +167,12 @@ class SampanSide(PaddleLike):
 
     def tensor_class(self):
         return _core.Tensor
+
+    def random_state(self):
+        return get_rng_state()
+
+    def set_random_state(self, state):
+        set_rng_state(state)
 
     def decay_function(self, optimizer):
         # The core keeps it; here it is among the functions that the optimizer was given.

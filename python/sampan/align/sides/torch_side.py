@@ -112,6 +112,9 @@ class TorchSide(Side):
     def identity(self, tensor):
         return id(tensor), tensor._version
 
+    def differentiable(self, tensor):
+        return tensor.requires_grad
+
     def leaf(self, tensor):
         made = tensor.detach().clone()
         return made.requires_grad_() if made.is_floating_point() else made
@@ -121,6 +124,18 @@ class TorchSide(Side):
         if not pairs or not inputs:
             return [None] * len(inputs)
         return list(torch.autograd.grad(*([p[0] for p in pairs], inputs, [p[1] for p in pairs]), allow_unused=True))
+
+    def taken(self, gradient):
+        # A parameter without a gradient gets another tensor, so that this one stays as it is.
+        return gradient
+
+    def random_state(self):
+        return torch.get_rng_state(), torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+
+    def set_random_state(self, state):
+        torch.set_rng_state(state[0])
+        if state[1] is not None:
+            torch.cuda.set_rng_state_all(state[1])
 
     def on_gradient(self, tensor, hear):
         if tensor.requires_grad:
