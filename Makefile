@@ -3,7 +3,7 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 
-.PHONY: help train test lint deny rust-tests doc-tests wheel python-tests stubs peers golden golden-check python-dev bench bench-core align-faults clean
+.PHONY: help train test lint deny rust-tests doc-tests wheel python-tests stubs peers golden golden-check python-dev bench bench-core align-faults test-gpu bench-gpu clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -66,6 +66,13 @@ golden-check: peers ## Compare the recorded answers with the live peers
 python-dev: ## The Python package in place, quickly built: PYTHONPATH=python python
 	cargo build -p sampan-py
 	cp target/debug/lib_core.so python/sampan/_core.abi3.so
+
+test-gpu: ## Every op on the GPU of this machine against the CPU
+	cargo test --release -p sampan-core --test suite on_gpu -- --nocapture
+
+bench-gpu: ## Training and inference on the GPU of this machine beside PyTorch, in an environment that has both
+	$(PY) benches/compare/gpu.py sampan
+	$(PY) benches/compare/gpu.py torch
 
 bench: ## sampan beside PyTorch and PaddlePaddle: a table and a picture in docs/
 	python3 -m venv target/bench-env

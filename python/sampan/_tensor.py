@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _core, _creation, _registry, _types
-from .device._places import CPU
+from .device._places import _place
 
 Tensor = _core.Tensor
 
@@ -54,43 +54,51 @@ def prop(function):
 @prop
 def place(self):
     """Where it lives."""
-    return CPU
+    return _place(_core._device_of(self))
 
 
 @prop
 def device(self):
     """The name of the device it lives on."""
-    return "cpu"
+    return _core._device_of(self)
 
 
 @prop
 def is_cuda(self):
     """Does it live on a GPU?"""
-    return False
+    return _core._device_of(self) != "cpu"
 
 
 @method
 def get_device(self):
     """The number of the GPU it lives on, -1 for the processor."""
-    return -1
+    name = _core._device_of(self)
+    return -1 if name == "cpu" else int(name.rpartition(":")[2])
 
 
 @method
 def cpu(self):
     """The tensor on the processor."""
-    return self
+    return _moved(self, "cpu")
 
 
 @method
 def cuda(self, device_id=None, blocking=True):
     """The tensor on a GPU."""
-    _core._check_place(f"gpu:{device_id}" if isinstance(device_id, int) else "gpu")
+    return _moved(self, f"gpu:{device_id}" if isinstance(device_id, int) else "gpu" if device_id is None else device_id)
 
 
 @method
 def pin_memory(self, blocking=True):
     """The tensor in memory that a GPU can reach."""
     _core._check_place("gpu_pinned")
+    return self
+
+
+def _moved(tensor, device):
+    """The tensor on a device; itself if it is there."""
+    name = _core._check_place(device)
+    return tensor if _core._device_of(tensor) == name else _core._move(tensor, name)
 
 
 @method
@@ -119,8 +127,11 @@ def to(self, *args, **kwargs):
     unknown = set(given) - {"device", "dtype", "blocking", "copy", "non_blocking"}
     if unknown:
         raise TypeError(f"(InvalidType) to: has no argument `{min(unknown)}`. Hint: to(device, dtype, blocking).")
-    if given.get("device") is not None:
-        _core._check_place(given["device"])
+    device = _core._device_of(other) if other is not None else given.get("device")
+    if isinstance(device, int):
+        device = f"gpu:{device}"
+    if device is not None:
+        self = _moved(self, device)
     dtype = other.dtype if other is not None else given.get("dtype")
     if dtype is None or self.dtype == _core._dtype(dtype):
         return self

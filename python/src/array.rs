@@ -320,11 +320,15 @@ pub fn to_tensor_py(
     place: Option<&Bound<'_, PyAny>>,
     stop_gradient: bool,
 ) -> PyResult<Py<PyAny>> {
-    if let Some(place) = place.filter(|p| !p.is_none()) {
-        crate::runtime::check_place(place)?;
-    }
+    let device = match place.filter(|p| !p.is_none()) {
+        Some(place) => crate::device::read(place)?,
+        None => sampan_core::device::default(),
+    };
     let dtype = dtype.filter(|d| !d.is_none()).map(dtype::read).transpose()?;
-    let t = guard(|| to_tensor(data, dtype))?;
+    let mut t = guard(|| to_tensor(data, dtype))?;
+    if t.device() != device {
+        t = crate::errors::run(data.py(), move || t.detach().try_to_device(&device.to_string()))?;
+    }
     t.set_stop_gradient(stop_gradient);
     PyTensor::wrap(data.py(), t)
 }

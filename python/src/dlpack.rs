@@ -12,6 +12,7 @@ use std::ffi::{CStr, c_void};
 use std::ptr;
 
 const CPU: i32 = 1;
+const CUDA: i32 = 2;
 /// Memory of the host that a GPU can reach; for us it is the host's.
 const PINNED: i32 = 3;
 const VERSION: (u32, u32) = (1, 0);
@@ -68,6 +69,18 @@ fn code(dtype: DType) -> (u8, u8) {
     }
 }
 
+/// Where a tensor lies, as DLPack has it.
+fn device_of(t: &Tensor) -> (i32, i32) {
+    match t.device() {
+        Device::Cuda(number) => {
+            // Whoever reads it does so on another stream.
+            let _ = sampan_core::gpu::synchronize(number);
+            (CUDA, number as i32)
+        }
+        _ => (CPU, 0),
+    }
+}
+
 fn describe(t: &Tensor) -> (DLTensor, *mut c_void) {
     let mut context = Box::new(Context {
         shape: t.shape().iter().map(|&n| n as i64).collect(),
@@ -77,7 +90,7 @@ fn describe(t: &Tensor) -> (DLTensor, *mut c_void) {
     let (code, bits) = code(t.dtype());
     let tensor = DLTensor {
         data: ptr::with_exposed_provenance_mut(reading(t, "dlpack", || t.data_ptr())),
-        device: (CPU, 0),
+        device: device_of(t),
         ndim: t.ndim() as i32,
         code,
         bits,
@@ -227,7 +240,7 @@ impl PyTensor {
     ) -> PyResult<Py<PyAny>> {
         let _ = stream;
         let t = self.tensor();
-        if t.device() == Device::Meta || dl_device.is_some_and(|(kind, _)| kind != CPU) {
+        if t.device() == Device::Meta || dl_device.is_some_and(|(kind, _)| kind != device_of(&t).0) {
             return Err(PyBufferError::new_err("(Unavailable) __dlpack__: only memory of the processor is here."));
         }
         let copies = copy == Some(true);
@@ -236,7 +249,7 @@ impl PyTensor {
     }
     /// (1, 0): the processor.
     fn __dlpack_device__(&self) -> (i32, i32) {
-        (CPU, 0)
+        device_of(&self.tensor())
     }
 }
 
@@ -250,7 +263,7 @@ pub fn from_dlpack(
     copy: Option<bool>,
 ) -> PyResult<Py<PyAny>> {
     if let Some(device) = device.filter(|d| !d.is_none()) {
-        crate::runtime::check_place(device)?;
+        crate::device::check_place(device)?;
     }
     let capsule = match dlpack.getattr_opt("__dlpack__")? {
         Some(method) => {

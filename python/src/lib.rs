@@ -10,6 +10,7 @@ mod cache;
 mod class;
 mod convert;
 mod data;
+mod device;
 mod dlpack;
 mod doc;
 mod dtype;
@@ -97,6 +98,12 @@ mod _core {
         _pass_place, _read_sample, _stack, _uci_housing, PyDataset, PyImageSet, PyPass,
     };
     #[pymodule_export]
+    use crate::device::{
+        _device_of, _get_device, _gpu_count, _gpu_folders, _gpu_info, _gpu_memory, _gpu_release, _gpu_reset_peak,
+        _gpu_rounding, _gpu_set_rounding, _gpu_stood_in, _gpu_synchronize, _move, _move_in_place, _set_device,
+        check_place,
+    };
+    #[pymodule_export]
     use crate::dlpack::{from_dlpack, to_dlpack};
     #[pymodule_export]
     use crate::dtype::{_dtype, PyDType};
@@ -130,7 +137,7 @@ mod _core {
     #[pymodule_export]
     use crate::runtime::{
         _check_nan_inf, _memory, _random_bits, _random_state, _release_cache, _reset_peak, _set_random_state,
-        check_place, get_default_dtype, num_threads, seed, set_default_dtype, set_num_threads, set_printoptions,
+        get_default_dtype, num_threads, seed, set_default_dtype, set_num_threads, set_printoptions,
     };
     #[pymodule_export]
     use crate::tensor::{PyParameter, PyTensor};

@@ -56,6 +56,9 @@ impl PyTensor {
         if t.device() == Device::Meta {
             return refuse("a meta tensor holds no values");
         }
+        // The host reads a copy of what lies on a GPU.
+        let on_gpu = matches!(t.device(), Device::Cuda(_));
+        let t = if on_gpu { t.detach().try_to_device("cpu").map_err(crate::errors::raise)? } else { t };
         let asks = |what: c_int| flags & what == what;
         let rows = t.is_contiguous();
         if (asks(ffi::PyBUF_C_CONTIGUOUS) || !asks(ffi::PyBUF_STRIDES)) && !rows {
@@ -64,7 +67,7 @@ impl PyTensor {
         if asks(ffi::PyBUF_F_CONTIGUOUS) && !(rows && t.ndim() <= 1) {
             return refuse("the memory is row-major");
         }
-        let readonly = overlaps(&t);
+        let readonly = on_gpu || overlaps(&t);
         if asks(ffi::PyBUF_WRITABLE) && readonly {
             return refuse(
                 "elements of a broadcast view share memory and cannot be written one by one. Hint: x.clone()",

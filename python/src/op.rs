@@ -43,9 +43,9 @@ fn makes_tensors(params: &[Param]) -> bool {
 /// Checks an option that every function that makes tensors takes; false if it is none.
 fn creation_option(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     match name {
-        "device" if !value.is_none() => crate::runtime::check_place(value).map(|_| true),
+        "device" if !value.is_none() => crate::device::check_place(value).map(|_| true),
         "pin_memory" if value.is_truthy()? => {
-            crate::runtime::check_place(PyString::new(value.py(), "gpu_pinned").as_any()).map(|_| true)
+            crate::device::check_place(PyString::new(value.py(), "gpu_pinned").as_any()).map(|_| true)
         }
         other => Ok(matches!(other, "device" | "pin_memory" | "requires_grad")),
     }
@@ -121,6 +121,15 @@ pub fn bind(
         .collect()
 }
 
+/// Calls an op that makes tensors, on a device.
+fn call_on(py: Python<'_>, def: &'static OpDef, args: Args, device: sampan_core::Device) -> PyResult<Outputs> {
+    let made = sampan_core::device::with(device, || call(py, def, args))?;
+    if made.iter().all(|t| t.device() == device) {
+        return Ok(made);
+    }
+    errors::run(py, move || made.into_iter().map(|t| t.try_to_device(&device.to_string())).collect())
+}
+
 /// An op's results as Python has them. `several` says that even a single one is meant as one of many.
 pub fn outputs(py: Python<'_>, def: &OpDef, mut outputs: Outputs, several: bool) -> PyResult<Py<PyAny>> {
     let all = |outputs: Outputs| outputs.into_iter().map(|t| PyTensor::wrap(py, t)).collect::<PyResult<Vec<_>>>();
@@ -187,8 +196,17 @@ impl PyOp {
             return Ok(first.unbind());
         }
         let several = self.def.several.is_some_and(|asked| asked(&bound));
-        let results = call(py, self.def, bound)?;
-        let Some(kwargs) = kwargs else { return outputs(py, self.def, results, several) };
+        let Some(kwargs) = kwargs else {
+            let results = call(py, self.def, bound)?;
+            return outputs(py, self.def, results, several);
+        };
+        let device =
+            kwargs.get_item(pyo3::intern!(py, "device"))?.filter(|d| !d.is_none() && makes_tensors(self.def.params));
+        let results = match device.map(|d| crate::device::read(&d)).transpose()? {
+            // One that resembles another tensor is made where that one is, and then moved.
+            Some(device) => call_on(py, self.def, bound, device)?,
+            None => call(py, self.def, bound)?,
+        };
         if kwargs.get_item(pyo3::intern!(py, "requires_grad"))?.is_some_and(|on| on.is_truthy().unwrap_or(false)) {
             for t in &results {
                 t.set_stop_gradient(false);

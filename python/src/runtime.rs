@@ -2,7 +2,6 @@
 
 use crate::dtype;
 use crate::errors::raise;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use sampan_core::tensor::{self, PrintOptions, print_options};
 
@@ -41,30 +40,6 @@ pub fn get_default_dtype() -> &'static str {
 #[pyfunction]
 pub fn set_default_dtype(d: &Bound<'_, PyAny>) -> PyResult<()> {
     sampan_core::promote::set_default_dtype(dtype::read(d)?).map_err(raise)
-}
-
-/// The kind of device that a place or its name means; an error where there is none of it.
-#[pyfunction(name = "_check_place")]
-pub fn check_place(place: &Bound<'_, PyAny>) -> PyResult<&'static str> {
-    let text = place.str()?;
-    let text = text.to_str()?;
-    let name = text.strip_prefix("Place(").and_then(|t| t.strip_suffix(')')).unwrap_or(text);
-    let kind = name.split(':').next().unwrap_or_default();
-    let index = name.strip_prefix(kind).and_then(|rest| rest.strip_prefix(':'));
-    let known = matches!(kind, "cpu" | "gpu" | "cuda" | "gpu_pinned" | "dcu" | "xpu" | "npu" | "ipu" | "custom_cpu");
-    if !known || index.is_some_and(|i| i.parse::<u16>().is_err()) {
-        return Err(PyValueError::new_err(format!(
-            "(InvalidArgument) a device is written 'cpu', 'gpu' or 'gpu:0', got {}.",
-            place.repr()?
-        )));
-    }
-    if kind != "cpu" {
-        return Err(PyValueError::new_err(format!(
-            "(Unavailable) {name} is not here: this build computes on the processor alone. Devices here: cpu. Hint: \
-             set_device('cpu')."
-        )));
-    }
-    Ok("cpu")
 }
 
 /// Sets how tensors are printed; what is None stays as it is.

@@ -133,7 +133,7 @@ impl PyTensor {
         let sizes = args.len() != 1 || args.get_item(0)?.is_exact_instance_of::<PyInt>();
         let dtype = dtype.filter(|d| !d.is_none()).map(dtype::read).transpose()?;
         if let Some(place) = place.filter(|p| !p.is_none()) {
-            crate::runtime::check_place(place)?;
+            crate::device::check_place(place)?;
         }
         if sizes && data.is_none() && args.iter().all(|n| n.is_exact_instance_of::<PyInt>()) {
             let shape = args.extract::<Vec<usize>>().map_err(|_| {

@@ -11,7 +11,7 @@ pub fn count_non_finite(t: &Tensor) -> (usize, usize) {
     }
     // A device whose memory is not the host's counts by ops (`isnan`, `isinf` and their sums), which run where it is.
     match t.device() {
-        Device::Cpu => count_on_host(t),
+        Device::Cpu | Device::Cuda(_) => count_on_host(t),
         Device::Meta => (0, 0),
     }
 }

@@ -2,6 +2,7 @@
 //! the gradient, the listener; the profiler sees it from end to end.
 
 use crate::autograd::{self, Grad, GradFn, Grads, Node, grad_enabled};
+use crate::gpu::Gpu;
 use crate::op::{OpDef, OutputSet, Outputs};
 use crate::shape::{Shape, checked_numel};
 use crate::value::Args;
@@ -279,10 +280,12 @@ fn call(op: &'static OpDef, args: &[Value]) -> Result<Outputs> {
                 complex = Some(t.dtype());
             }
             stale |= t.is_stale();
-            // A tensor without values makes the result one.
-            if found != Some(Device::Meta) {
-                found = Some(t.device());
-            }
+            // A tensor without values makes the result one; one on a GPU takes the others there.
+            found = Some(match (found, t.device()) {
+                (Some(Device::Meta), _) => Device::Meta,
+                (Some(gpu @ Device::Cuda(_)), Device::Cpu) => gpu,
+                (_, device) => device,
+            });
             wants_grad |= t.is_tracked();
         });
     }
@@ -308,7 +311,10 @@ fn run(cx: &Cx, complex: Option<DType>) -> Result<Outputs> {
         return Err(no_complex(dtype));
     }
     let (body, primitive) = match op.reference {
-        Some(reference) if COMPOSITES.get() => (reference, false),
+        // A GPU computes what it has no fused kernel for by the parts.
+        Some(reference) if COMPOSITES.get() || (!op.fused_on_gpu && matches!(cx.device, Device::Cuda(_))) => {
+            (reference, false)
+        }
         _ => (op.run, op.primitive),
     };
     // A primitive states its own gradient; what it calls on the way is not recorded.
@@ -402,11 +408,37 @@ impl<'a> Cx<'a> {
         Ok(Tensor::zeroed(shape, dtype, self.device))
     }
 
-    /// Runs the CPU kernel; a meta tensor needs none.
+    /// Runs the CPU kernel; a meta tensor needs none. On a GPU it stands in for a kernel there: the values come to the host
+    /// and go back, which is said once for each op.
     pub fn cpu(&self, kernel: impl FnOnce() -> Result<()>) -> Result<()> {
         match self.device {
             Device::Cpu => kernel(),
+            Device::Cuda(_) => {
+                crate::gpu::stood_in(self.op);
+                kernel()
+            }
             Device::Meta => Ok(()),
+        }
+    }
+
+    /// Runs the kernel of the device that the call is on. One for the GPU that returns false cannot do what is asked, and the
+    /// CPU's stands in.
+    pub(crate) fn run(
+        &self,
+        cpu: impl FnOnce() -> Result<()>,
+        gpu: impl FnOnce(&'static Gpu) -> Result<bool>,
+    ) -> Result<()> {
+        match self.gpu()? {
+            Some(device) if gpu(device)? => Ok(()),
+            _ => self.cpu(cpu),
+        }
+    }
+
+    /// The GPU that the call is on.
+    pub(crate) fn gpu(&self) -> Result<Option<&'static Gpu>> {
+        match self.device {
+            Device::Cuda(number) => crate::gpu::gpu(number).map(Some),
+            _ => Ok(None),
         }
     }
 

@@ -19,6 +19,8 @@ pub mod dispatch;
 pub mod error;
 pub mod flags;
 pub mod function;
+pub mod gpu;
+mod mirror;
 pub mod op;
 pub mod ops;
 pub mod profiler;
@@ -43,6 +45,11 @@ pub use shape::{Layout, Shape};
 pub use tensor::Tensor;
 pub use tensor::indexing::{Index, IntoIndices};
 pub use value::{Axes, Dict, Ints, Object, Operand, Scalar, Value};
+
+/// The guide's own example, run as a doc test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/gpu.md")]
+struct Guide;
 
 /// What the macros' output names; not for use by hand.
 #[doc(hidden)]

@@ -31,6 +31,8 @@ pub struct OpDef {
     pub also: &'static [&'static str],
     /// A part of other ops: gradient formulas and other ops call it, people do not, so it is no public method.
     pub internal: bool,
+    /// Has a GPU one kernel for it too? Else it computes the reference, part by part.
+    pub fused_on_gpu: bool,
     /// The shape of the result.
     pub returns: Returns,
     /// The names of several results: `values` and `indices`. One that ends in `...` is a list of all that are left.

@@ -1,7 +1,9 @@
 //! Memory shared by a tensor and its views.
 
+use crate::mirror::Mirror;
 use crate::{DType, Device, Error, profiler};
 use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use sampan_cuda::Block;
 use sampan_kernels::Buffer;
 use sampan_kernels::buffer::OutOfMemory;
 use std::sync::Arc;
@@ -20,6 +22,7 @@ struct Inner {
 
 enum Memory {
     Cpu(RwLock<Bytes>),
+    Cuda(u8, RwLock<Mirror>),
     /// Shapes and dtypes only: inference without computing.
     Meta,
 }
@@ -79,6 +82,7 @@ impl Storage {
     pub fn uninit(device: Device, dtype: DType, numel: usize) -> Storage {
         Self::with(match device {
             Device::Cpu => Memory::Cpu(Self::locked(granted(Buffer::try_uninit(numel.saturating_mul(dtype.size()))))),
+            Device::Cuda(number) => Memory::Cuda(number, RwLock::new(Mirror::new(numel.saturating_mul(dtype.size())))),
             Device::Meta => Memory::Meta,
         })
     }
@@ -87,6 +91,10 @@ impl Storage {
     pub fn zeros(device: Device, dtype: DType, numel: usize) -> Storage {
         Self::with(match device {
             Device::Cpu => Memory::Cpu(Self::locked(granted(Buffer::try_zeroed(numel.saturating_mul(dtype.size()))))),
+            Device::Cuda(number) => {
+                let mirror = Mirror::zeros(number, numel.saturating_mul(dtype.size()));
+                Memory::Cuda(number, RwLock::new(crate::error::unwrap(mirror)))
+            }
             Device::Meta => Memory::Meta,
         })
     }
@@ -94,6 +102,14 @@ impl Storage {
     /// Takes over a buffer.
     pub fn from_buffer(buffer: Buffer) -> Storage {
         Self::with(Memory::Cpu(Self::locked(buffer)))
+    }
+
+    /// Takes over a buffer for a tensor on a device, to which it goes when a kernel asks for it.
+    pub(crate) fn for_use_on(device: Device, buffer: Buffer) -> Storage {
+        match device {
+            Device::Cuda(number) => Self::with(Memory::Cuda(number, RwLock::new(Mirror::of_host(buffer)))),
+            _ => Self::from_buffer(buffer),
+        }
     }
 
     fn locked(buffer: Buffer) -> RwLock<Bytes> {
@@ -105,6 +121,7 @@ impl Storage {
     pub fn lazy_copy(&self) -> Option<Storage> {
         let bytes = match &self.0.memory {
             Memory::Meta => return Some(Self::with(Memory::Meta)),
+            Memory::Cuda(..) => return None,
             Memory::Cpu(bytes) => bytes,
         };
         let known = bytes.read_recursive().shared();
@@ -136,6 +153,7 @@ impl Storage {
         self.0.exposed.store(true, Ordering::Release);
         match &self.0.memory {
             Memory::Cpu(bytes) => bytes.write().get_mut().bytes().as_ptr().addr(),
+            Memory::Cuda(number, mirror) => crate::error::unwrap(mirror.write().on_device(*number)).address() as usize,
             Memory::Meta => 0,
         }
     }
@@ -154,6 +172,7 @@ impl Storage {
     pub fn device(&self) -> Device {
         match self.0.memory {
             Memory::Cpu(_) => Device::Cpu,
+            Memory::Cuda(number, _) => Device::Cuda(number),
             Memory::Meta => Device::Meta,
         }
     }
@@ -163,6 +182,7 @@ impl Storage {
         match &self.0.memory {
             // Recursive, since one call may read the same tensor twice (`x * x`).
             Memory::Cpu(b) => RwLockReadGuard::map(b.read_recursive(), Bytes::get),
+            Memory::Cuda(_, mirror) => Self::fetched(mirror),
             Memory::Meta => panic!("a meta tensor holds no values"),
         }
     }
@@ -171,6 +191,7 @@ impl Storage {
     pub fn write(&self) -> MappedRwLockWriteGuard<'_, Buffer> {
         match &self.0.memory {
             Memory::Cpu(b) => RwLockWriteGuard::map(b.write(), Bytes::get_mut),
+            Memory::Cuda(_, mirror) => RwLockWriteGuard::map(mirror.write(), Mirror::for_host),
             Memory::Meta => panic!("a meta tensor holds no values"),
         }
     }
@@ -222,6 +243,12 @@ impl Storage {
     fn try_read(&self) -> Option<MappedRwLockReadGuard<'_, Buffer>> {
         match &self.0.memory {
             Memory::Cpu(b) => Some(RwLockReadGuard::map(b.try_read_recursive()?, Bytes::get)),
+            Memory::Cuda(_, mirror) => {
+                if mirror.try_read_recursive()?.is_behind() {
+                    mirror.try_write()?.fetch();
+                }
+                Some(RwLockReadGuard::map(mirror.try_read_recursive()?, Mirror::host))
+            }
             Memory::Meta => panic!("a meta tensor holds no values"),
         }
     }
@@ -229,7 +256,48 @@ impl Storage {
     fn try_write(&self) -> Option<MappedRwLockWriteGuard<'_, Buffer>> {
         match &self.0.memory {
             Memory::Cpu(b) => Some(RwLockWriteGuard::map(b.try_write()?, Bytes::get_mut)),
+            Memory::Cuda(_, mirror) => Some(RwLockWriteGuard::map(mirror.try_write()?, Mirror::for_host)),
             Memory::Meta => panic!("a meta tensor holds no values"),
+        }
+    }
+
+    /// The values of a GPU tensor on the host.
+    fn fetched(mirror: &RwLock<Mirror>) -> MappedRwLockReadGuard<'_, Buffer> {
+        loop {
+            let read = mirror.read_recursive();
+            if !read.is_behind() {
+                return RwLockReadGuard::map(read, Mirror::host);
+            }
+            drop(read);
+            mirror.write().fetch();
+        }
+    }
+
+    /// The memory on the GPU with the values as they are, for a kernel that reads it.
+    pub(crate) fn on_device(&self) -> crate::Result<Arc<Block>> {
+        match &self.0.memory {
+            Memory::Cuda(number, mirror) => mirror.write().on_device(*number),
+            _ => Err(Error::invalid("needs a tensor on a GPU")),
+        }
+    }
+
+    /// The memory on the GPU for a kernel that writes all of it.
+    pub(crate) fn for_device(&self) -> crate::Result<Arc<Block>> {
+        match &self.0.memory {
+            Memory::Cuda(number, mirror) => mirror.write().for_device(*number),
+            _ => Err(Error::invalid("needs a tensor on a GPU")),
+        }
+    }
+
+    /// The memory on the GPU for a kernel that writes part of it.
+    pub(crate) fn to_change_on_device(&self) -> crate::Result<Arc<Block>> {
+        match &self.0.memory {
+            Memory::Cuda(number, mirror) => {
+                let mut mirror = mirror.write();
+                mirror.on_device(*number)?;
+                mirror.for_device(*number)
+            }
+            _ => Err(Error::invalid("needs a tensor on a GPU")),
         }
     }
 

@@ -59,7 +59,7 @@ __device__ double zeta_of(double s, double q) {
         a += 1.0;
         t = pow(a, -s);
         sum += t;
-        if (t < sum * 1e-17) return sum;
+        if (fabs(t) < fabs(sum) * 1e-17) return sum;
     }
     sum += t * a / (s - 1.0) - 0.5 * t;
     double f = 1.0, k = 0.0;

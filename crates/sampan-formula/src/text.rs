@@ -135,26 +135,96 @@ fn literal(v: f64, ty: &str) -> String {
     }
 }
 
+/// How an input of a kernel is walked.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Walk {
+    /// Element by element.
+    Flat,
+    /// Along the strides that the kernel is given.
+    Strided,
+    /// The same element for all.
+    One,
+}
+
 /// A kernel over contiguous arrays of `n` elements, with [`function`] inside: `name(n, x0, x1, …, y, c0, c1, …)`.
 pub fn kernel(formula: &Formula, name: &str, compute: DType, inputs: &[DType], output: DType) -> String {
+    let flat: Vec<_> = inputs.iter().map(|&t| (t, Walk::Flat)).collect();
+    walking_kernel(formula, name, compute, &flat, 0, (output, Walk::Flat))
+}
+
+/// A kernel over `rank` axes whose inputs and output may have strides: `name(n, shape and strides, x0, …, y, c0, …)`. The second
+/// argument, which is left out for a rank of zero, is the extents and after them the strides of each strided input and of the
+/// output, in 64-bit words.
+pub fn walking_kernel(
+    formula: &Formula,
+    name: &str,
+    compute: DType,
+    inputs: &[(DType, Walk)],
+    rank: usize,
+    output: (DType, Walk),
+) -> String {
     assert_eq!(formula.inputs(), inputs.len(), "one type for each input");
     let body = format!("{name}_of");
-    let arrays = inputs.iter().enumerate().map(|(i, t)| format!("const {}* __restrict__ a{i}", t.memory()));
-    let constants = (0..formula.captured()).map(|i| format!("{} c{i}", compute.exact()));
-    let arguments: Vec<String> =
-        arrays.chain([format!("{}* __restrict__ y", output.memory())]).chain(constants).collect();
-    let values = inputs.iter().enumerate().map(|(i, t)| t.load(&format!("a{i}[i]"), compute));
-    let call: Vec<String> = values.chain((0..formula.captured()).map(|i| format!("c{i}"))).collect();
-    format!(
-        "{}extern \"C\" __global__ void {name}(i64 n, {}) {{\n    \
-         for (i64 i = blockIdx.x * (i64)blockDim.x + threadIdx.x; i < n; i += (i64)gridDim.x * blockDim.x) {{\n        \
-         {} r = {body}({});\n        y[i] = {};\n    }}\n}}\n",
-        function(formula, &body, compute),
+    let walks: Vec<Walk> = inputs.iter().map(|i| i.1).chain([output.1]).collect();
+    let output = output.0;
+    let strided: Vec<usize> = (0..walks.len()).filter(|&i| walks[i] == Walk::Strided).collect();
+    let mut text = function(formula, &body, compute);
+    let words = rank * (1 + strided.len());
+    let mut arguments = vec!["i64 n".to_string()];
+    if words > 0 {
+        writeln!(text, "struct {name}_walk {{ i64 at[{words}]; }};").expect("a string takes all");
+        arguments.push(format!("{name}_walk w"));
+    }
+    arguments.extend(inputs.iter().enumerate().map(|(i, (t, _))| format!("const {}* __restrict__ a{i}", t.memory())));
+    arguments.push(format!("{}* __restrict__ y", output.memory()));
+    arguments.extend((0..formula.captured()).map(|i| format!("{} c{i}", compute.exact())));
+    write!(
+        text,
+        "extern \"C\" __global__ void {name}({}) {{\n    \
+         for (i64 i = blockIdx.x * (i64)blockDim.x + threadIdx.x; i < n; i += (i64)gridDim.x * blockDim.x) {{\n",
         arguments.join(", "),
+    )
+    .expect("a string takes all");
+    if words > 0 {
+        for i in &strided {
+            writeln!(text, "        i64 o{i} = 0;").expect("a string takes all");
+        }
+        // Extents fit into 32 bits wherever the whole does, and such divisions are much shorter.
+        for (index, condition) in [("unsigned", "if (n <= 0xffffffffll)"), ("i64", "else")] {
+            writeln!(text, "        {condition} {{\n            {index} t = ({index})i;").expect("a string takes all");
+            for axis in (0..rank).rev() {
+                let step = if axis > 0 {
+                    format!("{index} k = t % ({index})w.at[{axis}]; t /= ({index})w.at[{axis}];")
+                } else {
+                    format!("{index} k = t;")
+                };
+                let moves: String = strided
+                    .iter()
+                    .enumerate()
+                    .map(|(place, i)| format!(" o{i} += k * w.at[{}];", (1 + place) * rank + axis))
+                    .collect();
+                writeln!(text, "            {{ {step}{moves} }}").expect("a string takes all");
+            }
+            writeln!(text, "        }}").expect("a string takes all");
+        }
+    }
+    let place = |i: usize| match walks[i] {
+        Walk::Flat => "i".to_string(),
+        Walk::Strided => format!("o{i}"),
+        Walk::One => "0".to_string(),
+    };
+    let values = inputs.iter().enumerate().map(|(i, (t, _))| t.load(&format!("a{i}[{}]", place(i)), compute));
+    let call: Vec<String> = values.chain((0..formula.captured()).map(|i| format!("c{i}"))).collect();
+    write!(
+        text,
+        "        {} r = {body}({});\n        y[{}] = {};\n    }}\n}}\n",
         compute.compute(),
         call.join(", "),
+        place(inputs.len()),
         output.store("r", compute),
     )
+    .expect("a string takes all");
+    text
 }
 
 #[cfg(test)]
@@ -176,5 +246,17 @@ mod tests {
         assert!(text.contains("from_f16(a0[i])") && text.contains("y[i] = to_f16("), "{text}");
         // The constants are combined in double.
         assert!(text.contains("double v") && text.contains("to<float>("), "{text}");
+    }
+
+    #[test]
+    fn strides_are_walked_from_the_last_axis() {
+        let f = formula!(|x, y| x + y);
+        let inputs = [(DType::Float32, Walk::Strided), (DType::Float32, Walk::One)];
+        let text = walking_kernel(f.formula(), "add", DType::Float32, &inputs, 2, (DType::Float32, Walk::Flat));
+        assert!(text.contains("struct add_walk { i64 at[4]; };") && text.contains("add(i64 n, add_walk w, "), "{text}");
+        assert!(text.contains("k = t % (unsigned)w.at[1]; t /= (unsigned)w.at[1]; o0 += k * w.at[3];"), "{text}");
+        assert!(text.contains("a0[o0]") && text.contains("a1[0]") && text.contains("y[i] ="), "{text}");
+        let text = walking_kernel(f.formula(), "add", DType::Float32, &inputs, 2, (DType::Float32, Walk::Strided));
+        assert!(text.contains("o2 += k * w.at[5];") && text.contains("y[o2] ="), "{text}");
     }
 }

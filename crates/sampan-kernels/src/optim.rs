@@ -5,8 +5,9 @@
 //! that stay in the first-level cache: widen, clip and decay the gradient, apply the formula, narrow. Half-precision parameters may have a `float32` master copy, which is then what the formula changes.
 
 mod formula;
+mod rules;
 
-pub use formula::{Formula, Prepare};
+pub use formula::{Formula, Prepare, Written};
 
 use crate::any::unsupported;
 use crate::vmath::Real;

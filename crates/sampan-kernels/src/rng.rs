@@ -10,7 +10,7 @@
 mod fill;
 mod stream;
 
-pub use fill::{bernoulli, bernoulli_with, exponential, normal, randint, uniform};
+pub use fill::{below, bernoulli, bernoulli_with, exponential, normal, randint, threshold, uniform};
 pub(crate) use fill::{keep_or_drop, random_bits};
 pub use stream::{
     BadProbs, Stream, binomial, cauchy, gamma, geometric, multinomial, no_probability, poisson, randperm,

@@ -72,7 +72,7 @@ fn registry_entry(op: &OpFn, text: &str, doc: &str, body: &Ident, static_name: &
         syn::ReturnType::Default => quote!(()),
     };
     let (primitive, non_diff, complex) = (op.primitive, a.non_diff, a.complex);
-    let (internal, random) = (a.internal, a.random);
+    let (internal, random, fused_on_gpu) = (a.internal, a.random, a.fused_on_gpu);
     let inplace = a.inplace || text.ends_with('_');
     Ok(quote! {
         #[doc(hidden)]
@@ -85,6 +85,7 @@ fn registry_entry(op: &OpFn, text: &str, doc: &str, body: &Ident, static_name: &
             aliases: #aliases,
             also: &[#(#also),*],
             internal: #internal,
+            fused_on_gpu: #fused_on_gpu,
             returns: <#ret as ::sampan_core::op::ReturnType>::RETURNS,
             results: &[#(#results),*],
             tuple: #tuple,

@@ -113,10 +113,13 @@ impl ClipGrad {
             return Ok(plans);
         }
         let tensors: Vec<&Tensor> = clipped.iter().map(|(_, g)| *g).collect();
-        let squares = Tensor::update(&[], &tensors, |_, bytes| {
-            let arrays: Vec<_> = tensors.iter().zip(bytes).map(|(t, b)| (t.dtype(), *b)).collect();
-            square_sums(&arrays)
-        })?;
+        let squares = match sampan_core::gpu::square_sums(&tensors)? {
+            Some(squares) => squares,
+            None => Tensor::update(&[], &tensors, |_, bytes| {
+                let arrays: Vec<_> = tensors.iter().zip(bytes).map(|(t, b)| (t.dtype(), *b)).collect();
+                square_sums(&arrays)
+            })?,
+        };
         match *self {
             ClipGrad::GlobalNorm { clip_norm, .. } => {
                 let norm = squares.iter().sum::<f64>().sqrt();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _core
+from ._libraries import find as _find_libraries
 
 
 class Place:
@@ -72,6 +73,7 @@ class CUDAPlace(Place):
         if not isinstance(id, int):
             raise TypeError(f"(InvalidType) CUDAPlace: the number of a GPU is needed, got {type(id).__name__}.")
         self._id = id
+        _find_libraries()
         _core._check_place(f"{self._kind}:{id}")
 
 
@@ -111,3 +113,8 @@ class CustomPlace(CUDAPlace):
 
 
 CPU = CPUPlace()
+
+
+def _place(name: str) -> Place:
+    """The place of a device's name."""
+    return CPU if name == "cpu" else CUDAPlace(int(name.rpartition(":")[2]))

@@ -98,6 +98,8 @@ StreamContext = stream_guard
 
 
 def synchronize(device=None) -> None:
-    """Waits for all work of a device."""
-    if device is not None:
-        _core._check_place(device)
+    """Waits for all work of a device, of the current one by default."""
+    name = _core._get_device() if device is None else f"gpu:{device}" if isinstance(device, int) else device
+    name = _core._check_place(name)
+    if name != "cpu":
+        _core._gpu_synchronize(int(name.rpartition(":")[2]))

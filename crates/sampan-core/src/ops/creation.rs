@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use super::shape::checked_shape;
-use crate::device;
+use crate::{device, gpu};
 use sampan_kernels::{arrange, copy};
 
 impl Tensor {
@@ -55,6 +55,10 @@ impl Tensor {
         let out = Tensor::uninit(shape, dtype, device);
         match device {
             Device::Cpu => fill(&out, value),
+            Device::Cuda(number) => {
+                let filled = crate::gpu::gpu(number).and_then(|gpu| gpu::fill(gpu, value, &out, out.layout().clone()));
+                crate::error::unwrap(filled);
+            }
             Device::Meta => {}
         }
         out
@@ -118,15 +122,19 @@ fn fill(out: &Tensor, value: Scalar) {
     arrange::fill(out.values_mut().slice(), value);
 }
 
-fn filled(cx: &Cx, shape: &[usize], value: Scalar, dtype: DType) -> Result<Tensor> {
-    if value == Scalar::Int(0) {
+pub(super) fn filled(cx: &Cx, shape: &[usize], value: Scalar, dtype: DType) -> Result<Tensor> {
+    if matches!(value, Scalar::Int(0) | Scalar::Bool(false)) {
         return cx.zeros(shape, dtype);
     }
     let out = cx.out(shape, dtype)?;
-    cx.cpu(|| {
-        fill(&out, value);
-        Ok(())
-    })?;
+    let on_gpu = |gpu| gpu::fill(gpu, value, &out, out.layout().clone()).map(|()| true);
+    cx.run(
+        || {
+            fill(&out, value);
+            Ok(())
+        },
+        on_gpu,
+    )?;
     Ok(out)
 }
 
@@ -270,15 +278,23 @@ fn arange(
     };
     ensure!(len < (1u64 << 48) as f64, "{len} elements are too many for this machine");
     let out = cx.out([len as usize], dtype)?;
-    cx.cpu(|| {
-        let mut data = out.values_mut();
-        if whole {
-            arrange::arange_ints(data.slice(), start.to_i64(), step.to_i64());
-        } else {
-            arrange::arange_floats(data.slice(), a, s);
-        }
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let mut data = out.values_mut();
+            if whole {
+                arrange::arange_ints(data.slice(), start.to_i64(), step.to_i64());
+            } else {
+                arrange::arange_floats(data.slice(), a, s);
+            }
+            Ok(())
+        },
+        |gpu| {
+            // Counted exactly in the one or the other.
+            let counts = dtype.is_float() || (whole && dtype.is_int());
+            let (first, step) = ((start.to_i64(), a), (step.to_i64(), s));
+            Ok(counts && gpu::count_up(gpu, first, step, &out)?)
+        },
+    )?;
     Ok(out)
 }
 
@@ -323,11 +339,17 @@ fn spaced(
     ensure!(num >= 0, "num cannot be negative, got {num}");
     let dtype = dtype.unwrap_or_else(default_dtype);
     let out = cx.out([num as usize], dtype)?;
-    cx.cpu(|| {
-        let (a, b) = (number(start)?.to_f64(), number(stop)?.to_f64());
-        arrange::spaced(out.values_mut().slice(), a, b, base);
-        Ok(())
-    })?;
+    if !cx.device().has_values() {
+        return Ok(out);
+    }
+    let (a, b) = (number(start)?.to_f64(), number(stop)?.to_f64());
+    cx.run(
+        || {
+            arrange::spaced(out.values_mut().slice(), a, b, base);
+            Ok(())
+        },
+        |gpu| gpu::spaced(gpu, a, b, base, &out),
+    )?;
     Ok(out)
 }
 
@@ -347,11 +369,17 @@ fn eye(
     let shape = checked_shape(&[num_rows, num_columns.unwrap_or(num_rows)])?;
     let dtype = dtype.unwrap_or_else(default_dtype);
     let out = cx.zeros(&shape, dtype)?;
-    cx.cpu(|| {
-        let (diagonal, step) = (shape[0].min(shape[1]), shape[1] as isize + 1);
-        copy::fill_strided(Scalar::Int(1), out.values_mut().slice(), &[diagonal], &[step], 0);
-        Ok(())
-    })?;
+    let (diagonal, step) = (shape[0].min(shape[1]), shape[1] as isize + 1);
+    cx.run(
+        || {
+            copy::fill_strided(Scalar::Int(1), out.values_mut().slice(), &[diagonal], &[step], 0);
+            Ok(())
+        },
+        |gpu| {
+            let place = Layout { shape: [diagonal][..].into(), strides: [step][..].into(), offset: 0 };
+            gpu::fill(gpu, Scalar::Int(1), &out, place).map(|()| true)
+        },
+    )?;
     Ok(out)
 }
 
@@ -365,6 +393,25 @@ fn eye(
 #[op(complex, samples = any_line, also("clone"), onnx = "Identity")]
 fn assign(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     cx.grad(x.try_clone_data()?, &[], |g| Ok(g.grad()))
+}
+
+/// The same values on another device, `"cpu"` or `"gpu:0"`; the tensor itself if it is there already. Gradients go back the
+/// same way.
+///
+/// ```
+/// # use sampan_core::Tensor;
+/// assert_eq!(Tensor::new([1i64, 2]).to_device("cpu").to_vec::<i64>(), [1, 2]);
+/// ```
+#[op(complex, module = "_C_ops", samples = device_samples, peer = "lambda x, device: x")]
+fn to_device(cx: &Cx, x: &Tensor, device: &str) -> Result<Tensor> {
+    let (from, to) = (x.device(), Device::named(device)?);
+    let out = match (from, to) {
+        _ if from == to => x.clone(),
+        (Device::Meta, _) => bail!("a meta tensor holds no values that could be moved"),
+        (_, Device::Cuda(number)) => gpu::upload(gpu::gpu(number)?, x)?,
+        _ => gpu::download(x)?,
+    };
+    cx.grad(out, &[], move |g| g.grad().try_to_device(&from.to_string()))
 }
 
 /// Sets every element to one number.
@@ -398,6 +445,9 @@ fn zero_(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     cx.grad(out, &[], |g| Ok(g.grad().zeros_like()))
 }
 
+fn device_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 3]), "cpu"], sample![ints([0], 0, 2), "cpu"]]
+}
 fn shape_samples() -> Vec<Sample> {
     vec![sample![[2, 3]], sample![[2]; dtype = DType::Int64], sample![Vec::<i64>::new()], sample![[0, 2]]]
 }

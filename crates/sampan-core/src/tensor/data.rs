@@ -107,6 +107,14 @@ impl<T: Element> DataMut<'_, T> {
     }
 }
 
+/// Memory for values from the host: on the device of the op that makes them, if one runs.
+fn made_here(buffer: Buffer) -> Storage {
+    match crate::dispatch::inside() {
+        true => Storage::for_use_on(crate::device::current(), buffer),
+        false => Storage::from_buffer(buffer),
+    }
+}
+
 impl Tensor {
     /// Read access as `T`, which must be the tensor's dtype. Released when dropped.
     pub fn data<T: Element>(&self) -> Data<'_, T> {
@@ -166,7 +174,7 @@ impl Tensor {
             ))
             .in_op("to_tensor"));
         }
-        Ok(Tensor::from_parts(Storage::from_buffer(Buffer::from_slice(values)), layout, T::DTYPE))
+        Ok(Tensor::from_parts(made_here(Buffer::from_slice(values)), layout, T::DTYPE))
     }
 
     /// A tensor from raw bytes in row-major order and native byte order.
@@ -182,7 +190,7 @@ impl Tensor {
         }
         let mut buffer = Buffer::uninit(bytes.len());
         buffer.bytes_mut().copy_from_slice(bytes);
-        Ok(Tensor::from_parts(Storage::from_buffer(buffer), layout, dtype))
+        Ok(Tensor::from_parts(made_here(buffer), layout, dtype))
     }
 
     /// A tensor on a buffer as it is, without a copy: views of other libraries' memory.
@@ -206,7 +214,7 @@ impl Tensor {
     /// The address of the first element; zero for a tensor that holds no values. It stays the same while the tensor lives.
     pub fn data_ptr(&self) -> usize {
         match self.device() {
-            Device::Cpu => self.storage().expose() + self.layout().offset * self.dtype().size(),
+            Device::Cpu | Device::Cuda(_) => self.storage().expose() + self.layout().offset * self.dtype().size(),
             Device::Meta => 0,
         }
     }
@@ -271,7 +279,7 @@ impl Tensor {
 
     fn need_values(&self, op: &'static str) -> Result<()> {
         match self.device() {
-            Device::Cpu => Ok(()),
+            Device::Cpu | Device::Cuda(_) => Ok(()),
             Device::Meta => Err(Error::invalid("a meta tensor holds no values").in_op(op)),
         }
     }

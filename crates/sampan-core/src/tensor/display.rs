@@ -52,6 +52,15 @@ pub fn set_printoptions(options: PrintOptions) {
 
 const PREFIX: &str = "Tensor(";
 
+/// The name Paddle prints a place by.
+fn place_name(device: Device) -> String {
+    match device {
+        Device::Cpu => "CPUPlace".into(),
+        Device::Cuda(number) => format!("Place(gpu:{number})"),
+        Device::Meta => "MetaPlace".into(),
+    }
+}
+
 impl Tensor {
     /// The tensor as text under given options.
     pub fn to_string_with(&self, options: &PrintOptions) -> String {
@@ -61,7 +70,7 @@ impl Tensor {
             "{PREFIX}shape=[{}], dtype={}, place={}, stop_gradient={stop}",
             shape.join(", "),
             self.dtype(),
-            self.device().place_name()
+            place_name(self.device())
         );
         if self.device() == Device::Meta {
             return text + ")";

@@ -139,19 +139,24 @@ impl Tensor {
 
     /// Copies values of the same shape (any dtype) into this tensor's memory and counts the write.
     pub(crate) fn overwrite(&self, values: &Tensor) -> Result<()> {
-        if values.device() != self.device() {
+        if values.device().has_values() != self.device().has_values() {
             return Err(Error::invalid(format!(
                 "values on {} cannot be written into a tensor on {}",
                 values.device(),
                 self.device()
             )));
         }
-        let large = self.numel() * self.dtype().size() >= LAZY_BYTES && self.device() == crate::Device::Cpu;
+        let large = self.numel() * self.dtype().size() >= LAZY_BYTES && self.device() == Device::Cpu;
         let whole = |t: &Tensor| t.is_contiguous() && t.storage().read().len() == t.numel() * t.dtype().size();
         let apart = values.dtype() == self.dtype() && !values.shares_memory(self);
         if large && apart && whole(values) && whole(self) && self.storage().take_values(values.storage()) {
             // Nothing was copied.
-        } else if self.device() == crate::Device::Cpu {
+        } else if let Device::Cuda(number) = self.device() {
+            let gpu = crate::gpu::gpu(number)?;
+            let values = values.detach().in_dtype(self.dtype())?;
+            let values = if values.shares_memory(self) { values.try_clone_data()? } else { values };
+            crate::gpu::copy_into(gpu, &values, self, self.layout().clone())?;
+        } else if self.device().has_values() {
             let values = values.detach().in_dtype(self.dtype())?;
             // The values may lie in this very memory (a reversed view of it, say): then they need a copy first.
             let apart = values.is_contiguous() && !values.shares_memory(self);
@@ -215,6 +220,7 @@ impl Tensor {
         let out = Tensor::uninit(self.shape(), self.dtype(), self.device());
         match self.device() {
             Device::Cpu => copy::copy_strided(self.values().view(), out.values_mut().slice()),
+            Device::Cuda(number) => crate::gpu::copy(crate::gpu::gpu(number)?, self, &out)?,
             Device::Meta => {}
         }
         Ok(out)

@@ -2,7 +2,7 @@
 
 use super::Tensor;
 use crate::storage::Storage;
-use crate::{Device, Error, Result};
+use crate::{Error, Result};
 use sampan_kernels::Buffer;
 
 /// The bytes of a contiguous tensor inside its storage.
@@ -14,7 +14,7 @@ fn span(t: &Tensor) -> std::ops::Range<usize> {
 
 impl Tensor {
     /// Calls `f` with the bytes of `targets` to write and of `sources` to read, and counts the writes; autograd does not
-    /// see them. All must be contiguous CPU tensors, and no target may share memory with another tensor of the call.
+    /// see them. All must be contiguous, and no target may share memory with another tensor of the call.
     pub fn update<R>(
         targets: &[&Tensor],
         sources: &[&Tensor],
@@ -22,8 +22,8 @@ impl Tensor {
     ) -> Result<R> {
         let fail = |why: &str, t: &Tensor| Err(Error::invalid(why).received(t.describe()).in_op("update"));
         for t in targets.iter().chain(sources) {
-            if !t.is_contiguous() || t.device() != Device::Cpu {
-                return fail("needs contiguous tensors on the CPU", t);
+            if !t.is_contiguous() || !t.device().has_values() {
+                return fail("needs contiguous tensors with values", t);
             }
         }
         if targets.is_empty() {

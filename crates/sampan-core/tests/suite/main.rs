@@ -23,6 +23,7 @@ mod listening;
 mod matrices;
 mod memory;
 mod nn_ops;
+mod on_gpu;
 mod packing;
 mod random;
 mod registry;

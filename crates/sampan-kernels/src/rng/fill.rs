@@ -170,17 +170,22 @@ macro_rules! series {
 series!(ln32, turn32, f32, i32, 23, 5, 5);
 series!(ln64, turn64, f64, i64, 52, 11, 9);
 
-/// The value that keeps rounding below `hi`: the largest number under it in the precision of `T`.
-fn below<T: Ordered>(lo: f64, hi: f64) -> f64 {
-    let mantissa = match T::DTYPE {
+/// The value that keeps rounding below `hi`: the largest number under it in the precision of a float dtype.
+pub fn below(dtype: DType, lo: f64, hi: f64) -> f64 {
+    let mantissa = match dtype {
         DType::Float64 => 52,
         DType::Float32 => 23,
         DType::Float16 => 10,
         _ => 7,
     };
-    let hi = T::from_f64(hi).to_f64();
+    let hi = match dtype {
+        DType::Float64 => hi,
+        DType::Float16 => crate::f16::from_f64(hi).to_f64(),
+        DType::BFloat16 => crate::bf16::from_f64(hi).to_f64(),
+        _ => hi as f32 as f64,
+    };
     if hi == 0.0 {
-        return match T::DTYPE {
+        return match dtype {
             DType::Float64 => -f64::MIN_POSITIVE,
             DType::Float16 => -2f64.powi(-14),
             _ => -f32::MIN_POSITIVE as f64,
@@ -205,7 +210,7 @@ pub(crate) fn random_bits(seed: u64, ctr: u64, dst: &mut [i64]) {
 /// Uniform in [lo, hi).
 #[by_dtype(T in float)]
 pub fn uniform<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], lo: f64, hi: f64) {
-    let top = below::<T>(lo, hi);
+    let top = below(T::DTYPE, lo, hi);
     if T::DTYPE == DType::Float64 {
         let width = hi - lo;
         fill64(
@@ -306,7 +311,7 @@ pub fn randint<T: Ordered>(seed: u64, ctr: u64, dst: &mut [T], lo: i64, hi: i64)
 
 /// A probability as the number of 32-bit words below it.
 #[inline(always)]
-fn threshold(p: f64) -> u64 {
+pub fn threshold(p: f64) -> u64 {
     (p * 4_294_967_296.0) as u64
 }
 

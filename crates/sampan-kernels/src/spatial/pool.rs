@@ -110,8 +110,8 @@ impl PoolShape {
         }
     }
 
-    /// The windows of each axis.
-    fn axes(&self) -> [Vec<(Range<usize>, usize)>; 3] {
+    /// The windows of each axis: the part inside the input, and the extent counting padding.
+    pub fn axes(&self) -> [Vec<(Range<usize>, usize)>; 3] {
         std::array::from_fn(|axis| (0..self.output[axis]).map(|i| self.window(axis, i)).collect())
     }
 

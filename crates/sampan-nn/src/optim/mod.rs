@@ -27,7 +27,7 @@ use rule::{Accumulator, Kind, NUMBERS, Rule, Step};
 use sampan_core::error::Kind as ErrorKind;
 use sampan_core::ops::creation::{FullOpts, try_full_with};
 use sampan_core::value::Arg;
-use sampan_core::{DType, Error, Object, Result, Tensor, ensure, profiler};
+use sampan_core::{DType, Device, Error, Object, Result, Tensor, ensure, gpu, profiler};
 use sampan_kernels::optim::{Formula, Job, Prepare, STATES, lamb_norms, step as run};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -121,7 +121,10 @@ impl Accumulator {
 impl Memory {
     fn new(accumulators: &[Accumulator], param: &Tensor, multi_precision: bool) -> Result<Memory> {
         let dtype = wide(param.dtype());
-        let tensor = |a: &Accumulator| try_full_with(a.shape(param.shape()), a.fill, FullOpts::new().dtype(dtype));
+        let tensor = |a: &Accumulator| {
+            let make = || try_full_with(a.shape(param.shape()), a.fill, FullOpts::new().dtype(dtype));
+            sampan_core::device::with(param.device(), make)
+        };
         let mut numbers = [0.0; NUMBERS];
         for (number, a) in numbers.iter_mut().zip(accumulators.iter().filter(|a| a.kind.is_number())) {
             *number = rounding(param.dtype())(a.fill);
@@ -133,7 +136,7 @@ impl Memory {
         })
     }
 
-    /// Follows a parameter that was cast after the first step.
+    /// Follows a parameter that was cast or moved to another device after the first step.
     fn follow(&mut self, param: &Tensor) -> Result<()> {
         let dtype = wide(param.dtype());
         for t in self.tensors.iter_mut().filter(|t| t.dtype() != dtype) {
@@ -141,6 +144,9 @@ impl Memory {
         }
         if param.dtype() == dtype {
             self.master = None;
+        }
+        for t in self.tensors.iter_mut().chain(&mut self.master).filter(|t| t.device() != param.device()) {
+            *t = t.try_to_device(&param.device().to_string())?;
         }
         Ok(())
     }
@@ -369,7 +375,7 @@ impl Optimizer {
         let lr = self.lr.get();
         // Nothing is changed before everything that can fail has been done.
         let mut next_numbers = Vec::with_capacity(works.len());
-        let mut orders: Vec<(Formula, f64, Prepare, usize, bool)> = Vec::with_capacity(works.len());
+        let mut orders: Vec<Order> = Vec::with_capacity(works.len());
         for (work, prepare) in works.iter().zip(&mut plans) {
             let slot = &self.slots[work.slot];
             let (group, memory) = (&self.groups[slot.group], slot.memory.as_ref().expect("made by collect"));
@@ -392,6 +398,38 @@ impl Optimizer {
             orders.push((formula, step.lr, step.prepare, step.row, step.adapt));
             next_numbers.push(numbers);
         }
+        if !gpu::step(&self.gpu_steps(&works, &orders))? {
+            self.step_on_cpu(&works, &orders)?;
+        }
+        for (work, numbers) in works.iter().zip(next_numbers) {
+            let memory = self.slots[work.slot].memory.as_mut().expect("made by collect");
+            memory.numbers = numbers;
+            if let Some(master) = memory.master.as_ref().filter(|_| work.by_master) {
+                work.param.try_set_value(&master.try_cast(work.param.dtype())?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same step as a GPU takes it.
+    fn gpu_steps<'a>(&'a self, works: &'a [Work], orders: &[Order]) -> Vec<gpu::Step<'a>> {
+        if !works.iter().all(|w| matches!(w.param.device(), Device::Cuda(_))) {
+            return Vec::new();
+        }
+        let one = |(work, &(formula, lr, prepare, row, _)): (&'a Work, &Order)| {
+            let memory = self.slots[work.slot].memory.as_ref().expect("made by collect");
+            let used = |t: &Tensor| if t.numel() > work.param.numel() { row } else { 0 };
+            let (param, master) = match &memory.master {
+                Some(master) if work.by_master => (master, None),
+                master => (&work.param, master.as_ref()),
+            };
+            let states = memory.tensors.iter().map(|t| (t, used(t))).collect();
+            gpu::Step { param, grad: &work.grad, master, states, formula, lr, prepare }
+        };
+        works.iter().zip(orders).map(one).collect()
+    }
+
+    fn step_on_cpu(&self, works: &[Work], orders: &[Order]) -> Result<()> {
         let memories = works.iter().map(|w| self.slots[w.slot].memory.as_ref().expect("made by collect"));
         let targets: Vec<&Tensor> = works
             .iter()
@@ -404,7 +442,7 @@ impl Optimizer {
             let mut writes = writes.iter_mut().map(std::mem::take);
             let mut next = || writes.next().expect("as many as targets");
             let mut jobs: Vec<Job> = Vec::with_capacity(works.len());
-            for ((work, &grad), &(formula, lr, prepare, row, _)) in works.iter().zip(reads).zip(&orders) {
+            for ((work, &grad), &(formula, lr, prepare, row, _)) in works.iter().zip(reads).zip(orders) {
                 let memory = self.slots[work.slot].memory.as_ref().expect("made by collect");
                 let mut param = next();
                 let mut master = if memory.master.is_some() { next() } else { Default::default() };
@@ -423,22 +461,14 @@ impl Optimizer {
             }
             if by_norms {
                 let norms = lamb_norms(&mut jobs);
-                for ((job, (param, direction)), order) in jobs.iter_mut().zip(norms).zip(&orders) {
+                for ((job, (param, direction)), order) in jobs.iter_mut().zip(norms).zip(orders) {
                     if order.4 && param > 0.0 && direction > 0.0 {
                         job.lr *= param.sqrt() / direction.sqrt();
                     }
                 }
             }
             run(&mut jobs);
-        })?;
-        for (work, numbers) in works.iter().zip(next_numbers) {
-            let memory = self.slots[work.slot].memory.as_mut().expect("made by collect");
-            memory.numbers = numbers;
-            if let Some(master) = memory.master.as_ref().filter(|_| work.by_master) {
-                work.param.try_set_value(&master.try_cast(work.param.dtype())?)?;
-            }
-        }
-        Ok(())
+        })
     }
 }
 
@@ -448,6 +478,10 @@ impl std::fmt::Debug for Optimizer {
         write!(f, "{name} of {n} parameters after {} steps, learning rate {:?}", self.steps, self.lr)
     }
 }
+
+/// What one parameter's step does: the formula, the learning rate, the gradient's preparation, the row of accumulators, and
+/// whether norms scale it.
+type Order = (Formula, f64, Prepare, usize, bool);
 
 fn check_lr(lr: f64) -> Result<()> {
     ensure!(lr >= 0.0, "the learning rate must not be negative, got {lr}");

@@ -1,4 +1,4 @@
-"""What a program asks of CUDA before it decides: there is none here, and whatever needs one says so."""
+"""What a program asks of NVIDIA's GPUs: Paddle's `device.cuda`. Without one, everything that needs it says what is missing."""
 
 from __future__ import annotations
 
@@ -6,40 +6,79 @@ from ... import _core
 from .. import (
     Event,
     Stream,
+    _number,
     device,
     device_count,
-    empty_cache,
+    get_device_capability,
+    get_device_name,
+    get_device_properties,
     is_available,
     is_bf16_supported,
     manual_seed,
     stream_guard,
 )
-
-_GPU = "gpu"
-
-
-def _missing(name: str, doc: str):
-    def needs_gpu(*_args, **_kwargs):
-        _core._check_place(_GPU)
-
-    needs_gpu.__name__ = needs_gpu.__qualname__ = name
-    needs_gpu.__doc__ = doc
-    return needs_gpu
+from .. import current_stream as _current_stream
+from .. import empty_cache as _empty_cache
 
 
-current_stream = _missing("current_stream", "The stream that ops of a GPU run on.")
-synchronize = _missing("synchronize", "Waits for all work of a GPU.")
-get_device_properties = _missing("get_device_properties", "Name and memory of a GPU.")
-get_device_name = _missing("get_device_name", "The name of a GPU.")
-get_device_capability = _missing("get_device_capability", "The capability of a GPU.")
-memory_allocated = _missing("memory_allocated", "Bytes that tensors hold on a GPU.")
-max_memory_allocated = _missing("max_memory_allocated", "The most bytes that tensors held at once on a GPU.")
-memory_reserved = _missing("memory_reserved", "Bytes that are reserved on a GPU.")
-max_memory_reserved = _missing("max_memory_reserved", "The most bytes that were reserved at once on a GPU.")
-reset_max_memory_allocated = _missing("reset_max_memory_allocated", "Starts the peak of memory anew.")
-reset_max_memory_reserved = _missing("reset_max_memory_reserved", "Starts the peak of memory anew.")
-memory_summary = _missing("memory_summary", "A table of the memory of a GPU.")
-vmm_compact = _missing("vmm_compact", "Compacts the memory of a GPU.")
+def current_stream(device=None) -> Stream:
+    """The stream that ops of a GPU run on."""
+    _number(device)
+    return _current_stream()
+
+
+def synchronize(device=None) -> None:
+    """Waits for all work of a GPU."""
+    _core._gpu_synchronize(_number(device))
+
+
+def empty_cache() -> None:
+    """Gives memory that is kept for reuse back to the GPU."""
+    _empty_cache()
+
+
+def memory_allocated(device=None) -> int:
+    """Bytes that tensors hold on a GPU."""
+    return _core._gpu_memory(_number(device))[0]
+
+
+def memory_reserved(device=None) -> int:
+    """Bytes that are held or kept for reuse on a GPU."""
+    return _core._gpu_memory(_number(device))[1]
+
+
+def max_memory_allocated(device=None) -> int:
+    """The most bytes that tensors held at once on a GPU."""
+    return _core._gpu_memory(_number(device))[2]
+
+
+def max_memory_reserved(device=None) -> int:
+    """The most bytes that were held or kept for reuse at once on a GPU."""
+    return _core._gpu_memory(_number(device))[3]
+
+
+def reset_max_memory_allocated(device=None) -> None:
+    """Starts the peak of memory anew."""
+    _core._gpu_reset_peak(_number(device))
+
+
+reset_max_memory_reserved = reset_max_memory_allocated
+
+
+def memory_summary(device=None) -> str:
+    """A table of the memory of a GPU."""
+    number = _number(device)
+    held, reserved, most_held, most_reserved = _core._gpu_memory(number)
+    name, _, _, total = _core._gpu_info(number)
+    rows = [("held by tensors", held, most_held), ("held or kept for reuse", reserved, most_reserved)]
+    lines = [f"{name} (gpu:{number}), {total / 2**20:,.0f} MiB", f"{'MiB':24}{'now':>12}{'most':>12}"]
+    return "\n".join(lines + [f"{what:24}{now / 2**20:12,.1f}{most / 2**20:12,.1f}" for what, now, most in rows])
+
+
+def vmm_compact(device=None) -> None:
+    """Gives memory that is kept for reuse back to the GPU: blocks in use are never moved."""
+    _core._gpu_release(_number(device))
+
 
 __all__ = [
     "Event",

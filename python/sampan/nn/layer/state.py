@@ -130,15 +130,20 @@ class State:
         self._dtype = dtype
 
     def to(self, device=None, dtype=None, blocking=None, non_blocking=None):
-        """Casts all parameters and buffers, in place. The only device is the processor."""
+        """Moves all parameters and buffers to a device and casts them, in place."""
         if isinstance(device, _core.dtype) or (isinstance(device, str) and device in _DTYPES):
             device, dtype = None, device
-        _check_device(device)
+        if device is not None:
+            device = _named_device(device)
         for name, flag in (("blocking", blocking), ("non_blocking", non_blocking)):
             if flag is not None and not isinstance(flag, bool):
                 raise TypeError(f"(InvalidType) to: {name} must be True, False or None, got {flag!r}.")
-        if dtype is not None:
-            for layer in self.sublayers(include_self=True):
+        for layer in self.sublayers(include_self=True):
+            if device is not None:
+                for member in (*layer._parameters.values(), *layer._buffers.values()):
+                    if member is not None:
+                        _core._move_in_place(member, device)
+            if dtype is not None:
                 layer._cast(dtype)
         return self
 
@@ -192,27 +197,25 @@ class State:
         return self
 
     def cpu(self):
-        """The layer itself: it is on the processor."""
-        return self
+        """Moves to the processor."""
+        return self.to("cpu")
 
     def cuda(self, device=None):
-        """Moves to a GPU, which this build cannot."""
-        _check_device(f"gpu:{device or 0}")
+        """Moves to a GPU."""
+        return self.to("gpu" if device is None else device)
 
 
 def _is_float(tensor) -> bool:
     return str(tensor.dtype).rpartition(".")[2] in _FLOATS
 
 
-def _check_device(device) -> None:
-    if device is None or (isinstance(device, str) and device == "cpu"):
-        return
-    text = str(device).lower()
-    if "cpu" in text:
-        return
-    if isinstance(device, str) or "place" in text or "cuda" in text or "gpu" in text:
-        raise ValueError(f"(Unavailable) to: the device {device!r} is not available. Hint: the processor is 'cpu'.")
-    raise ValueError(f"(InvalidArgument) to: device is a name such as 'cpu' or a place, got {type(device).__name__}.")
+def _named_device(device) -> str:
+    """The name of a device from a name, a place or the number of a GPU."""
+    if isinstance(device, int) and not isinstance(device, bool):
+        device = f"gpu:{device}"
+    if not isinstance(device, str) and "place" not in str(device).lower():
+        raise ValueError(f"(InvalidArgument) to: device is a name such as 'cpu' or a place, got {type(device).__name__}.")
+    return _core._check_place(device)
 
 
 def _problem(name: str, value, tensor) -> str | None:

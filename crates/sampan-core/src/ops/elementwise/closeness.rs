@@ -70,10 +70,13 @@ fn equal_all(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// Do all elements of a bool tensor hold? A 0-d bool.
 fn all_true(cx: &Cx, t: Tensor) -> Result<Tensor> {
     let out = cx.out([], DType::Bool)?;
-    cx.cpu(|| {
-        out.data_mut::<Bool>().slice()[0] = t.data::<Bool>().slice().iter().all(|b| b.get()).into();
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            out.data_mut::<Bool>().slice()[0] = t.data::<Bool>().slice().iter().all(|b| b.get()).into();
+            Ok(())
+        },
+        |gpu| crate::gpu::reduce(gpu, sampan_cuda::reduce::Reduction::All, &t, &vec![true; t.ndim()], &out),
+    )?;
     Ok(out)
 }
 
@@ -125,12 +128,7 @@ fn isreal(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(non_diff, complex, samples = empty_samples)]
 fn is_empty(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.out([], DType::Bool)?;
-    cx.cpu(|| {
-        out.data_mut::<Bool>().slice()[0] = (x.numel() == 0).into();
-        Ok(())
-    })?;
-    Ok(out)
+    crate::ops::creation::filled(cx, &[], Scalar::Bool(x.numel() == 0), DType::Bool)
 }
 
 impl Tensor {

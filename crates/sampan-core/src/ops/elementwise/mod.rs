@@ -113,8 +113,15 @@ impl<'a> Operands<'a> for &'a [Tensor] {
     }
 }
 
+/// A tensor in another dtype, unless its elements are converted as they are read and that is the same as a cast.
+fn fit(t: &Tensor, dtype: DType) -> Result<Option<Tensor>> {
+    let exact = !dtype.is_half() && (!dtype.is_int() || dtype == DType::Int64);
+    let as_is = exact || t.dtype() == dtype || t.dtype() == DType::Bool;
+    if as_is { Ok(None) } else { t.try_cast(dtype).map(Some) }
+}
+
 /// A number as a constant of a formula, as the dtype holds it.
-fn constant(s: Scalar, dtype: Option<DType>) -> Constant {
+pub(crate) fn constant(s: Scalar, dtype: Option<DType>) -> Constant {
     let s = match dtype {
         Some(dtype) => s.rounded(dtype),
         None => s,
@@ -210,6 +217,12 @@ impl Cx<'_> {
             }
         }
         let out = self.out(&shape, result)?;
+        if let Some(gpu) = self.gpu()? {
+            let fitted: SmallVec<[Option<Tensor>; 3]> = tensors.iter().map(|t| fit(t, dtype)).collect::<Result<_>>()?;
+            let tensors: Tensors = tensors.iter().zip(&fitted).map(|(t, cast)| cast.as_ref().unwrap_or(t)).collect();
+            crate::gpu::map(gpu, f, dtype, &tensors, &out)?;
+            return Ok(out);
+        }
         let own = matches!(dtype, DType::Float32 | DType::Float64 | DType::Int64) && result == dtype;
         if own && tensors.iter().all(|t| t.dtype() == dtype && t.shape() == &shape[..] && t.is_contiguous()) {
             self.cpu(|| {
@@ -221,13 +234,7 @@ impl Cx<'_> {
             return Ok(out);
         }
         self.cpu(|| {
-            // Converted block by block as it is read, where that is the same as a cast.
-            let exact = !dtype.is_half() && (!dtype.is_int() || dtype == DType::Int64);
-            let as_is = |t: &Tensor| exact || t.dtype() == dtype || t.dtype() == DType::Bool;
-            let fitted: SmallVec<[Option<Tensor>; 3]> = tensors
-                .iter()
-                .map(|t| if as_is(t) { Ok(None) } else { t.try_cast(dtype).map(Some) })
-                .collect::<Result<_>>()?;
+            let fitted: SmallVec<[Option<Tensor>; 3]> = tensors.iter().map(|t| fit(t, dtype)).collect::<Result<_>>()?;
             let tensors: Tensors = tensors.iter().zip(&fitted).map(|(t, cast)| cast.as_ref().unwrap_or(t)).collect();
             let layouts: SmallVec<[Option<Layout>; 3]> =
                 tensors.iter().map(|t| (t.shape() != &shape[..]).then(|| t.layout().broadcast_to(&shape))).collect();

@@ -1,7 +1,9 @@
 //! Rows of a table by their ids, and the table of unit rows.
 
+use crate::gpu;
 use crate::ops::gather::{as_indices, outside};
 use crate::ops::prelude::*;
+use sampan_cuda::index::Rule;
 use sampan_kernels::index;
 
 /// Rows of `weight` for the ids in `x`. The row `padding_idx` reads as zeros and gets no gradient; rows longer than
@@ -42,7 +44,7 @@ fn embedding(
 
 /// Shortens the rows in use to a norm, in place and unrecorded.
 fn renorm_rows(weight: &Tensor, ids: &Tensor, limit: f64, p: f64) -> Result<()> {
-    if weight.device() != Device::Cpu || ids.device() != Device::Cpu {
+    if !weight.device().has_values() || !ids.device().has_values() {
         return Ok(());
     }
     let (rows, width) = (weight.shape()[0], weight.shape()[1]);
@@ -90,7 +92,7 @@ fn embedding_rows(cx: &Cx, x: &Tensor, weight: &Tensor, padding: i64, by_freq: b
     let mut shape = x.shape_vec();
     shape.push(width);
     let out = cx.out(&shape, weight.dtype())?;
-    cx.cpu(|| {
+    let cpu = || {
         let w = weight.contiguous();
         let ids = ids.data::<i64>();
         // Rows without columns tell the kernel nothing about their number.
@@ -103,7 +105,9 @@ fn embedding_rows(cx: &Cx, x: &Tensor, weight: &Tensor, padding: i64, by_freq: b
                 }
             })
             .map_err(|e| outside(0, e).hint("ids must lie in [0, num_embeddings)"))
-    })?;
+    };
+    let rule = Rule { op: "embedding", wrap: false, skip: (padding >= 0).then_some(padding) };
+    cx.run(cpu, |gpu| gpu::index::rows(gpu, rule, weight, 0, &ids, &out))?;
     cx.grad(out, &[x], move |g| {
         let (ids, mut d) = (g.saved(0), g.grad());
         if by_freq {
@@ -135,7 +139,7 @@ fn unembed(cx: &Cx, x: &Tensor, ids: &Tensor, n: i64, padding: i64) -> Result<Te
     let width = *x.shape().last().ok_or_else(|| Error::invalid("x must have a last axis, the row"))?;
     ensure!(n >= 0 && x.shape()[..x.ndim() - 1] == *ids.shape(), "x must have one row for each id");
     let out = cx.zeros([n as usize, width], x.dtype())?;
-    cx.cpu(|| {
+    let cpu = || {
         if width == 0 {
             return Ok(());
         }
@@ -144,7 +148,9 @@ fn unembed(cx: &Cx, x: &Tensor, ids: &Tensor, n: i64, padding: i64) -> Result<Te
         let x = x.values();
         index::embedding_grad(out.values_mut().slice(), width, idx.slice(), Some(padding), x.slice())
             .map_err(|e| outside(0, e))
-    })?;
+    };
+    let rule = Rule { op: "embedding", wrap: false, skip: (padding >= 0).then_some(padding) };
+    cx.run(cpu, |gpu| gpu::index::add_rows(gpu, rule, x, 1.0, 0, &idx, &out))?;
     cx.grad(out, &[ids], move |g| Ok([Some(g.saved(0).embedding_rows(&g.grad(), padding, false)), None]))
 }
 
@@ -168,7 +174,7 @@ fn one_hot(cx: &Cx, x: &Tensor, #[default(-1)] num_classes: i64) -> Result<Tenso
     let mut shape = x.shape_vec();
     shape.push(classes as usize);
     let out = cx.out(&shape, default_dtype())?;
-    cx.cpu(|| {
+    let cpu = || {
         let idx = idx.data::<i64>();
         index::one_hot(idx.slice(), classes as usize, out.values_mut().slice()).map_err(|e| {
             Error::range(format!(
@@ -176,7 +182,8 @@ fn one_hot(cx: &Cx, x: &Tensor, #[default(-1)] num_classes: i64) -> Result<Tenso
                 e.value, e.position
             ))
         })
-    })?;
+    };
+    cx.run(cpu, |gpu| gpu::index::one_hot(gpu, &idx, classes as usize, &out))?;
     Ok(out)
 }
 

@@ -1,7 +1,9 @@
 //! Reading elements by their positions. Each primitive has its transpose beside it (`un…`), which adds gradients back
 //! to where the values came from; the two are each other's gradient.
 
+use crate::gpu;
 use crate::ops::prelude::*;
+use sampan_cuda::index::Rule;
 use sampan_kernels::index::{self, BadIndex};
 use sampan_kernels::sort::Axis;
 
@@ -27,6 +29,11 @@ pub(crate) fn split_at(shape: &[usize], axis: usize) -> Axis {
     Axis { outer: shape[..axis].iter().product(), n: shape[axis], inner: shape[axis + 1..].iter().product() }
 }
 
+/// Negative numbers count from the end.
+fn wrapping(op: &'static str) -> Rule {
+    Rule { op, wrap: true, skip: None }
+}
+
 /// The shape with another extent at an axis.
 fn with_extent(shape: &[usize], axis: usize, n: usize) -> Shape {
     let mut out = Shape::from_slice(shape);
@@ -48,13 +55,14 @@ fn index_select(cx: &Cx, x: &Tensor, index: &Tensor, #[default(0)] axis: i64) ->
     let axis = resolve_axis(axis, x.ndim())?;
     let idx = as_indices(index, "index")?;
     let out = cx.out(with_extent(x.shape(), axis, idx.numel()), x.dtype())?;
-    cx.cpu(|| {
+    let cpu = || {
         let x = x.contiguous();
         let idx = idx.data::<i64>();
         let (values, along) = (x.values(), split_at(x.shape(), axis));
         index::index_select(values.slice(), along, idx.slice(), true, out.values_mut().slice())
             .map_err(|e| outside(axis, e))
-    })?;
+    };
+    cx.run(cpu, |gpu| gpu::index::rows(gpu, wrapping("index_select"), x, axis, &idx, &out))?;
     let n = x.shape()[axis] as i64;
     cx.grad(out, &[index], move |g| Ok([Some(g.grad().unselect(g.saved(0), axis as i64, n)), None]))
 }
@@ -72,13 +80,14 @@ fn unselect(cx: &Cx, x: &Tensor, index: &Tensor, axis: i64, n: i64) -> Result<Te
     let idx = as_indices(index, "index")?;
     ensure!(n >= 0 && x.ndim() > 0 && x.shape()[axis] == idx.numel(), "x must have one row for each index");
     let out = cx.zeros(with_extent(x.shape(), axis, n as usize), x.dtype())?;
-    cx.cpu(|| {
+    let cpu = || {
         let x = x.contiguous();
         let idx = idx.data::<i64>();
         let (x, along) = (x.values(), split_at(out.shape(), axis));
         index::index_add(out.values_mut().slice(), along, idx.slice(), true, x.slice(), 1.0)
             .map_err(|e| outside(axis, e))
-    })?;
+    };
+    cx.run(cpu, |gpu| gpu::index::add_rows(gpu, wrapping("index_select"), x, 1.0, axis, &idx, &out))?;
     cx.grad(out, &[index], move |g| Ok([Some(g.grad().index_select(g.saved(0), axis as i64)), None]))
 }
 
@@ -137,11 +146,20 @@ fn nd_rows(cx: &Cx, index: &Tensor, shape: &[i64]) -> Result<Tensor> {
     let idx = as_indices(index, "index")?;
     let count: usize = index.shape()[..index.ndim() - 1].iter().product();
     let out = cx.out([count], DType::Int64)?;
-    cx.cpu(|| {
+    let cpu = || {
         let rows = index::flatten_nd(idx.data::<i64>().slice(), &shape, depth, count, true)
             .map_err(|e| outside(e.position % depth.max(1), e))?;
         out.data_mut::<i64>().slice().copy_from_slice(&rows);
         Ok(())
+    };
+    cx.run(cpu, |gpu| {
+        if depth == 0 {
+            return Ok(false);
+        }
+        let last = |k: usize| idx.try_narrow(-1, k, 1)?.try_squeeze(-1);
+        let parts = (0..depth).map(last).collect::<Result<Vec<_>>>()?;
+        gpu::copy(gpu, &gpu::index::flat(gpu, wrapping("gather_nd"), &parts, &shape[..depth])?, &out)?;
+        Ok(true)
     })?;
     Ok(out)
 }
@@ -195,13 +213,14 @@ fn take_along(cx: &Cx, x: &Tensor, indices: &Tensor, axis: i64) -> Result<Tensor
     let idx = as_indices(indices, "indices")?;
     check_along(x.shape(), idx.shape(), axis)?;
     let out = cx.out(idx.shape(), x.dtype())?;
-    cx.cpu(|| {
+    let cpu = || {
         let x = x.contiguous();
         let (data, shape) = (idx.data::<i64>(), idx.shape());
         let (values, mut out) = (x.values(), out.values_mut());
         index::take_along_axis(values.slice(), x.shape(), axis, data.slice(), shape, true, out.slice())
             .map_err(|e| outside(axis, e))
-    })?;
+    };
+    cx.run(cpu, |gpu| gpu::index::along(gpu, wrapping("take_along_axis"), x, axis, &idx, &out))?;
     let shape = x.shape_vec();
     cx.grad(out, &[indices], move |g| Ok([Some(g.grad().untake_along(g.saved(0), axis as i64, &shape)), None]))
 }
@@ -215,14 +234,15 @@ fn untake_along(cx: &Cx, x: &Tensor, indices: &Tensor, axis: i64, shape: &[i64])
     let idx = as_indices(indices, "indices")?;
     check_along(&shape, idx.shape(), axis)?;
     let out = cx.zeros(&shape, x.dtype())?;
-    cx.cpu(|| {
+    let cpu = || {
         let x = x.contiguous();
         let data = idx.data::<i64>();
         let (values, how) = (x.values(), index::Reduce::Add);
         let mut out = out.values_mut();
         index::put_along_axis(out.slice(), &shape, axis, data.slice(), idx.shape(), true, values.slice(), how, true)
             .map_err(|e| outside(axis, e))
-    })?;
+    };
+    cx.run(cpu, |gpu| gpu::index::add_along(gpu, wrapping("take_along_axis"), x, axis, &idx, &out))?;
     cx.grad(out, &[indices], move |g| Ok([Some(g.grad().take_along(g.saved(0), axis as i64)), None]))
 }
 

@@ -1,12 +1,14 @@
 //! `x[index]` and `x[index] = value`. The language is in `tensor/indexing.rs`; `lowering.rs` brings an index down to one
 //! view and at most one gather or scatter.
 
+use crate::gpu;
 use crate::i;
 use crate::ops::elementwise::sum_to;
 use crate::ops::gather::as_indices;
 use crate::ops::lowering::Lowered;
 use crate::ops::prelude::*;
 use crate::tensor::indexing::{Index, decode};
+use sampan_cuda::index::Rule;
 use sampan_kernels::copy;
 use sampan_kernels::index::{IndexPlan, index_fill, index_get as get_kernel, index_put, index_put_add};
 
@@ -51,6 +53,59 @@ fn indexed_axes(rank: usize, indices: &[Tensor], axes: &[i64], place: i64) -> Re
     Ok((axes, first.shape_vec()))
 }
 
+const RULE: Rule = Rule { op: "getitem", wrap: true, skip: None };
+
+/// How indexed axes are brought to the front, where they count rows, and the index's axes to their place.
+struct Turn {
+    /// Extents of the indexed axes, in the order of the indices.
+    indexed: Shape,
+    /// Extents of the other axes.
+    rest: Shape,
+    /// The axes of the index.
+    index: Shape,
+    /// Indexed axes first.
+    to_front: Vec<i64>,
+    /// The index's axes after the first `place` others.
+    to_place: Vec<i64>,
+}
+
+impl Turn {
+    fn new(shape: &[usize], axes: &[usize], place: usize, index: &[usize]) -> Turn {
+        let others: Vec<usize> = (0..shape.len()).filter(|a| !axes.contains(a)).collect();
+        let (k, rest) = (index.len(), others.len());
+        let order = (k..k + place).chain(0..k).chain(k + place..k + rest);
+        Turn {
+            indexed: axes.iter().map(|&a| shape[a]).collect(),
+            rest: others.iter().map(|&a| shape[a]).collect(),
+            index: index.into(),
+            to_front: axes.iter().chain(&others).map(|&a| a as i64).collect(),
+            to_place: order.map(|a| a as i64).collect(),
+        }
+    }
+
+    /// Rows and their width.
+    fn table(&self) -> [usize; 2] {
+        [self.indexed.iter().product(), self.rest.iter().product()]
+    }
+
+    /// The shape with the indexed axes first.
+    fn turned(&self) -> Shape {
+        self.indexed.iter().chain(&self.rest).copied().collect()
+    }
+
+    /// The shape with the index's axes first.
+    fn picked(&self) -> Shape {
+        self.index.iter().chain(&self.rest).copied().collect()
+    }
+}
+
+/// The order of axes that undoes another.
+fn back(order: &[i64]) -> Vec<i64> {
+    let mut undo = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(at, &axis)| undo[axis as usize] = at as i64);
+    undo
+}
+
 /// The offsets of an index over a layout.
 fn plan(layout: &Layout, indices: &[Tensor], axes: &[usize], place: usize) -> Result<IndexPlan> {
     let positions = indices.iter().map(|i| as_indices(i, "an index")).collect::<Result<Vec<_>>>()?;
@@ -73,11 +128,21 @@ fn plan(layout: &Layout, indices: &[Tensor], axes: &[usize], place: usize) -> Re
 fn index_get(cx: &Cx, x: &Tensor, indices: &[Tensor], axes: &[i64], place: i64) -> Result<Tensor> {
     let (axes, index_shape) = indexed_axes(x.ndim(), indices, axes, place)?;
     let out = cx.out(indexed_shape(x.shape(), &axes, place as usize, &index_shape), x.dtype())?;
-    cx.cpu(|| {
-        let plan = plan(x.layout(), indices, &axes, place as usize)?;
-        get_kernel(x.values().view(), &plan, out.values_mut().slice());
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let plan = plan(x.layout(), indices, &axes, place as usize)?;
+            get_kernel(x.values().view(), &plan, out.values_mut().slice());
+            Ok(())
+        },
+        |gpu| {
+            let turn = Turn::new(x.shape(), &axes, place as usize, &index_shape);
+            let rows = gpu::index::flat(gpu, RULE, indices, &turn.indexed)?;
+            let table = x.detach().try_transpose(turn.to_front.as_slice())?.try_reshape_to(turn.table())?;
+            let picked = table.try_index_select(&rows, 0)?.try_reshape_to(turn.picked())?;
+            gpu::copy(gpu, &picked.try_transpose(turn.to_place.as_slice())?, &out)?;
+            Ok(true)
+        },
+    )?;
     let (shape, count) = (x.shape_vec(), indices.len());
     let axes: Vec<i64> = axes.iter().map(|&a| a as i64).collect();
     cx.grad(out, &indices.iter().collect::<Vec<_>>(), move |g| {
@@ -102,12 +167,23 @@ fn index_unget(cx: &Cx, x: &Tensor, indices: &[Tensor], axes: &[i64], place: i64
     let expected = indexed_shape(&shape, &axes, place as usize, &index_shape);
     ensure!(x.shape() == &expected[..], "x has shape {:?} where the index reads {expected:?}", x.shape());
     let out = cx.zeros(&shape, x.dtype())?;
-    cx.cpu(|| {
-        let plan = plan(out.layout(), indices, &axes, place as usize)?;
-        let x = x.contiguous();
-        index_put_add(out.values_mut().slice(), &plan, x.values().slice());
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let plan = plan(out.layout(), indices, &axes, place as usize)?;
+            let x = x.contiguous();
+            index_put_add(out.values_mut().slice(), &plan, x.values().slice());
+            Ok(())
+        },
+        |gpu| {
+            let turn = Turn::new(&shape, &axes, place as usize, &index_shape);
+            let rows = gpu::index::flat(gpu, RULE, indices, &turn.indexed)?;
+            let [count, width] = turn.table();
+            let picked = x.detach().try_transpose(back(&turn.to_place))?.try_reshape_to([rows.numel(), width])?;
+            let table = picked.try_unselect(&rows, 0, count as i64)?.try_reshape_to(turn.turned())?;
+            gpu::copy(gpu, &table.try_transpose(back(&turn.to_front))?, &out)?;
+            Ok(true)
+        },
+    )?;
     let count = indices.len();
     let axes: Vec<i64> = axes.iter().map(|&a| a as i64).collect();
     cx.grad(out, &indices.iter().collect::<Vec<_>>(), move |g| {
@@ -135,7 +211,7 @@ fn index_unget(cx: &Cx, x: &Tensor, indices: &[Tensor], axes: &[i64], place: i64
 fn setitem(cx: &Cx, x: &Tensor, index: &Value, value: Operand, #[opt(false)] accumulate: bool) -> Result<Tensor> {
     let index = decode(index)?;
     let out = match cx.device() {
-        Device::Cpu => x.try_clone_data()?,
+        Device::Cpu | Device::Cuda(_) => x.try_clone_data()?,
         _ => cx.out(x.shape(), x.dtype())?,
     };
     write_at(&out, &index, &value, accumulate)?;
@@ -155,7 +231,7 @@ pub(crate) fn write_at(x: &Tensor, index: &[Index], value: &Operand, accumulate:
         None => view.shape_vec(),
     };
     let value = fitted(value, &shape)?;
-    if x.device() != Device::Cpu {
+    if !x.device().has_values() {
         return Ok(());
     }
     let plan_over = |l: &Layout| plan(l, &positions, &axes, low.place).map_err(|e| low.explain(e));
@@ -209,6 +285,13 @@ fn write_view(view: &Tensor, value: &Operand) -> Result<()> {
     let l = view.layout();
     if view.numel() == 0 {
         return Ok(());
+    }
+    if let Device::Cuda(number) = view.device() {
+        let gpu = gpu::gpu(number)?;
+        return match value {
+            Operand::Scalar(s) => gpu::fill(gpu, *s, view, l.clone()),
+            Operand::Tensor(_) => gpu::copy_into(gpu, &whole(value, view, view.shape())?, view, l.clone()),
+        };
     }
     match value {
         Operand::Scalar(s) => {

@@ -113,7 +113,7 @@ fn put_along(
     check_along(x.shape(), indices.shape(), axis)?;
     let idx = as_indices(indices, "indices")?;
     let out = match cx.device() {
-        Device::Cpu => x.try_clone_data()?,
+        Device::Cpu | Device::Cuda(_) => x.try_clone_data()?,
         _ => cx.out(x.shape(), x.dtype())?,
     };
     cx.cpu(|| {
@@ -315,14 +315,18 @@ fn index_add(cx: &Cx, x: &Tensor, index: &Tensor, axis: i64, value: &Tensor, #[o
     ensure!(value.shape() == &rows[..], "value must have shape {rows:?}, got {:?}", value.shape());
     let idx = as_indices(index, "index")?;
     let out = match cx.device() {
-        Device::Cpu => x.try_clone_data()?,
+        Device::Cpu | Device::Cuda(_) => x.try_clone_data()?,
         _ => cx.out(x.shape(), x.dtype())?,
     };
-    cx.cpu(|| {
+    let cpu = || {
         let value = value.fitting(x.dtype())?.contiguous();
         let (data, along) = (idx.data::<i64>(), split_at(x.shape(), axis));
         let (from, mut to) = (value.values(), out.values_mut());
         index::index_add(to.slice(), along, data.slice(), true, from.slice(), alpha).map_err(|e| outside(axis, e))
+    };
+    cx.run(cpu, |gpu| {
+        let rule = sampan_cuda::index::Rule { op: "index_add", wrap: true, skip: None };
+        crate::gpu::index::add_rows(gpu, rule, &value.fitting(x.dtype())?, alpha, axis, &idx, &out)
     })?;
     cx.grad(out, &[index], move |g| {
         let dv = g.if_needed(2, || g.grad().index_select(g.saved(0), axis as i64) * alpha);

@@ -32,11 +32,14 @@ fn triangle(cx: &Cx, x: &Tensor, diagonal: i64, lower: bool) -> Result<Tensor> {
     ensure!(x.ndim() >= 2, "needs at least 2 axes");
     let (rows, cols) = (x.dim(-2), x.dim(-1));
     let out = cx.out(x.shape(), x.dtype())?;
-    cx.cpu(|| {
-        let x = x.contiguous();
-        arrange::triangle(x.values().slice(), out.values_mut().slice(), rows, cols, diagonal, lower);
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let x = x.contiguous();
+            arrange::triangle(x.values().slice(), out.values_mut().slice(), rows, cols, diagonal, lower);
+            Ok(())
+        },
+        |gpu| crate::gpu::index::triangle(gpu, &x.in_rows()?, diagonal, lower, &out),
+    )?;
     Ok(out)
 }
 
@@ -101,15 +104,21 @@ fn diagonal_scatter(
     let place = diagonal_layout(&Layout::contiguous(x.shape()), offset, axis1, axis2)?;
     ensure!(y.shape() == place.shape.as_slice(), "y must have the diagonal's shape {:?}", place.shape);
     let out = cx.out(x.shape(), x.dtype())?;
-    cx.cpu(|| {
-        let y = y.fitting(x.dtype())?.contiguous();
-        let mut data = out.values_mut();
-        copy::copy_strided(x.values().view(), data.slice());
-        if y.numel() > 0 {
-            copy::scatter_strided(y.values().slice(), data.slice(), &place.shape, &place.strides, place.offset);
-        }
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let y = y.fitting(x.dtype())?.contiguous();
+            let mut data = out.values_mut();
+            copy::copy_strided(x.values().view(), data.slice());
+            if y.numel() > 0 {
+                copy::scatter_strided(y.values().slice(), data.slice(), &place.shape, &place.strides, place.offset);
+            }
+            Ok(())
+        },
+        |gpu| {
+            crate::gpu::copy(gpu, x, &out)?;
+            crate::gpu::copy_into(gpu, &y.fitting(x.dtype())?, &out, place.clone()).map(|()| true)
+        },
+    )?;
     let (shape, dtype) = (y.shape_vec(), y.dtype());
     cx.grad(out, &[], move |g| {
         Ok([

@@ -28,7 +28,7 @@ fn concat(cx: &Cx, x: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
         shape[axis] += t.shape()[axis];
     }
     let out = cx.out(&shape, dtype)?;
-    cx.cpu(|| {
+    let cpu = || {
         let outer: usize = shape[..axis].iter().product();
         let parts = x.iter().map(|t| t.try_cast(dtype)).collect::<Result<Vec<_>>>()?;
         let mut data = out.values_mut();
@@ -47,6 +47,17 @@ fn concat(cx: &Cx, x: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
             arrange::concat(&slices, outer, rest);
         }
         Ok(())
+    };
+    cx.run(cpu, |gpu| {
+        let whole = Layout::contiguous(&shape);
+        let mut at = 0;
+        for t in x {
+            let offset = at * whole.strides[axis].unsigned_abs();
+            let place = Layout { shape: t.shape_vec(), strides: whole.strides.clone(), offset };
+            crate::gpu::copy_into(gpu, &t.try_cast(dtype)?, &out, place)?;
+            at += t.shape()[axis];
+        }
+        Ok(true)
     })?;
     let ends: Vec<(usize, usize, DType)> = x
         .iter()

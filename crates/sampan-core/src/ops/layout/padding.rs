@@ -92,10 +92,10 @@ fn pad_around(cx: &Cx, x: &Tensor, before: &[i64], after: &[i64], #[default(0)] 
     }
     let steps = vec![1i64; rank];
     let out = cx.out(&shape, x.dtype())?;
-    cx.cpu(|| {
+    let inner = Layout::contiguous(&shape);
+    let offset: isize = at.iter().zip(&inner.strides).map(|(&a, &s)| a as isize * s).sum();
+    let cpu = || {
         let seen = x.try_view_slice(starts.as_slice(), lens.as_slice(), steps.as_slice())?.contiguous();
-        let inner = Layout::contiguous(&shape);
-        let offset: isize = at.iter().zip(&inner.strides).map(|(&a, &s)| a as isize * s).sum();
         let mut data = out.values_mut();
         arrange::fill(data.slice(), value);
         if seen.numel() > 0 {
@@ -103,6 +103,12 @@ fn pad_around(cx: &Cx, x: &Tensor, before: &[i64], after: &[i64], #[default(0)] 
             copy::scatter_strided(seen_values.slice(), data.slice(), seen.shape(), &inner.strides, offset as usize);
         }
         Ok(())
+    };
+    cx.run(cpu, |gpu| {
+        let seen = x.try_view_slice(starts.as_slice(), lens.as_slice(), steps.as_slice())?;
+        let place = Layout { shape: seen.shape_vec(), strides: inner.strides.clone(), offset: offset as usize };
+        crate::gpu::fill(gpu, value, &out, out.layout().clone())?;
+        crate::gpu::copy_into(gpu, &seen, &out, place).map(|()| true)
     })?;
     let from = x.shape_vec();
     cx.grad(out, &[], move |g| {

@@ -137,7 +137,7 @@ fn write_slice(cx: &Cx, x: &Tensor, value: &Tensor, starts: &[i64], lens: &[i64]
     let fits = broadcast(value.shape(), &target.shape).is_ok_and(|s| s == target.shape);
     ensure!(fits, "values of shape {:?} do not fit into a region of shape {:?}", value.shape(), target.shape);
     let out = cx.out(x.shape(), x.dtype())?;
-    cx.cpu(|| {
+    let cpu = || {
         let value = value.fitting(x.dtype())?.try_expand(&target.shape)?.contiguous();
         let mut data = out.values_mut();
         copy::copy_strided(x.values().view(), data.slice());
@@ -146,6 +146,11 @@ fn write_slice(cx: &Cx, x: &Tensor, value: &Tensor, starts: &[i64], lens: &[i64]
             copy::scatter_strided(source.slice(), data.slice(), &target.shape, &target.strides, target.offset);
         }
         Ok(())
+    };
+    cx.run(cpu, |gpu| {
+        let value = value.fitting(x.dtype())?.try_expand(&target.shape)?;
+        crate::gpu::copy(gpu, x, &out)?;
+        crate::gpu::copy_into(gpu, &value, &out, target.clone()).map(|()| true)
     })?;
     let (from, dtype) = (value.shape_vec(), value.dtype());
     let (starts, lens, steps) = (starts.to_vec(), lens.to_vec(), steps.to_vec());

@@ -25,10 +25,13 @@ fn cast(cx: &Cx, x: &Tensor, dtype: DType) -> Result<Tensor> {
         return cx.grad(x.lazy_copy(x.layout().clone())?, &[], |g| Ok(g.grad()));
     }
     let out = cx.out(x.shape(), dtype)?;
-    cx.cpu(|| {
-        sampan_kernels::cast::cast(x.values().view(), out.values_mut().slice());
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            sampan_kernels::cast::cast(x.values().view(), out.values_mut().slice());
+            Ok(())
+        },
+        |gpu| crate::gpu::cast(gpu, x, &out).map(|()| true),
+    )?;
     let from = x.dtype();
     cx.grad(out, &[], move |g| Ok(g.grad().cast(from)))
 }
@@ -343,12 +346,7 @@ fn view_as(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 /// ```
 #[op(non_diff, complex, samples = view_samples)]
 fn rank(cx: &Cx, x: &Tensor) -> Result<Tensor> {
-    let out = cx.out([], DType::Int32)?;
-    cx.cpu(|| {
-        out.data_mut::<i32>().slice()[0] = x.ndim() as i32;
-        Ok(())
-    })?;
-    Ok(out)
+    crate::ops::creation::filled(cx, &[], Scalar::Int(x.ndim() as i64), DType::Int32)
 }
 
 /// The tensors expanded to the shape they broadcast to.

@@ -50,12 +50,15 @@ fn unslice(cx: &Cx, x: &Tensor, shape: &[i64], starts: &[i64], steps: &[i64]) ->
     let lens: Vec<i64> = x.shape().iter().map(|&n| n as i64).collect();
     let target = region(&Layout::contiguous(&shape), starts, &lens, steps)?;
     let out = cx.zeros(&shape, x.dtype())?;
-    cx.cpu(|| {
-        let x = x.contiguous();
-        let (source, mut data) = (x.values(), out.values_mut());
-        copy::scatter_strided(source.slice(), data.slice(), &target.shape, &target.strides, target.offset);
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let x = x.contiguous();
+            let (source, mut data) = (x.values(), out.values_mut());
+            copy::scatter_strided(source.slice(), data.slice(), &target.shape, &target.strides, target.offset);
+            Ok(())
+        },
+        |gpu| crate::gpu::copy_into(gpu, x, &out, target.clone()).map(|()| true),
+    )?;
     let (starts, steps) = (starts.to_vec(), steps.to_vec());
     cx.grad(out, &[], move |g| Ok(g.grad().view_slice(starts.as_slice(), lens.as_slice(), steps.as_slice())))
 }

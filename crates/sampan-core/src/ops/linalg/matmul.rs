@@ -46,7 +46,7 @@ fn matrix_product(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let mut shape = batch.clone();
     shape.extend([m, n]);
     let out = cx.out(&shape, dtype)?;
-    cx.cpu(|| {
+    let cpu = || {
         let (x, y) = (x.in_dtype(dtype)?, y.in_dtype(dtype)?);
         let spread = |t: &Tensor| {
             let mut shape = batch.clone();
@@ -56,7 +56,8 @@ fn matrix_product(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
         let (lx, ly) = (spread(&x), spread(&y));
         kernel::product(x.values().view_as(&lx), y.values().view_as(&ly), out.values_mut().slice());
         Ok(())
-    })?;
+    };
+    cx.run(cpu, |gpu| crate::gpu::product(gpu, &x.in_dtype(dtype)?, &y.in_dtype(dtype)?, &batch, &out))?;
     cx.grad(out, &[x, y], |g| {
         let (x, y) = (g.saved(0), g.saved(1));
         Ok([

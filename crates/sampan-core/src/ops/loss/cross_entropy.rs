@@ -1,5 +1,6 @@
 //! Cross entropy and what it is made of: rows of logits with class labels.
 
+use crate::gpu::rows::Labelled;
 use crate::ops::loss::Reduction;
 use crate::ops::prelude::*;
 use crate::ops::reduction::SumOpts;
@@ -13,6 +14,11 @@ pub(super) fn checked_labels(labels: &Tensor, classes: usize, ignore_index: i64)
             .hint(format!("labels must lie in [0, {classes}) or equal ignore_index ({ignore_index})")));
     }
     Ok(labels)
+}
+
+/// Labels as a GPU takes them, which checks them itself.
+fn as_labels(labels: &Tensor) -> Result<Tensor> {
+    labels.detach().try_cast(DType::Int64)?.in_rows()
 }
 
 fn check_rows(x: &Tensor, labels: &Tensor) -> Result<(usize, usize)> {
@@ -36,11 +42,18 @@ fn check_rows(x: &Tensor, labels: &Tensor) -> Result<(usize, usize)> {
 fn pick(cx: &Cx, x: &Tensor, labels: &Tensor, ignore_index: i64) -> Result<Tensor> {
     let (rows, classes) = check_rows(x, labels)?;
     let out = cx.out([rows], x.dtype())?;
-    cx.cpu(|| {
-        let labels = checked_labels(labels, classes, ignore_index)?;
-        kernel::pick(x.values().view(), &labels, ignore_index, out.values_mut().slice());
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let labels = checked_labels(labels, classes, ignore_index)?;
+            kernel::pick(x.values().view(), &labels, ignore_index, out.values_mut().slice());
+            Ok(())
+        },
+        |gpu| {
+            let labels = &as_labels(labels)?;
+            let rows = Labelled { op: "pick", rows, classes, ignore: ignore_index, labels };
+            rows.pick(gpu, &x.in_rows()?, false, &out)
+        },
+    )?;
     cx.grad(out, &[labels], move |g| {
         Ok([g.if_needed(0, || g.grad().unpick(g.saved(0), classes as i64, ignore_index)), None])
     })
@@ -59,12 +72,19 @@ fn unpick(cx: &Cx, x: &Tensor, labels: &Tensor, classes: i64, ignore_index: i64)
     ensure!(classes >= 0, "the number of classes cannot be {classes}");
     let classes = classes as usize;
     let out = cx.zeros([x.numel(), classes], x.dtype())?;
-    cx.cpu(|| {
-        let labels = checked_labels(labels, classes, ignore_index)?;
-        let x = x.contiguous();
-        kernel::unpick(x.values().slice(), &labels, ignore_index, classes, out.values_mut().slice());
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let labels = checked_labels(labels, classes, ignore_index)?;
+            let x = x.contiguous();
+            kernel::unpick(x.values().slice(), &labels, ignore_index, classes, out.values_mut().slice());
+            Ok(())
+        },
+        |gpu| {
+            let (labels, rows) = (&as_labels(labels)?, x.numel());
+            let rows = Labelled { op: "unpick", rows, classes, ignore: ignore_index, labels };
+            rows.pick(gpu, &x.in_rows()?, true, &out)
+        },
+    )?;
     cx.grad(out, &[labels], move |g| Ok([g.if_needed(0, || g.grad().pick(g.saved(0), ignore_index)), None]))
 }
 
@@ -72,6 +92,7 @@ fn unpick(cx: &Cx, x: &Tensor, labels: &Tensor, classes: i64, ignore_index: i64)
 /// largest logit, and `ln(sum(e^(x - largest)))`. These two stay apart: added up, a large logit would swallow the rest.
 #[op(
     internal,
+    fused_on_gpu,
     module = "nn.functional",
     samples = rows_samples,
     reference = cross_entropy_rows_composite,
@@ -88,13 +109,18 @@ fn cross_entropy_rows(cx: &Cx, x: &Tensor, labels: &Tensor, ignore_index: i64) -
     }
     let wide = if dtype.is_half() { DType::Float32 } else { dtype };
     let (loss, peak, rest) = (cx.out([rows], dtype)?, cx.out([rows], wide)?, cx.out([rows], wide)?);
-    cx.cpu(|| {
+    let cpu = || {
         let labels = checked_labels(labels, classes, ignore_index)?;
         let x = x.contiguous();
         let (mut loss, mut peak, mut rest) = (loss.values_mut(), peak.values_mut(), rest.values_mut());
         let (loss, peak, rest) = (loss.slice(), peak.slice(), rest.slice());
         kernel::cross_entropy(x.values().slice(), &labels, classes, ignore_index, loss, peak, rest);
         Ok(())
+    };
+    cx.run(cpu, |gpu| {
+        let labels = &as_labels(labels)?;
+        let on = Labelled { op: "cross_entropy", rows, classes, ignore: ignore_index, labels };
+        on.cross_entropy(gpu, &x.in_rows()?, [&loss, &peak, &rest])
     })?;
     cx.grad_from_output((loss, peak, rest), &[x, labels], move |g| {
         let (x, labels, peak, rest) = (g.saved(0), g.saved(1), g.output(1), g.output(2));
@@ -120,6 +146,7 @@ fn cross_entropy_rows_composite(x: &Tensor, labels: &Tensor, ignore_index: i64) 
 /// Without `hot` only the softmax counts.
 #[op(
     internal,
+    fused_on_gpu,
     module = "nn.functional",
     samples = rows_grad_samples,
     reference = rows_grad_composite,
@@ -142,7 +169,7 @@ fn cross_entropy_rows_grad(
     let right = [peak, rest, grad].iter().all(|t| t.shape() == [rows]);
     ensure!(right, "peak, rest and grad need one element a row");
     let out = cx.out(x.shape(), dtype)?;
-    cx.cpu(|| {
+    let cpu = || {
         let labels = checked_labels(labels, classes, ignore_index)?;
         let (x, grad) = (x.contiguous(), grad.try_cast(dtype)?.contiguous());
         let wide = dtype.wide();
@@ -152,6 +179,13 @@ fn cross_entropy_rows_grad(
         let mut out = out.values_mut();
         kernel::cross_entropy_backward(x.slice(), &labels, classes, ignore_index, peak, rest, grad, hot, out.slice());
         Ok(())
+    };
+    cx.run(cpu, |gpu| {
+        let (labels, wide) = (&as_labels(labels)?, dtype.wide());
+        let on = Labelled { op: "cross_entropy", rows, classes, ignore: ignore_index, labels };
+        let plain = |t: &Tensor, dtype: DType| t.in_dtype(dtype)?.in_rows();
+        let with = [plain(peak, wide)?, plain(rest, wide)?, plain(grad, dtype)?];
+        on.cross_entropy_back(gpu, &x.in_rows()?, [&with[0], &with[1], &with[2]], hot, &out)
     })?;
     cx.grad(out, &[x, labels, peak, rest, grad], move |g| {
         let (x, labels, peak, rest, inner) = (g.saved(0), g.saved(1), g.saved(2), g.saved(3), g.saved(4));

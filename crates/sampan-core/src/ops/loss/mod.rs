@@ -365,7 +365,7 @@ fn gaussian_nll_loss(
         s if rank > 0 && s.len() == rank && &s[..rank - 1] == lead && s[rank - 1] == 1 => variance.clone(),
         s => bail!("variance must have shape {shape:?}, {lead:?} or {lead:?} with a last axis of 1, got {s:?}"),
     };
-    if variance.device() == Device::Cpu && variance.numel() > 0 && variance.detach().min(()).to_f64() < 0.0 {
+    if variance.device().has_values() && variance.numel() > 0 && variance.detach().min(()).to_f64() < 0.0 {
         bail!("variance must not be negative");
     }
     // The floor is a constant: it keeps the value, not the gradient.

@@ -287,7 +287,7 @@ fn attention_composite(
     if let Some(dropout) = dropout_of(dropout_p, seed, counter) {
         weights = &weights * form.factors(dropout, weights.shape()).cast(weights.dtype());
     }
-    let out = form.unfold(&weights.matrix_product(&form.keys(value)));
+    let out = form.unfold(&weights.matrix_product(&form.keys(value))).cast(query.dtype());
     Ok((out, lse.reshape_to([form.batch, form.heads(), form.q_len]).cast(DType::Float64)))
 }
 

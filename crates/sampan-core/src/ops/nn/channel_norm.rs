@@ -2,6 +2,7 @@
 //! instance normalisation come down to it.
 
 use crate::autograd::vjp;
+use crate::gpu;
 use crate::ops::elementwise::apply;
 use crate::ops::prelude::*;
 use crate::ops::standardize::{CHANNELS, DEPENDENT, Plan, affine, check_affine, check_float, ready, rstd_of, wide};
@@ -48,6 +49,12 @@ fn channels_of(x: &Tensor) -> Result<Channels> {
     Ok(Channels { batch, channels, inner })
 }
 
+/// The same for a GPU.
+fn on_gpu(c: Channels, epsilon: f64, activation: Activation) -> sampan_cuda::rows::Channels {
+    let Channels { batch, channels, inner } = c;
+    sampan_cuda::rows::Channels { batch, channels, inner, epsilon, activation: activation as u8 }
+}
+
 /// Takes the tensors that are there out of a list, in order.
 fn optional(list: &[Tensor], from: usize, there: [bool; 2]) -> [Option<&Tensor>; 2] {
     let mut rest = list[from..].iter();
@@ -58,6 +65,7 @@ fn optional(list: &[Tensor], from: usize, there: [bool; 2]) -> [Option<&Tensor>;
 /// activation (`relu`, `relu6`, `hardswish`) if one is named. Also gives each channel's mean and biased variance.
 #[op(
     internal,
+    fused_on_gpu,
     module = "nn.functional",
     samples = channel_norm_samples,
     reference = channel_norm_composite,
@@ -81,7 +89,7 @@ fn channel_norm(
     check_affine("bias", bias, &[c])?;
     let (dtype, stats) = (x.dtype(), wide(x.dtype()));
     let (y, mean, var) = (cx.out(x.shape(), dtype)?, cx.out([c], stats)?, cx.out([c], stats)?);
-    cx.cpu(|| {
+    let cpu = || {
         let (x, w, b) = (x.contiguous(), ready(weight, stats)?, ready(bias, stats)?);
         let (x, w, b) = (x.values(), w.as_ref().map(|w| w.values()), b.as_ref().map(|b| b.values()));
         let (mut y, mut mean, mut var) = (y.values_mut(), mean.values_mut(), var.values_mut());
@@ -89,6 +97,12 @@ fn channel_norm(
         let (y, mean, var) = (y.slice(), mean.slice(), var.slice());
         batch_norm::train(x.slice(), extents, w, b, epsilon, activation, y, mean, var);
         Ok(())
+    };
+    cx.run(cpu, |gpu| {
+        let (x, w, b) = (x.contiguous(), ready(weight, stats)?, ready(bias, stats)?);
+        let channels = on_gpu(extents, epsilon, activation);
+        gpu::rows::moments(gpu, channels, &x, [&mean, &var])?;
+        gpu::rows::normalised(gpu, channels, &x, [&mean, &var], [w.as_ref(), b.as_ref()], &y)
     })?;
     let there = [weight.is_some(), bias.is_some()];
     let saved: Vec<&Tensor> = [Some(x), weight, bias].into_iter().flatten().collect();
@@ -143,6 +157,7 @@ fn channel_norm_composite(
 /// counts only if there is an activation.
 #[op(
     internal,
+    fused_on_gpu,
     module = "nn.functional",
     samples = channel_norm_grad_samples,
     reference = channel_norm_grad_composite,
@@ -172,7 +187,7 @@ fn channel_norm_grad(
     check_affine("bias", bias, &[c])?;
     let (dtype, stats) = (x.dtype(), wide(x.dtype()));
     let (dx, dw, db) = (cx.out(x.shape(), dtype)?, cx.out([c], stats)?, cx.out([c], stats)?);
-    cx.cpu(|| {
+    let cpu = || {
         let (x, grad, w) = (x.contiguous(), grad.try_cast(dtype)?.contiguous(), ready(weight, stats)?);
         let b = ready(bias, stats)?;
         let (mean, var) = (mean.try_cast(stats)?.contiguous(), var.try_cast(stats)?.contiguous());
@@ -194,6 +209,13 @@ fn channel_norm_grad(
             db.slice(),
         );
         Ok(())
+    };
+    cx.run(cpu, |gpu| {
+        let (x, grad) = (x.contiguous(), grad.try_cast(dtype)?.contiguous());
+        let (w, b) = (ready(weight, stats)?, ready(bias, stats)?);
+        let (mean, var) = (mean.try_cast(stats)?.contiguous(), var.try_cast(stats)?.contiguous());
+        let (channels, affine) = (on_gpu(extents, epsilon, activation), [w.as_ref(), b.as_ref()]);
+        gpu::rows::normalised_back(gpu, channels, [&x, &grad], [&mean, &var], affine, [&dx, &dw, &db])
     })?;
     // The statistics among the arguments are functions of `x`, whose gradient accounts for them.
     let there = [weight.is_some(), bias.is_some()];
@@ -249,6 +271,7 @@ fn channel_norm_grad_composite(
 /// activation (`relu`, `relu6`, `hardswish`) if one is named, in one pass.
 #[op(
     internal,
+    fused_on_gpu,
     module = "nn.functional",
     samples = channel_norm_by_samples,
     reference = channel_norm_by_composite,
@@ -277,7 +300,7 @@ fn channel_norm_by(
     }
     let (dtype, stats) = (x.dtype(), wide(x.dtype()));
     let y = cx.out(x.shape(), dtype)?;
-    cx.cpu(|| {
+    let cpu = || {
         let (x, w, b) = (x.contiguous(), ready(weight, stats)?, ready(bias, stats)?);
         let (mean, var) = (mean.try_cast(stats)?.contiguous(), var.try_cast(stats)?.contiguous());
         let (x, w, b) = (x.values(), w.as_ref().map(|w| w.values()), b.as_ref().map(|b| b.values()));
@@ -285,6 +308,12 @@ fn channel_norm_by(
         let (w, b) = (w.as_ref().map(|w| w.slice()), b.as_ref().map(|b| b.slice()));
         batch_norm::infer(x.slice(), extents, mean.slice(), var.slice(), w, b, epsilon, activation, y.slice());
         Ok(())
+    };
+    cx.run(cpu, |gpu| {
+        let (x, w, b) = (x.contiguous(), ready(weight, stats)?, ready(bias, stats)?);
+        let (mean, var) = (mean.try_cast(stats)?.contiguous(), var.try_cast(stats)?.contiguous());
+        let channels = on_gpu(extents, epsilon, activation);
+        gpu::rows::normalised(gpu, channels, &x, [&mean, &var], [w.as_ref(), b.as_ref()], &y)
     })?;
     let there = [weight.is_some(), bias.is_some()];
     let saved: Vec<&Tensor> = [Some(x), Some(mean), Some(var), weight, bias].into_iter().flatten().collect();

@@ -3,10 +3,12 @@
 //! All come down to three primitives over the same geometry: the forward, its transpose by the data and its transpose by
 //! the weight. The gradient of each is made of the other two, so gradients of every order exist.
 
+use crate::gpu;
 use crate::ops::prelude::*;
 use crate::ops::windows::{
     Padding, Sizes, channels_last, lifted, per_axis, spatial, to_channels_first, to_channels_last,
 };
+use sampan_cuda::dnn::Direction;
 use sampan_kernels::conv::{self, ConvShape};
 
 /// The geometry of a convolution, without sizes of batch and channels.
@@ -56,6 +58,18 @@ impl Geometry {
             dilation: lifted(&self.dilation, 1),
             pad_begin: lifted(&self.pad, 0),
         })
+    }
+
+    /// The same for a GPU.
+    fn on_gpu<'a>(
+        &'a self,
+        direction: Direction,
+        input: &'a [usize],
+        weight: &'a [usize],
+        output: &'a [usize],
+    ) -> gpu::Convolution<'a> {
+        let Geometry { stride, pad, dilation, groups } = self;
+        gpu::Convolution { direction, input, weight, output, pad, stride, dilation, groups: *groups as usize }
     }
 
     fn forward(&self, x: &Tensor, w: &Tensor, output: &[i64]) -> Tensor {
@@ -136,12 +150,18 @@ fn conv_forward(
     let s = geometry.shape(x.shape(), weight.shape(), &out_shape)?;
     check_bias(bias, s.out_channels)?;
     let out = cx.out(&out_shape, dtype)?;
-    cx.cpu(|| {
-        let (x, w, b) = (x.in_rows()?, weight.in_rows()?, bias.map(Tensor::in_rows).transpose()?);
-        let (x, w, b) = (x.values(), w.values(), b.as_ref().map(|b| b.values()));
-        conv::conv_forward(&s, x.slice(), w.slice(), b.as_ref().map(|b| b.slice()), out.values_mut().slice());
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let (x, w, b) = (x.in_rows()?, weight.in_rows()?, bias.map(Tensor::in_rows).transpose()?);
+            let (x, w, b) = (x.values(), w.values(), b.as_ref().map(|b| b.values()));
+            conv::conv_forward(&s, x.slice(), w.slice(), b.as_ref().map(|b| b.slice()), out.values_mut().slice());
+            Ok(())
+        },
+        |gpu| {
+            let c = geometry.on_gpu(Direction::Forward, x.shape(), weight.shape(), &out_shape);
+            Ok(gpu::convolve(gpu, &c, [x, weight], &out)? && gpu::add_channels(gpu, &out, bias)?)
+        },
+    )?;
     let has_bias = bias.is_some();
     cx.grad(out, &[x, weight], move |g| {
         let (x, w) = (g.saved(0), g.saved(1));
@@ -185,7 +205,7 @@ fn conv_backward_data(
     let s = geometry.shape(&out_shape, weight.shape(), y.shape())?;
     check_bias(bias, s.in_channels)?;
     let out = cx.out(&out_shape, dtype)?;
-    cx.cpu(|| {
+    let cpu = || {
         let (y, w, b) = (y.contiguous(), weight.contiguous(), bias.map(Tensor::contiguous));
         let (y, w, mut out) = (y.values(), w.values(), out.values_mut());
         conv::conv_backward_data(&s, w.slice(), y.slice(), out.slice());
@@ -193,6 +213,10 @@ fn conv_backward_data(
             conv::add_bias(&s, b.values().slice(), out.slice());
         }
         Ok(())
+    };
+    cx.run(cpu, |gpu| {
+        let c = geometry.on_gpu(Direction::ToData, &out_shape, weight.shape(), y.shape());
+        Ok(gpu::convolve(gpu, &c, [weight, y], &out)? && gpu::add_channels(gpu, &out, bias)?)
     })?;
     let has_bias = bias.is_some();
     cx.grad(out, &[y, weight], move |g| {
@@ -234,11 +258,17 @@ fn conv_backward_weight(
     let out_shape = full_shape(y.shape()[1], x.shape()[1] / groups as usize, kernel)?;
     let s = geometry.shape(x.shape(), &out_shape, y.shape())?;
     let out = cx.out(&out_shape, dtype)?;
-    cx.cpu(|| {
-        let (y, x) = (y.contiguous(), x.contiguous());
-        conv::conv_backward_weight(&s, x.values().slice(), y.values().slice(), out.values_mut().slice());
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let (y, x) = (y.contiguous(), x.contiguous());
+            conv::conv_backward_weight(&s, x.values().slice(), y.values().slice(), out.values_mut().slice());
+            Ok(())
+        },
+        |gpu| {
+            let c = geometry.on_gpu(Direction::ToWeight, x.shape(), &out_shape, y.shape());
+            gpu::convolve(gpu, &c, [x, y], &out)
+        },
+    )?;
     cx.grad(out, &[y, x], move |g| {
         let (y, x) = (g.saved(0), g.saved(1));
         Ok([

@@ -54,7 +54,7 @@ fn slice_of(n: i64, start: Option<i64>, stop: Option<i64>, step: Option<i64>, ax
 /// A single position that was given as a tensor is an integer like any other, so that the result is a view. Beside
 /// other tensors it is one of them.
 fn with_integers(index: &[Index]) -> Result<Cow<'_, [Index]>> {
-    let single = |t: &Tensor| t.ndim() == 0 && t.dtype().is_int() && t.device() == Device::Cpu;
+    let single = |t: &Tensor| t.ndim() == 0 && t.dtype().is_int() && t.device().has_values();
     let among = |other: bool| index.iter().any(|i| matches!(i, Index::Tensor(t) if single(t) != other));
     if !among(false) || among(true) || index.iter().any(|i| matches!(i, Index::Bool(_))) {
         return Ok(index.into());
@@ -195,7 +195,7 @@ impl Lowered {
 
     /// The error of a position outside, said in the axes of the tensor rather than of the view.
     pub fn explain(&self, e: Error) -> Error {
-        for a in self.advanced.iter().filter(|a| a.positions.device() == Device::Cpu) {
+        for a in self.advanced.iter().filter(|a| a.positions.device().has_values()) {
             let found = sampan_kernels::index::check(a.positions.data::<i64>().slice(), self.view[a.axis], true);
             if let Err(bad) = found {
                 return crate::ops::gather::outside(a.name, bad);

@@ -4,6 +4,7 @@
 //! fractional steps. Max pooling is a gather by index; the gradient of a gather is a scatter and
 //! the other way round, and averages and their gradients are each other's transposes, so every order exists.
 
+use crate::gpu;
 use crate::ops::prelude::*;
 use crate::ops::windows::{Sizes, lifted, per_axis, spatial};
 use sampan_kernels::pool::{self, Divisor, PoolShape, Windows};
@@ -101,11 +102,14 @@ fn max_pool_index(
     need_elements(x, output)?;
     let s = Laid::new(output.len(), kernel, stride, pad, shift)?.shape(planes(x), &spatial(x), output);
     let out = cx.out(&shape, DType::Int64)?;
-    cx.cpu(|| {
-        let x = x.in_rows()?;
-        pool::max_index(&s, x.values().slice(), out.data_mut::<i64>().slice());
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let x = x.in_rows()?;
+            pool::max_index(&s, x.values().slice(), out.data_mut::<i64>().slice());
+            Ok(())
+        },
+        |gpu| gpu::pool::max_pool(gpu, &s, x, None, Some(&out)),
+    )?;
     Ok(out)
 }
 
@@ -130,21 +134,27 @@ fn max_pool(
     let out = cx.out(&shape, x.dtype())?;
     if return_mask {
         let mask = cx.out(&shape, DType::Int64)?;
-        cx.cpu(|| {
-            let x = x.in_rows()?;
-            let mut mask = mask.data_mut::<i64>();
-            pool::max_pool_with_index(&s, x.values().slice(), out.values_mut().slice(), mask.slice());
-            Ok(())
-        })?;
+        cx.run(
+            || {
+                let x = x.in_rows()?;
+                let mut mask = mask.data_mut::<i64>();
+                pool::max_pool_with_index(&s, x.values().slice(), out.values_mut().slice(), mask.slice());
+                Ok(())
+            },
+            |gpu| gpu::pool::max_pool(gpu, &s, x, Some(&out), Some(&mask)),
+        )?;
         return cx.grad_from_output(Varying(vec![out, mask]), &[], move |g| {
             Ok(g.grad().scatter_planes(g.output(1), input.as_slice()))
         });
     }
-    cx.cpu(|| {
-        let x = x.in_rows()?;
-        pool::max_pool(&s, x.values().slice(), out.values_mut().slice());
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let x = x.in_rows()?;
+            pool::max_pool(&s, x.values().slice(), out.values_mut().slice());
+            Ok(())
+        },
+        |gpu| gpu::pool::max_pool(gpu, &s, x, Some(&out), None),
+    )?;
     // Places are found again rather than kept: `x` is alive anyway, and inference never needs them.
     cx.grad(Varying(vec![out]), &[x], move |g| {
         let Laid { kernel, stride, pad, shift } = &layout;
@@ -172,17 +182,28 @@ fn max_pool_grad(
     let layout = Laid::new(output.len(), kernel, stride, pad, shift)?;
     let s = layout.shape(planes(x), &spatial(x), &output);
     let out = cx.out(x.shape(), x.dtype())?;
-    cx.cpu(|| {
-        let (x, grad) = (x.in_rows()?, grad.in_rows()?);
-        pool::max_pool_grad(&s, x.values().slice(), grad.values().slice(), out.values_mut().slice());
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let (x, grad) = (x.in_rows()?, grad.in_rows()?);
+            pool::max_pool_grad(&s, x.values().slice(), grad.values().slice(), out.values_mut().slice());
+            Ok(())
+        },
+        |gpu| gpu::pool::max_pool_grad(gpu, &s, x, grad, &out),
+    )?;
     cx.grad(out, &[x], move |g| {
         let Laid { kernel, stride, pad, shift } = &layout;
         let index = g.saved(0).detach().max_pool_index(&**kernel, &**stride, &**pad, &*output, *shift);
         Ok([Some(g.grad().gather_planes(&index)), None])
     })
 }
+
+/// Planes as rows.
+fn flat_planes(x: &Tensor) -> Result<Tensor> {
+    let elements = x.shape()[2..].iter().product();
+    Ok(x.detach().view(Layout { offset: x.layout().offset, ..Layout::contiguous([planes(x), elements]) }))
+}
+
+const PLACES: sampan_cuda::index::Rule = sampan_cuda::index::Rule { op: "max_unpool", wrap: false, skip: None };
 
 /// Checks indices into planes of `len` elements.
 pub(super) fn check_index(index: &Tensor, len: usize) -> Result<()> {
@@ -216,13 +237,20 @@ fn scatter_planes(cx: &Cx, x: &Tensor, index: &Tensor, output: &[i64]) -> Result
     ensure!(x.shape() == index.shape(), "x and index must have the same shape");
     let shape = resized(x, output)?;
     let out = cx.out(&shape, x.dtype())?;
-    cx.cpu(|| {
-        check_index(index, shape[2..].iter().product())?;
-        let (x, index) = (x.in_rows()?, index.in_rows()?);
-        let (dy, index) = (x.values(), index.data::<i64>());
-        pool::max_pool_backward(planes(&x), dy.slice(), index.slice(), out.values_mut().slice());
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            check_index(index, shape[2..].iter().product())?;
+            let (x, index) = (x.in_rows()?, index.in_rows()?);
+            let (dy, index) = (x.values(), index.data::<i64>());
+            pool::max_pool_backward(planes(&x), dy.slice(), index.slice(), out.values_mut().slice());
+            Ok(())
+        },
+        |gpu| {
+            let (x, index) = (flat_planes(&x.in_rows()?)?, flat_planes(&index.in_rows()?)?);
+            gpu::fill(gpu, Scalar::Int(0), &out, out.layout().clone())?;
+            gpu::index::add_along(gpu, PLACES, &x, 1, &index, &flat_planes(&out)?)
+        },
+    )?;
     cx.grad(out, &[index], |g| Ok([Some(g.grad().gather_planes(g.saved(0))), None]))
 }
 
@@ -238,13 +266,19 @@ fn gather_planes(cx: &Cx, x: &Tensor, index: &Tensor) -> Result<Tensor> {
     need_float(x)?;
     let out = cx.out(index.shape(), x.dtype())?;
     let input = spatial(x);
-    cx.cpu(|| {
-        check_index(index, x.shape()[2..].iter().product())?;
-        let (x, index) = (x.in_rows()?, index.in_rows()?);
-        let (x_data, index) = (x.values(), index.data::<i64>());
-        pool::gather_by_index(planes(&x), x_data.slice(), index.slice(), out.values_mut().slice());
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            check_index(index, x.shape()[2..].iter().product())?;
+            let (x, index) = (x.in_rows()?, index.in_rows()?);
+            let (x_data, index) = (x.values(), index.data::<i64>());
+            pool::gather_by_index(planes(&x), x_data.slice(), index.slice(), out.values_mut().slice());
+            Ok(())
+        },
+        |gpu| {
+            let (x, index) = (flat_planes(&x.in_rows()?)?, flat_planes(&index.in_rows()?)?);
+            gpu::index::along(gpu, PLACES, &x, 1, &index, &flat_planes(&out)?)
+        },
+    )?;
     cx.grad(out, &[index], move |g| Ok([Some(g.grad().scatter_planes(g.saved(0), input.as_slice())), None]))
 }
 
@@ -279,11 +313,14 @@ fn avg_pool(
     let input = spatial(x);
     let s = layout.shape(planes(x), &input, output);
     let out = cx.out(&shape, x.dtype())?;
-    cx.cpu(|| {
-        let x = x.in_rows()?;
-        pool::avg_pool(&s, by, x.values().slice(), out.values_mut().slice());
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let x = x.in_rows()?;
+            pool::avg_pool(&s, by, x.values().slice(), out.values_mut().slice());
+            Ok(())
+        },
+        |gpu| gpu::pool::average(gpu, &s, by, false, x, &out),
+    )?;
     cx.grad(out, &[], move |g| {
         let Laid { kernel, stride, pad, .. } = &layout;
         Ok(g.grad().avg_unpool(&**kernel, &**stride, &**pad, &*input, exclusive, divide_by))
@@ -309,11 +346,14 @@ fn avg_unpool(
     let output = spatial(y);
     let s = layout.shape(planes(y), input, &output);
     let out = cx.out(&shape, y.dtype())?;
-    cx.cpu(|| {
-        let y = y.try_contiguous()?;
-        pool::avg_pool_backward(&s, by, y.values().slice(), out.values_mut().slice());
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let y = y.try_contiguous()?;
+            pool::avg_pool_backward(&s, by, y.values().slice(), out.values_mut().slice());
+            Ok(())
+        },
+        |gpu| gpu::pool::average(gpu, &s, by, true, y, &out),
+    )?;
     cx.grad(out, &[], move |g| {
         let Laid { kernel, stride, pad, .. } = &layout;
         Ok(g.grad().avg_pool(&**kernel, &**stride, &**pad, &*output, exclusive, divide_by))

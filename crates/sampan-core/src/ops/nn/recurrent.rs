@@ -2,8 +2,10 @@
 //! are the products of input and state with their weights, biases included; a layer makes the former for all steps at once.
 
 use crate::autograd::vjp;
+use crate::gpu;
 use crate::ops::elementwise::apply;
 use crate::ops::prelude::*;
+use sampan_cuda::recurrent::Cell;
 use sampan_kernels::recurrent as kernel;
 
 /// Checks `[rows, gates * units]` preactivations against a `[rows, units]` state; gives the common dtype and the units.
@@ -45,6 +47,7 @@ fn part(t: &Tensor, i: usize, units: usize) -> Tensor {
 /// assert_eq!(gates.lstm_cell(&gates, &c).1.to_vec::<f32>(), [1.0]);
 /// ```
 #[op(
+    fused_on_gpu,
     module = "_C_ops",
     samples = lstm_samples,
     reference = lstm_composite,
@@ -54,12 +57,16 @@ fn part(t: &Tensor, i: usize, units: usize) -> Tensor {
 fn lstm_cell(cx: &Cx, x_gates: &Tensor, h_gates: &Tensor, c: &Tensor) -> Result<(Tensor, Tensor)> {
     let (dtype, units) = check_step(x_gates, h_gates, c, 4)?;
     let (h_out, c_out) = (cx.out(c.shape(), dtype)?, cx.out(c.shape(), dtype)?);
-    cx.cpu(|| {
+    let cpu = || {
         let [a, b, c] = ready([x_gates, h_gates, c], dtype)?;
         let (a, b, c) = (a.values(), b.values(), c.values());
         let (mut h_out, mut c_out) = (h_out.values_mut(), c_out.values_mut());
         kernel::lstm(a.slice(), b.slice(), c.slice(), units, h_out.slice(), c_out.slice());
         Ok(())
+    };
+    cx.run(cpu, |gpu| {
+        let [a, b, c] = &ready([x_gates, h_gates, c], dtype)?;
+        gpu::rows::recurrent(gpu, Cell::Lstm, &[a, b, c], &[&h_out, &c_out])
     })?;
     cx.grad((h_out, c_out), &[x_gates, h_gates, c], |g| {
         let (gates, c) = g.saved(0).lstm_cell_grad(g.saved(1), g.saved(2), &g.grad_of(0), &g.grad_of(1));
@@ -79,6 +86,7 @@ fn lstm_composite(x_gates: &Tensor, h_gates: &Tensor, c: &Tensor) -> Result<(Ten
 /// of its outputs.
 #[op(
     internal,
+    fused_on_gpu,
     module = "nn.functional",
     samples = lstm_grad_samples,
     reference = lstm_grad_composite,
@@ -96,7 +104,7 @@ fn lstm_cell_grad(
     let (dtype, units) = check_step(x_gates, h_gates, c, 4)?;
     ensure!(dh.shape() == c.shape() && dc.shape() == c.shape(), "the gradients must have the shape of the state");
     let (gates, prev) = (cx.out(x_gates.shape(), dtype)?, cx.out(c.shape(), dtype)?);
-    cx.cpu(|| {
+    let cpu = || {
         let [a, b, c, dh, dc] = ready([x_gates, h_gates, c, dh, dc], dtype)?;
         let (a, b, c, dh, dc) = (a.values(), b.values(), c.values(), dh.values(), dc.values());
         let (mut gates, mut prev) = (gates.values_mut(), prev.values_mut());
@@ -111,6 +119,10 @@ fn lstm_cell_grad(
             prev.slice(),
         );
         Ok(())
+    };
+    cx.run(cpu, |gpu| {
+        let [a, b, c, dh, dc] = &ready([x_gates, h_gates, c, dh, dc], dtype)?;
+        gpu::rows::recurrent(gpu, Cell::LstmBack, &[a, b, c, dh, dc], &[&gates, &prev])
     })?;
     cx.grad((gates, prev), &[x_gates, h_gates, c, dh, dc], |g| {
         let inputs: Vec<&Tensor> = (0..5).map(|i| g.saved(i)).collect();
@@ -147,15 +159,19 @@ fn lstm_grad_composite(
 /// let (gates, h) = (Tensor::zeros([1, 3], DType::Float32), Tensor::new([[2.0f32]]));
 /// assert_eq!(gates.gru_cell(&gates, &h).to_vec::<f32>(), [1.0]);
 /// ```
-#[op(module = "_C_ops", samples = gru_samples, reference = gru_composite, peer = "torch_gru")]
+#[op(fused_on_gpu, module = "_C_ops", samples = gru_samples, reference = gru_composite, peer = "torch_gru")]
 fn gru_cell(cx: &Cx, x_gates: &Tensor, h_gates: &Tensor, h: &Tensor) -> Result<Tensor> {
     let (dtype, units) = check_step(x_gates, h_gates, h, 3)?;
     let out = cx.out(h.shape(), dtype)?;
-    cx.cpu(|| {
+    let cpu = || {
         let [a, b, h] = ready([x_gates, h_gates, h], dtype)?;
         let (a, b, h, mut out) = (a.values(), b.values(), h.values(), out.values_mut());
         kernel::gru(a.slice(), b.slice(), h.slice(), units, out.slice());
         Ok(())
+    };
+    cx.run(cpu, |gpu| {
+        let [a, b, h] = &ready([x_gates, h_gates, h], dtype)?;
+        gpu::rows::recurrent(gpu, Cell::Gru, &[a, b, h], &[&out])
     })?;
     cx.grad(out, &[x_gates, h_gates, h], |g| {
         let (da, db, dh) = g.saved(0).gru_cell_grad(g.saved(1), g.saved(2), &g.grad());
@@ -173,6 +189,7 @@ fn gru_composite(x_gates: &Tensor, h_gates: &Tensor, h: &Tensor) -> Result<Tenso
 /// The gradients of `gru_cell` with respect to both preactivations and the state.
 #[op(
     internal,
+    fused_on_gpu,
     module = "nn.functional",
     samples = gru_grad_samples,
     reference = gru_grad_composite,
@@ -189,12 +206,16 @@ fn gru_cell_grad(
     let (dtype, units) = check_step(x_gates, h_gates, h, 3)?;
     ensure!(grad.shape() == h.shape(), "the gradient must have the shape of the state");
     let out = (cx.out(x_gates.shape(), dtype)?, cx.out(x_gates.shape(), dtype)?, cx.out(h.shape(), dtype)?);
-    cx.cpu(|| {
+    let cpu = || {
         let [a, b, h, grad] = ready([x_gates, h_gates, h, grad], dtype)?;
         let (a, b, h, grad) = (a.values(), b.values(), h.values(), grad.values());
         let (mut da, mut db, mut dh) = (out.0.values_mut(), out.1.values_mut(), out.2.values_mut());
         kernel::gru_backward(a.slice(), b.slice(), h.slice(), grad.slice(), units, da.slice(), db.slice(), dh.slice());
         Ok(())
+    };
+    cx.run(cpu, |gpu| {
+        let [a, b, h, grad] = &ready([x_gates, h_gates, h, grad], dtype)?;
+        gpu::rows::recurrent(gpu, Cell::GruBack, &[a, b, h, grad], &[&out.0, &out.1, &out.2])
     })?;
     cx.grad(out, &[x_gates, h_gates, h, grad], |g| {
         let inputs: Vec<&Tensor> = (0..4).map(|i| g.saved(i)).collect();

@@ -168,7 +168,7 @@ impl Plan {
         let (dweight, dbias) = (out(weight.shape()), out(bias.shape()));
         let dh = grad_of(1)?;
         let dc = if walk.cell.has_cell_state() { grad_of(2)? } else { out(&[walk.batch, 0]) };
-        if y.device() == Device::Cpu {
+        if y.device().has_values() {
             let (weight, bias, h, c) = (weight.values(), bias.values(), h.values(), c.values());
             let (gates, cells, y, dy) = (gates.values(), cells.values(), y.values(), dy.values());
             let (mut dx, mut dweight, mut dbias) = (dx.values_mut(), dweight.values_mut(), dbias.values_mut());

@@ -1,5 +1,6 @@
 //! Softmax and its logarithm along one axis.
 
+use crate::gpu;
 use crate::ops::prelude::*;
 use sampan_kernels::softmax as kernel;
 
@@ -22,16 +23,19 @@ fn float_or(x: &Tensor, dtype: Option<DType>) -> Result<DType> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[1.0f32, 1.0]]).softmax(-1).to_vec::<f32>(), [0.5, 0.5]);
 /// ```
-#[op(inplace, module = "nn.functional", samples = softmax_samples, reference = softmax_composite, onnx = "Softmax", amp = "black", also("softmax"))]
+#[op(inplace, fused_on_gpu, module = "nn.functional", samples = softmax_samples, reference = softmax_composite, onnx = "Softmax", amp = "black", also("softmax"))]
 fn softmax(cx: &Cx, x: &Tensor, #[default(-1)] axis: i64, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = float_or(x, dtype)?;
     let (n, inner) = lanes(x.shape(), resolve_axis(axis, x.ndim())?);
     let out = cx.out(x.shape(), dtype)?;
-    cx.cpu(|| {
-        let x = x.try_cast(dtype)?.contiguous();
-        kernel::softmax(x.values().slice(), out.values_mut().slice(), n, inner);
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let x = x.try_cast(dtype)?.contiguous();
+            kernel::softmax(x.values().slice(), out.values_mut().slice(), n, inner);
+            Ok(())
+        },
+        |gpu| gpu::rows::softmax(gpu, &x.in_dtype(dtype)?.in_rows()?, n, inner, false, &out),
+    )?;
     cx.grad_from_output(out, &[], move |g| Ok(g.output(0).softmax_grad(&g.grad(), axis)))
 }
 
@@ -51,16 +55,19 @@ fn below_peak(x: &Tensor, axis: i64) -> Tensor {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([[3.0f32]]).log_softmax(-1).to_vec::<f32>(), [0.0]);
 /// ```
-#[op(module = "nn.functional", samples = softmax_samples, reference = log_softmax_composite, onnx = "LogSoftmax", amp = "black")]
+#[op(fused_on_gpu, module = "nn.functional", samples = softmax_samples, reference = log_softmax_composite, onnx = "LogSoftmax", amp = "black")]
 fn log_softmax(cx: &Cx, x: &Tensor, #[default(-1)] axis: i64, #[opt(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = float_or(x, dtype)?;
     let (n, inner) = lanes(x.shape(), resolve_axis(axis, x.ndim())?);
     let out = cx.out(x.shape(), dtype)?;
-    cx.cpu(|| {
-        let x = x.try_cast(dtype)?.contiguous();
-        kernel::log_softmax(x.values().slice(), out.values_mut().slice(), n, inner);
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let x = x.try_cast(dtype)?.contiguous();
+            kernel::log_softmax(x.values().slice(), out.values_mut().slice(), n, inner);
+            Ok(())
+        },
+        |gpu| gpu::rows::softmax(gpu, &x.in_dtype(dtype)?.in_rows()?, n, inner, true, &out),
+    )?;
     cx.grad_from_output(out, &[], move |g| Ok(g.output(0).log_softmax_grad(&g.grad(), axis)))
 }
 
@@ -86,6 +93,7 @@ fn check_pair(y: &Tensor, grad: &Tensor) -> Result<()> {
 /// The gradient of softmax from its result `y`: `y * (grad - sum(y * grad))`.
 #[op(
     internal,
+    fused_on_gpu,
     module = "nn.functional",
     samples = softmax_grad_samples,
     reference = softmax_grad_composite,
@@ -95,11 +103,18 @@ fn softmax_grad(cx: &Cx, y: &Tensor, grad: &Tensor, axis: i64) -> Result<Tensor>
     check_pair(y, grad)?;
     let (n, inner) = lanes(y.shape(), resolve_axis(axis, y.ndim())?);
     let out = cx.out(y.shape(), y.dtype())?;
-    cx.cpu(|| {
-        let (y, grad) = (y.contiguous(), grad.try_cast(y.dtype())?.contiguous());
-        kernel::softmax_backward(y.values().slice(), grad.values().slice(), out.values_mut().slice(), n, inner);
-        Ok(())
-    })?;
+    let ready = || Ok::<_, Error>((y.contiguous(), grad.try_cast(y.dtype())?.contiguous()));
+    cx.run(
+        || {
+            let (y, grad) = ready()?;
+            kernel::softmax_backward(y.values().slice(), grad.values().slice(), out.values_mut().slice(), n, inner);
+            Ok(())
+        },
+        |gpu| {
+            let (y, grad) = ready()?;
+            gpu::rows::softmax_back(gpu, [&y, &grad], n, inner, false, &out)
+        },
+    )?;
     cx.grad(out, &[y, grad], move |g| {
         let (y, inner, gg) = (g.saved(0), g.saved(1), g.grad());
         Ok([
@@ -116,6 +131,7 @@ fn softmax_grad_composite(y: &Tensor, grad: &Tensor, axis: i64) -> Result<Tensor
 /// The gradient of log_softmax from its result `y`: `grad - e^y * sum(grad)`.
 #[op(
     internal,
+    fused_on_gpu,
     module = "nn.functional",
     samples = softmax_grad_samples,
     reference = log_softmax_grad_composite,
@@ -125,11 +141,18 @@ fn log_softmax_grad(cx: &Cx, y: &Tensor, grad: &Tensor, axis: i64) -> Result<Ten
     check_pair(y, grad)?;
     let (n, inner) = lanes(y.shape(), resolve_axis(axis, y.ndim())?);
     let out = cx.out(y.shape(), y.dtype())?;
-    cx.cpu(|| {
-        let (y, grad) = (y.contiguous(), grad.try_cast(y.dtype())?.contiguous());
-        kernel::log_softmax_backward(y.values().slice(), grad.values().slice(), out.values_mut().slice(), n, inner);
-        Ok(())
-    })?;
+    let ready = || Ok::<_, Error>((y.contiguous(), grad.try_cast(y.dtype())?.contiguous()));
+    cx.run(
+        || {
+            let (y, grad) = ready()?;
+            kernel::log_softmax_backward(y.values().slice(), grad.values().slice(), out.values_mut().slice(), n, inner);
+            Ok(())
+        },
+        |gpu| {
+            let (y, grad) = ready()?;
+            gpu::rows::softmax_back(gpu, [&y, &grad], n, inner, true, &out)
+        },
+    )?;
     cx.grad(out, &[y, grad], move |g| {
         let (p, inner, gg) = (g.saved(0).exp(), g.saved(1), g.grad());
         Ok([

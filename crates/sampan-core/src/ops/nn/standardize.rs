@@ -2,6 +2,7 @@
 //! down to; and what it shares with that of channels.
 
 use crate::autograd::vjp;
+use crate::gpu;
 use crate::ops::prelude::*;
 use crate::ops::reduction::MeanOpts;
 use sampan_kernels::norm::{self, RowNorm};
@@ -95,6 +96,7 @@ pub(super) fn affine(plan: Plan, normal: Tensor, weight: Option<&Tensor>, bias: 
 /// scaled and shifted by column. Also gives each row's mean (0 with `rms`) and one over its deviation.
 #[op(
     internal,
+    fused_on_gpu,
     module = "nn.functional",
     samples = row_norm_samples,
     reference = row_norm_composite,
@@ -120,7 +122,7 @@ fn row_norm(
     check_affine("bias", bias, &[n])?;
     let dtype = x.dtype();
     let (y, mean, rstd) = (cx.out(x.shape(), dtype)?, cx.out([rows], wide(dtype))?, cx.out([rows], wide(dtype))?);
-    cx.cpu(|| {
+    let cpu = || {
         let (x, w, b) = (x.contiguous(), ready(weight, dtype)?, ready(bias, dtype)?);
         let (x, w, b) = (x.values(), w.as_ref().map(|w| w.values()), b.as_ref().map(|b| b.values()));
         let (mut y, mut mean, mut rstd) = (y.values_mut(), mean.values_mut(), rstd.values_mut());
@@ -136,6 +138,11 @@ fn row_norm(
             rstd.slice(),
         );
         Ok(())
+    };
+    cx.run(cpu, |gpu| {
+        let (x, w, b) = (x.contiguous(), ready(weight, dtype)?, ready(bias, dtype)?);
+        let norm = sampan_cuda::rows::RowNorm { rows, n, rms };
+        gpu::rows::row_norm(gpu, norm, epsilon, &x, [w.as_ref(), b.as_ref()], [&y, &mean, &rstd])
     })?;
     let (has_weight, has_bias) = (weight.is_some(), bias.is_some());
     let saved: Vec<&Tensor> = [Some(x), weight].into_iter().flatten().collect();
@@ -187,6 +194,7 @@ fn row_norm_composite(
 /// The gradients of `row_norm` with respect to x, weight and bias. `mean` and `rstd` are what it gave for `x`.
 #[op(
     internal,
+    fused_on_gpu,
     module = "nn.functional",
     samples = row_norm_grad_samples,
     reference = row_norm_grad_composite,
@@ -212,7 +220,7 @@ fn row_norm_grad(
     check_affine("weight", weight, &[n])?;
     let (dtype, stats) = (x.dtype(), wide(x.dtype()));
     let (dx, dw, db) = (cx.out(x.shape(), dtype)?, cx.out([n], stats)?, cx.out([n], stats)?);
-    cx.cpu(|| {
+    let cpu = || {
         let (x, grad, w) = (x.contiguous(), grad.try_cast(dtype)?.contiguous(), ready(weight, dtype)?);
         let (mean, rstd) = (mean.try_cast(stats)?.contiguous(), rstd.try_cast(stats)?.contiguous());
         let (x, grad, w) = (x.values(), grad.values(), w.as_ref().map(|w| w.values()));
@@ -231,6 +239,12 @@ fn row_norm_grad(
             db.slice(),
         );
         Ok(())
+    };
+    cx.run(cpu, |gpu| {
+        let (x, grad, w) = (x.contiguous(), grad.try_cast(dtype)?.contiguous(), ready(weight, dtype)?);
+        let (mean, rstd) = (mean.try_cast(stats)?.contiguous(), rstd.try_cast(stats)?.contiguous());
+        let norm = sampan_cuda::rows::RowNorm { rows, n, rms };
+        gpu::rows::row_norm_back(gpu, norm, [&x, &grad], w.as_ref(), [&mean, &rstd], [&dx, &dw, &db])
     })?;
     second_order(cx, (dx, dw, db), x, grad, weight, Plan { axes: ROWS, rms, epsilon })
 }

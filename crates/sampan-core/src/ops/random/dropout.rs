@@ -6,11 +6,17 @@ use sampan_kernels::rng;
 /// Truth values that are each true with probability `p`.
 fn random_mask(cx: &Cx, shape: &[usize], p: f64) -> Result<Tensor> {
     let mask = cx.out(shape, DType::Bool)?;
-    cx.cpu(|| {
-        let (seed, start) = crate::random::reserve(mask.numel());
-        rng::bernoulli(seed, start, mask.values_mut().slice(), p);
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let (seed, start) = crate::random::reserve(mask.numel());
+            rng::bernoulli(seed, start, mask.values_mut().slice(), p);
+            Ok(())
+        },
+        |gpu| {
+            let draw = sampan_cuda::random::Draw::Bernoulli { last: rng::threshold(p) as i64 - 1 };
+            crate::gpu::random::draw(gpu, draw, crate::random::reserve(mask.numel()), &mask)
+        },
+    )?;
     Ok(mask)
 }
 

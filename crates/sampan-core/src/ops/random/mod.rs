@@ -3,8 +3,10 @@
 pub mod dropout;
 pub mod random_inplace;
 
+use crate::gpu;
 use crate::ops::prelude::*;
 use crate::ops::shape::checked_shape;
+use sampan_cuda::random::Draw;
 use sampan_kernels::rng::{self, BadProbs};
 
 /// The dtype of random floats, or an error for anything else.
@@ -55,11 +57,17 @@ fn uniform(
 fn fill_uniform(cx: &Cx, shape: &[usize], dtype: DType, min: f64, max: f64, seed: i64) -> Result<Tensor> {
     ensure!(min <= max && (max - min).is_finite(), "min {min} must not exceed max {max}");
     let out = cx.out(shape, dtype)?;
-    cx.cpu(|| {
-        let (seed, start) = stream(seed, out.numel());
-        rng::uniform(seed, start, out.values_mut().slice(), min, max);
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let (seed, start) = stream(seed, out.numel());
+            rng::uniform(seed, start, out.values_mut().slice(), min, max);
+            Ok(())
+        },
+        |gpu| {
+            let draw = Draw::Uniform { low: min, width: max - min, top: rng::below(dtype, min, max) };
+            gpu::random::draw(gpu, draw, stream(seed, out.numel()), &out)
+        },
+    )?;
     Ok(out)
 }
 
@@ -100,11 +108,14 @@ fn gaussian(
 fn fill_normal(cx: &Cx, shape: &[usize], dtype: DType, mean: f64, std: f64, seed: i64) -> Result<Tensor> {
     ensure!(std >= 0.0, "std cannot be negative, got {std}");
     let out = cx.out(shape, dtype)?;
-    cx.cpu(|| {
-        let (seed, start) = stream(seed, out.numel());
-        rng::normal(seed, start, out.values_mut().slice(), mean, std);
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let (seed, start) = stream(seed, out.numel());
+            rng::normal(seed, start, out.values_mut().slice(), mean, std);
+            Ok(())
+        },
+        |gpu| gpu::random::draw(gpu, Draw::Normal { mean, deviation: std }, stream(seed, out.numel()), &out),
+    )?;
     Ok(out)
 }
 
@@ -130,11 +141,17 @@ fn fill_ints(cx: &Cx, shape: &[usize], dtype: DType, low: i64, high: Option<i64>
     let (low, high) = high.map_or((0, low), |high| (low, high));
     ensure!(low < high, "low {low} must be below high {high}");
     let out = cx.out(shape, dtype)?;
-    cx.cpu(|| {
-        let (seed, start) = crate::random::reserve(out.numel());
-        rng::randint(seed, start, out.values_mut().slice(), low, high);
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let (seed, start) = crate::random::reserve(out.numel());
+            rng::randint(seed, start, out.values_mut().slice(), low, high);
+            Ok(())
+        },
+        |gpu| {
+            let draw = Draw::Integers { low, range: high.wrapping_sub(low) as u64 };
+            gpu::random::draw(gpu, draw, crate::random::reserve(out.numel()), &out)
+        },
+    )?;
     Ok(out)
 }
 
@@ -277,22 +294,40 @@ fn bernoulli(cx: &Cx, x: &Tensor, #[default(None)] p: Option<f64>) -> Result<Ten
     ensure!(p.is_none_or(|p| (0.0..=1.0).contains(&p)), "p must lie in [0, 1], got {p:?}");
     let out = cx.out(x.shape(), float_dtype(Some(x.dtype()))?)?;
     let x = contiguous_for(cx, x);
-    cx.cpu(|| if p.is_none() { check_probs(&x) } else { Ok(()) })?;
-    fill_random(cx, &out, |seed, at| {
+    if p.is_none() && cx.device().has_values() {
+        check_probs(&x)?;
+    }
+    let cpu = || {
+        let (seed, at) = crate::random::reserve(out.numel());
         let mut out = out.values_mut();
         match p {
             Some(p) => rng::bernoulli(seed, at, out.slice(), p),
             None => rng::bernoulli_with(seed, at, x.values().slice(), out.slice()),
         }
-    })
+        Ok(())
+    };
+    cx.run(cpu, |gpu| {
+        let stream = crate::random::reserve(out.numel());
+        match p {
+            Some(p) => gpu::random::draw(gpu, Draw::Bernoulli { last: rng::threshold(p) as i64 - 1 }, stream, &out),
+            None => gpu::random::draw_by(gpu, &x, stream, &out),
+        }
+    })?;
+    Ok(out)
 }
 
 /// Row-major values for a kernel; a meta tensor stays as it is.
 fn contiguous_for(cx: &Cx, x: &Tensor) -> Tensor {
-    if cx.device() == Device::Cpu { x.contiguous() } else { x.clone() }
+    if cx.device().has_values() { x.contiguous() } else { x.clone() }
 }
 
 fn check_probs(x: &Tensor) -> Result<()> {
+    if let Device::Cuda(_) = x.device() {
+        let outside =
+            x.try_less_than(0.0)?.try_logical_or(&x.try_greater_than(1.0)?)?.try_logical_or(&x.try_isnan()?)?;
+        ensure!(outside.try_any(())?.to_f64() == 0.0, "probabilities must lie in [0, 1]");
+        return Ok(());
+    }
     match rng::no_probability(x.values().slice()) {
         Some(bad) => Err(Error::invalid(format!("probabilities must lie in [0, 1], got {bad}"))),
         None => Ok(()),

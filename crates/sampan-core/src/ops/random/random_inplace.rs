@@ -2,6 +2,7 @@
 
 use crate::ops::creation::EmptyLikeOpts;
 use crate::ops::prelude::*;
+use sampan_cuda::random::Draw;
 use sampan_kernels::rng;
 
 /// Values that owe nothing to the inputs: the gradient of the first one, whose content they replace, is zero.
@@ -14,20 +15,31 @@ fn cleared(cx: &Cx, out: Tensor, inputs: usize) -> Result<Tensor> {
 }
 
 /// Random values of the shape and dtype of `x`, which holds floats.
-fn redraw(cx: &Cx, x: &Tensor, f: impl FnOnce(u64, u64, &Tensor)) -> Result<Tensor> {
-    redraw_seeded(cx, x, 0, f)
+fn redraw(cx: &Cx, x: &Tensor, draw: Option<Draw>, f: impl FnOnce(u64, u64, &Tensor)) -> Result<Tensor> {
+    redraw_seeded(cx, x, 0, draw, f)
 }
 
-fn redraw_seeded(cx: &Cx, x: &Tensor, seed: i64, f: impl FnOnce(u64, u64, &Tensor)) -> Result<Tensor> {
+/// `draw` is what a GPU fills it with.
+fn redraw_seeded(
+    cx: &Cx,
+    x: &Tensor,
+    seed: i64,
+    draw: Option<Draw>,
+    f: impl FnOnce(u64, u64, &Tensor),
+) -> Result<Tensor> {
     if !x.dtype().is_float() {
         return Err(Error::dtype(format!("x must hold floats, it holds {}", x.dtype())));
     }
     let out = cx.out(x.shape(), x.dtype())?;
-    cx.cpu(|| {
-        let (seed, start) = if seed == 0 { crate::random::reserve(out.numel()) } else { (seed as u64, 0) };
-        f(seed, start, &out);
-        Ok(())
-    })?;
+    let stream = || if seed == 0 { crate::random::reserve(out.numel()) } else { (seed as u64, 0) };
+    cx.run(
+        || {
+            let (seed, start) = stream();
+            f(seed, start, &out);
+            Ok(())
+        },
+        |gpu| draw.map_or(Ok(false), |draw| crate::gpu::random::draw(gpu, draw, stream(), &out)),
+    )?;
     Ok(out)
 }
 
@@ -46,7 +58,10 @@ fn uniform_(
     #[default(0)] seed: i64,
 ) -> Result<Tensor> {
     ensure!(min <= max && (max - min).is_finite(), "min {min} must not exceed max {max}");
-    let out = redraw_seeded(cx, x, seed, |seed, at, out| rng::uniform(seed, at, out.values_mut().slice(), min, max))?;
+    let draw = Draw::Uniform { low: min, width: max - min, top: rng::below(x.dtype(), min, max) };
+    let out = redraw_seeded(cx, x, seed, Some(draw), |seed, at, out| {
+        rng::uniform(seed, at, out.values_mut().slice(), min, max)
+    })?;
     cleared(cx, out, 1)
 }
 
@@ -59,7 +74,8 @@ fn uniform_(
 #[op(random, samples = real_line, peer = "none: random")]
 fn normal_(cx: &Cx, x: &Tensor, #[default(0.0)] mean: f64, #[default(1.0)] std: f64) -> Result<Tensor> {
     ensure!(std >= 0.0, "std cannot be negative, got {std}");
-    let out = redraw(cx, x, |seed, at, out| rng::normal(seed, at, out.values_mut().slice(), mean, std))?;
+    let draw = Some(Draw::Normal { mean, deviation: std });
+    let out = redraw(cx, x, draw, |seed, at, out| rng::normal(seed, at, out.values_mut().slice(), mean, std))?;
     cleared(cx, out, 1)
 }
 
@@ -74,7 +90,8 @@ fn log_normal_(cx: &Cx, x: &Tensor, #[default(1.0)] mean: f64, #[default(2.0)] s
     ensure!(std >= 0.0, "std cannot be negative, got {std}");
     // Halves would be rounded twice.
     let wide = if x.dtype() == DType::Float64 { DType::Float64 } else { DType::Float32 };
-    let noise = redraw(cx, &x.try_empty_like_with(EmptyLikeOpts::new().dtype(wide))?, |seed, at, out| {
+    let draw = Some(Draw::Normal { mean, deviation: std });
+    let noise = redraw(cx, &x.try_empty_like_with(EmptyLikeOpts::new().dtype(wide))?, draw, |seed, at, out| {
         rng::normal(seed, at, out.values_mut().slice(), mean, std)
     })?;
     cleared(cx, noise.try_exp()?.try_cast(x.dtype())?, 1)
@@ -89,7 +106,8 @@ fn log_normal_(cx: &Cx, x: &Tensor, #[default(1.0)] mean: f64, #[default(2.0)] s
 #[op(random, samples = real_line, peer = "none: random", alias(lambd = lam))]
 fn exponential_(cx: &Cx, x: &Tensor, #[default(1.0)] lam: f64) -> Result<Tensor> {
     ensure!(lam > 0.0, "lam must be positive, got {lam}");
-    let out = redraw(cx, x, |seed, at, out| rng::exponential(seed, at, out.values_mut().slice(), lam))?;
+    let draw = Some(Draw::Exponential { scale: -1.0 / lam });
+    let out = redraw(cx, x, draw, |seed, at, out| rng::exponential(seed, at, out.values_mut().slice(), lam))?;
     cleared(cx, out, 1)
 }
 
@@ -101,7 +119,7 @@ fn exponential_(cx: &Cx, x: &Tensor, #[default(1.0)] lam: f64) -> Result<Tensor>
 /// ```
 #[op(random, samples = real_line, peer = "none: random")]
 fn cauchy_(cx: &Cx, x: &Tensor, #[default(0.0)] loc: f64, #[default(1.0)] scale: f64) -> Result<Tensor> {
-    let out = redraw(cx, x, |seed, at, out| rng::cauchy(seed, at, out.values_mut().slice(), loc, scale))?;
+    let out = redraw(cx, x, None, |seed, at, out| rng::cauchy(seed, at, out.values_mut().slice(), loc, scale))?;
     cleared(cx, out, 1)
 }
 
@@ -114,7 +132,7 @@ fn cauchy_(cx: &Cx, x: &Tensor, #[default(0.0)] loc: f64, #[default(1.0)] scale:
 #[op(random, samples = geometric_samples, peer = "none: random")]
 fn geometric_(cx: &Cx, x: &Tensor, probs: f64) -> Result<Tensor> {
     ensure!(probs > 0.0 && probs < 1.0, "probs must lie in (0, 1), got {probs}");
-    let out = redraw(cx, x, |seed, at, out| rng::geometric(seed, at, out.values_mut().slice(), probs))?;
+    let out = redraw(cx, x, None, |seed, at, out| rng::geometric(seed, at, out.values_mut().slice(), probs))?;
     cleared(cx, out, 1)
 }
 
@@ -157,11 +175,17 @@ fn random_(cx: &Cx, x: &Tensor, #[default(0)] from_: i64, #[default(None)] to: O
     let to = to.unwrap_or(most);
     ensure!(from_ < to, "from_ {from_} must be below to {to}");
     let out = cx.out(x.shape(), x.dtype())?;
-    cx.cpu(|| {
-        let (seed, start) = crate::random::reserve(out.numel());
-        rng::randint(seed, start, out.values_mut().slice(), from_, to);
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let (seed, start) = crate::random::reserve(out.numel());
+            rng::randint(seed, start, out.values_mut().slice(), from_, to);
+            Ok(())
+        },
+        |gpu| {
+            let draw = Draw::Integers { low: from_, range: to.wrapping_sub(from_) as u64 };
+            crate::gpu::random::draw(gpu, draw, crate::random::reserve(out.numel()), &out)
+        },
+    )?;
     cleared(cx, out, 1)
 }
 

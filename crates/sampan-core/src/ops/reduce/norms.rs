@@ -1,7 +1,9 @@
 //! Norms of vectors and matrices.
 
+use crate::gpu;
 use crate::ops::prelude::*;
 use crate::ops::reduction::{Plan, SumOpts};
+use sampan_cuda::reduce::Reduction;
 use sampan_kernels::reduce;
 
 /// `x` with one in place of zero: a divisor.
@@ -37,17 +39,30 @@ fn vector_norm(
     }
     ensure!(!p.is_nan(), "p must be a number");
     let out = cx.out(&plan.out, dtype)?;
-    cx.cpu(|| {
+    let magnitudes = || {
         let x = x.try_cast(dtype)?;
-        let x = if p.is_infinite() { x.try_abs()? } else { x };
-        let (x, mut out) = (x.values(), out.values_mut());
-        match p {
-            f64::INFINITY => reduce::max(x.view(), &plan.mask, out.slice()),
-            f64::NEG_INFINITY => reduce::min(x.view(), &plan.mask, out.slice()),
-            p => reduce::power_norm(x.view(), &plan.mask, p, out.slice()),
-        }
-        Ok(())
-    })?;
+        if p.is_infinite() { x.try_abs() } else { Ok(x) }
+    };
+    cx.run(
+        || {
+            let x = magnitudes()?;
+            let (x, mut out) = (x.values(), out.values_mut());
+            match p {
+                f64::INFINITY => reduce::max(x.view(), &plan.mask, out.slice()),
+                f64::NEG_INFINITY => reduce::min(x.view(), &plan.mask, out.slice()),
+                p => reduce::power_norm(x.view(), &plan.mask, p, out.slice()),
+            }
+            Ok(())
+        },
+        |gpu| {
+            let kind = match p {
+                f64::INFINITY => Reduction::Max,
+                f64::NEG_INFINITY => Reduction::Min,
+                p => Reduction::Norm(p),
+            };
+            gpu::reduce(gpu, kind, &magnitudes()?, &plan.mask, &out)
+        },
+    )?;
     cx.grad_from_output(out, &[x], move |g| {
         let x = g.saved(0);
         let (norm, d) = (g.output(0).reshape_to(&plan.kept), g.grad().reshape_to(&plan.kept));

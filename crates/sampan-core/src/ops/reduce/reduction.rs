@@ -1,6 +1,9 @@
 //! Reductions over axes.
 
+use crate::gpu;
+use crate::ops::elementwise::apply;
 use crate::ops::prelude::*;
+use sampan_cuda::reduce::Reduction;
 use sampan_kernels::reduce;
 use smallvec::SmallVec;
 
@@ -42,6 +45,20 @@ impl Plan {
     }
 }
 
+/// A sum or a mean of what was cast to `dtype`; complex numbers add up part by part.
+fn on_gpu(
+    gpu: &'static gpu::Gpu,
+    kind: Reduction,
+    x: &Tensor,
+    dtype: DType,
+    plan: &Plan,
+    out: &Tensor,
+) -> Result<bool> {
+    let to_int = dtype == DType::Int64 && !x.dtype().is_inexact();
+    let x = if to_int { x.clone() } else { x.in_dtype(dtype)?.parts() };
+    gpu::reduce(gpu, kind, &x, &plan.mask_of_parts(dtype), &out.parts())
+}
+
 /// The sum over `axis` (all axes by default). bool and int32 add up in int64.
 ///
 /// ```
@@ -65,16 +82,19 @@ fn sum(
     }
     let plan = Plan::new(x, &axis, keepdim)?;
     let out = cx.out(&plan.out, dtype)?;
-    cx.cpu(|| {
-        if dtype == DType::Int64 && x.dtype() != dtype {
-            reduce::sum_i64(x.values().view(), &plan.mask, out.data_mut().slice());
-            return Ok(());
-        }
-        // Complex numbers add up part by part.
-        let (x, out, mask) = (x.in_dtype(dtype)?.parts(), out.parts(), plan.mask_of_parts(dtype));
-        reduce::sum(x.values().view(), &mask, out.values_mut().slice());
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            if dtype == DType::Int64 && x.dtype() != dtype {
+                reduce::sum_i64(x.values().view(), &plan.mask, out.data_mut().slice());
+                return Ok(());
+            }
+            // Complex numbers add up part by part.
+            let (x, out, mask) = (x.in_dtype(dtype)?.parts(), out.parts(), plan.mask_of_parts(dtype));
+            reduce::sum(x.values().view(), &mask, out.values_mut().slice());
+            Ok(())
+        },
+        |gpu| on_gpu(gpu, Reduction::Sum, x, dtype, &plan, &out),
+    )?;
     let (shape, from) = (x.shape_vec(), x.dtype());
     cx.grad(out, &[], move |g| Ok(g.grad().cast(from).reshape_to(&plan.kept).expand(&shape)))
 }
@@ -101,11 +121,14 @@ fn mean(
     }
     let plan = Plan::new(x, &axis, keepdim)?;
     let out = cx.out(&plan.out, dtype)?;
-    cx.cpu(|| {
-        let (x, out, mask) = (x.in_dtype(dtype)?.parts(), out.parts(), plan.mask_of_parts(dtype));
-        reduce::mean(x.values().view(), &mask, out.values_mut().slice());
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let (x, out, mask) = (x.in_dtype(dtype)?.parts(), out.parts(), plan.mask_of_parts(dtype));
+            reduce::mean(x.values().view(), &mask, out.values_mut().slice());
+            Ok(())
+        },
+        |gpu| on_gpu(gpu, Reduction::Mean, x, dtype, &plan, &out),
+    )?;
     let (shape, from) = (x.shape_vec(), x.dtype());
     cx.grad(out, &[], move |g| {
         let share = g.grad().cast(from) / plan.count.max(1) as f64;
@@ -121,17 +144,20 @@ fn tie_mask(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
 
 /// Max and min: the kernel, and a gradient that equal extremes share evenly.
 macro_rules! extreme {
-    ($cx:ident, $x:ident, $axis:ident, $keepdim:ident, $kernel:ident, $bools:ident) => {{
+    ($cx:ident, $x:ident, $axis:ident, $keepdim:ident, $kernel:ident, $bools:ident, $on_gpu:ident) => {{
         let plan = Plan::new($x, &$axis, $keepdim)?;
         plan.nonempty($x)?;
         let out = $cx.out(&plan.out, $x.dtype())?;
-        $cx.cpu(|| {
-            match $x.dtype() {
-                DType::Bool => reduce::$bools($x.data().view(), &plan.mask, out.data_mut().slice()),
-                _ => reduce::$kernel($x.values().view(), &plan.mask, out.values_mut().slice()),
-            }
-            Ok(())
-        })?;
+        $cx.run(
+            || {
+                match $x.dtype() {
+                    DType::Bool => reduce::$bools($x.data().view(), &plan.mask, out.data_mut().slice()),
+                    _ => reduce::$kernel($x.values().view(), &plan.mask, out.values_mut().slice()),
+                }
+                Ok(())
+            },
+            |gpu| gpu::reduce(gpu, Reduction::$on_gpu, $x, &plan.mask, &out),
+        )?;
         $cx.grad_from_output(out, &[$x], move |g| {
             let mask = g.saved(0).tie_mask(&g.output(0).reshape_to(&plan.kept));
             let ties = mask.sum_with(plan.axes(), SumOpts::new().keepdim(true));
@@ -150,7 +176,7 @@ macro_rules! extreme {
 /// ```
 #[op(samples = extreme_samples, onnx = "ReduceMax", also("amax"))]
 fn max(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: bool) -> Result<Tensor> {
-    extreme!(cx, x, axis, keepdim, max, any)
+    extreme!(cx, x, axis, keepdim, max, any, Max)
 }
 
 /// The smallest over `axis` (all axes by default); NaN where there is one. Equal minima share the gradient evenly.
@@ -162,7 +188,7 @@ fn max(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: 
 /// ```
 #[op(samples = extreme_samples, onnx = "ReduceMin", also("amin"))]
 fn min(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: bool) -> Result<Tensor> {
-    extreme!(cx, x, axis, keepdim, min, all)
+    extreme!(cx, x, axis, keepdim, min, all, Min)
 }
 
 /// The product over `axis` (all axes by default); its gradient is exact at zeros too. bool multiplies in int64.
@@ -185,16 +211,19 @@ fn prod(
     }
     let plan = Plan::new(x, &axis, keepdim)?;
     let out = cx.out(&plan.out, dtype)?;
-    cx.cpu(|| {
-        let x = x.in_dtype(dtype)?;
-        if dtype.is_complex() {
-            let lines = reduced_last(&x, &plan).0.contiguous();
-            reduce::prod_complex(lines.values().slice(), plan.count, out.values_mut().slice());
-        } else {
-            reduce::prod(x.values().view(), &plan.mask, out.values_mut().slice());
-        }
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let x = x.in_dtype(dtype)?;
+            if dtype.is_complex() {
+                let lines = reduced_last(&x, &plan).0.contiguous();
+                reduce::prod_complex(lines.values().slice(), plan.count, out.values_mut().slice());
+            } else {
+                reduce::prod(x.values().view(), &plan.mask, out.values_mut().slice());
+            }
+            Ok(())
+        },
+        |gpu| Ok(!dtype.is_complex() && gpu::reduce(gpu, Reduction::Prod, &x.in_dtype(dtype)?, &plan.mask, &out)?),
+    )?;
     cx.grad(out, &[x], move |g| {
         let (x, g) = (g.saved(0), g.grad());
         Ok(g.cast(x.dtype()).reshape_to(&plan.kept) * product_of_others(x, &plan).conjugate())
@@ -225,14 +254,17 @@ fn reduced_last(x: &Tensor, plan: &Plan) -> (Tensor, Vec<i64>) {
 }
 
 macro_rules! truth {
-    ($cx:ident, $x:ident, $axis:ident, $keepdim:ident, $kernel:ident) => {{
+    ($cx:ident, $x:ident, $axis:ident, $keepdim:ident, $kernel:ident, $on_gpu:ident) => {{
         let plan = Plan::new($x, &$axis, $keepdim)?;
         let out = $cx.out(&plan.out, DType::Bool)?;
-        $cx.cpu(|| {
-            let x = $x.try_cast(DType::Bool)?;
-            reduce::$kernel(x.data().view(), &plan.mask, out.data_mut().slice());
-            Ok(())
-        })?;
+        $cx.run(
+            || {
+                let x = $x.try_cast(DType::Bool)?;
+                reduce::$kernel(x.data().view(), &plan.mask, out.data_mut().slice());
+                Ok(())
+            },
+            |gpu| gpu::reduce(gpu, Reduction::$on_gpu, &$x.try_cast(DType::Bool)?, &plan.mask, &out),
+        )?;
         Ok(out)
     }};
 }
@@ -246,7 +278,7 @@ macro_rules! truth {
 /// ```
 #[op(non_diff, complex, samples = truth_samples)]
 fn any(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: bool) -> Result<Tensor> {
-    truth!(cx, x, axis, keepdim, any)
+    truth!(cx, x, axis, keepdim, any, Any)
 }
 
 /// Are all elements over `axis` (all axes by default) true or nonzero?
@@ -258,7 +290,7 @@ fn any(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: 
 /// ```
 #[op(non_diff, complex, samples = truth_samples)]
 fn all(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: bool) -> Result<Tensor> {
-    truth!(cx, x, axis, keepdim, all)
+    truth!(cx, x, axis, keepdim, all, All)
 }
 
 /// How many elements over `axis` (all axes by default) are true or nonzero.
@@ -271,11 +303,14 @@ fn all(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: 
 fn count_nonzero(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] keepdim: bool) -> Result<Tensor> {
     let plan = Plan::new(x, &axis, keepdim)?;
     let out = cx.out(&plan.out, DType::Int64)?;
-    cx.cpu(|| {
-        let x = if x.is_complex() { x.try_cast(DType::Bool)? } else { x.clone() };
-        reduce::count_nonzero(x.values().view(), &plan.mask, out.data_mut().slice());
-        Ok(())
-    })?;
+    let x = &if x.is_complex() { x.try_cast(DType::Bool)? } else { x.clone() };
+    cx.run(
+        || {
+            reduce::count_nonzero(x.values().view(), &plan.mask, out.data_mut().slice());
+            Ok(())
+        },
+        |gpu| gpu::reduce(gpu, Reduction::Count, x, &plan.mask, &out),
+    )?;
     Ok(out)
 }
 
@@ -339,11 +374,27 @@ fn logsumexp(cx: &Cx, x: &Tensor, #[default(None)] axis: Axes, #[opt(false)] kee
     let dtype = to_float(x.dtype());
     let plan = Plan::new(x, &axis, keepdim)?;
     let out = cx.out(&plan.out, dtype)?;
-    cx.cpu(|| {
-        let x = x.in_dtype(dtype)?;
-        reduce::logsumexp(x.values().view(), &plan.mask, out.values_mut().slice());
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let x = x.in_dtype(dtype)?;
+            reduce::logsumexp(x.values().view(), &plan.mask, out.values_mut().slice());
+            Ok(())
+        },
+        |gpu| {
+            // Sums of powers of what is left below the peak, which an infinite one cannot be taken from.
+            let x = x.in_dtype(dtype)?;
+            let (peak, sums) = (cx.out(&plan.kept, dtype)?, cx.out(&plan.kept, dtype)?);
+            if x.numel() == 0 || !gpu::reduce(gpu, Reduction::Max, &x, &plan.mask, &peak)? {
+                return Ok(false);
+            }
+            let level = apply(&formula!(|p| select(p.is_finite(), p, 0.0)), vec![peak.clone()])?;
+            let powers = apply(&formula!(|x, l| (x - l).exp()), vec![x, level.clone()])?;
+            let done = gpu::reduce(gpu, Reduction::Sum, &powers, &plan.mask, &sums)?;
+            let total = apply(&formula!(|s, l| s.ln() + l), vec![sums, level])?;
+            gpu::copy(gpu, &total.try_reshape_to(&plan.out)?, &out)?;
+            Ok(done)
+        },
+    )?;
     cx.grad(out, &[x], move |g| {
         // Not from the result: beside a large peak it has no room for the logarithm of the sum.
         let x = g.saved(0).cast(dtype);

@@ -70,12 +70,19 @@ fn cumsum(
 ) -> Result<Tensor> {
     let (line, dtype) = (Line::new(x, axis)?, wide(dtype, x, true)?);
     let out = cx.out(&line.out, dtype)?;
-    cx.cpu(|| {
-        // Complex numbers add up part by part.
-        let (x, out, inner) = (x.try_cast(dtype)?.contiguous().parts(), out.parts(), line.inner * dtype.parts());
-        scan::cumsum(x.values().slice(), out.values_mut().slice(), line.n, inner);
-        Ok(())
-    })?;
+    // Complex numbers add up part by part.
+    let ready = || Ok::<_, Error>((x.try_cast(dtype)?.contiguous().parts(), out.parts(), line.inner * dtype.parts()));
+    cx.run(
+        || {
+            let (x, out, inner) = ready()?;
+            scan::cumsum(x.values().slice(), out.values_mut().slice(), line.n, inner);
+            Ok(())
+        },
+        |gpu| {
+            let (x, out, inner) = ready()?;
+            crate::gpu::running(gpu, false, &x, line.n, inner, &out)
+        },
+    )?;
     let (shape, from) = (x.shape_vec(), x.dtype());
     cx.grad(out, &[], move |g| {
         let at = line.at;
@@ -98,12 +105,18 @@ fn cumprod(
 ) -> Result<Tensor> {
     let (line, dtype) = (Line::new(x, dim)?, wide(dtype, x, false)?);
     let out = cx.out(&line.out, dtype)?;
-    cx.cpu(|| {
-        let x = x.try_cast(dtype)?.contiguous();
-        let product = if dtype.is_complex() { scan::cumprod_complex } else { scan::cumprod };
-        product(x.values().slice(), out.values_mut().slice(), line.n, line.inner);
-        Ok(())
-    })?;
+    cx.run(
+        || {
+            let x = x.try_cast(dtype)?.contiguous();
+            let product = if dtype.is_complex() { scan::cumprod_complex } else { scan::cumprod };
+            product(x.values().slice(), out.values_mut().slice(), line.n, line.inner);
+            Ok(())
+        },
+        |gpu| {
+            let x = x.try_cast(dtype)?.contiguous();
+            Ok(!dtype.is_complex() && crate::gpu::running(gpu, true, &x, line.n, line.inner, &out)?)
+        },
+    )?;
     cx.grad(out, &[x], move |g| {
         let (x, g) = (g.saved(0), g.grad().cast(g.saved(0).dtype()));
         Ok(line.back(x.shape(), &g, |g| {

@@ -175,7 +175,7 @@ fn argsort(
 
 /// Argmax and argmin: without an axis over all elements in a row.
 macro_rules! arg_extreme {
-    ($cx:ident, $x:ident, $axis:ident, $keepdim:ident, $dtype:ident, $kernel:ident) => {{
+    ($cx:ident, $x:ident, $axis:ident, $keepdim:ident, $dtype:ident, $kernel:ident, $largest:literal) => {{
         if !matches!($dtype, DType::Int32 | DType::Int64) {
             return Err(Error::dtype(format!("a position is int32 or int64, not {}", $dtype)));
         }
@@ -186,12 +186,15 @@ macro_rules! arg_extreme {
         let results: usize = shape.iter().product();
         ensure!(results == 0 || $x.numel() > 0, "has no position over an empty axis, x is {:?}", $x.shape());
         let out = $cx.out(&shape, DType::Int64)?;
-        $cx.cpu(|| {
-            let x = if $x.dtype() == DType::Bool { $x.try_cast(DType::UInt8)? } else { $x.clone() };
-            let x = if flat { x.try_reshape_to([x.numel()])? } else { x };
-            reduce::$kernel(x.values().view(), if flat { 0 } else { at }, out.data_mut().slice());
-            Ok(())
-        })?;
+        $cx.run(
+            || {
+                let x = if $x.dtype() == DType::Bool { $x.try_cast(DType::UInt8)? } else { $x.clone() };
+                let x = if flat { x.try_reshape_to([x.numel()])? } else { x };
+                reduce::$kernel(x.values().view(), if flat { 0 } else { at }, out.data_mut().slice());
+                Ok(())
+            },
+            |gpu| crate::gpu::arg_extreme(gpu, $largest, $x, &mask, &out),
+        )?;
         out.try_cast($dtype)
     }};
 }
@@ -213,7 +216,7 @@ fn argmax(
     #[opt(false)] keepdim: bool,
     #[opt(DType::Int64)] dtype: DType,
 ) -> Result<Tensor> {
-    arg_extreme!(cx, x, axis, keepdim, dtype, argmax)
+    arg_extreme!(cx, x, axis, keepdim, dtype, argmax, true)
 }
 
 /// The position of the smallest element along `axis`; without one, in all elements in a row. The first of equals, and
@@ -231,7 +234,7 @@ fn argmin(
     #[opt(false)] keepdim: bool,
     #[opt(DType::Int64)] dtype: DType,
 ) -> Result<Tensor> {
-    arg_extreme!(cx, x, axis, keepdim, dtype, argmin)
+    arg_extreme!(cx, x, axis, keepdim, dtype, argmin, false)
 }
 
 /// Where each of `values` would go in `sorted_sequence`, whose last axis is sorted: 1-D for all values, or with one row

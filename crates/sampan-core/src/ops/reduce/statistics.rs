@@ -68,6 +68,16 @@ fn deviation(x: &Tensor, plan: &Plan) -> Tensor {
 fn variance(cx: &Cx, x: &Tensor, plan: &Plan, correction: f64, root: bool) -> Result<Tensor> {
     let dtype = to_float(x.dtype());
     let (out, freedom) = (cx.out(&plan.out, dtype)?, freedom(plan, correction));
+    if let Some(gpu) = cx.gpu()? {
+        // The squares of what is left of each element, which no rounding takes from a large mean.
+        let x = x.in_dtype(dtype)?;
+        let squares = deviation(&x, plan).try_square()?;
+        let sums = cx.out(&plan.out, dtype)?;
+        if crate::gpu::reduce(gpu, sampan_cuda::reduce::Reduction::Sum, &squares, &plan.mask, &sums)? {
+            let variance = sums.try_divide(freedom)?;
+            return if root { variance.try_sqrt() } else { Ok(variance) };
+        }
+    }
     cx.cpu(|| {
         let x = x.in_dtype(dtype)?;
         reduce::variance(x.values().view(), &plan.mask, freedom, root, out.values_mut().slice());

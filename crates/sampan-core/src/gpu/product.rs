@@ -1,0 +1,91 @@
+//! Products of matrices.
+
+use super::{Gpu, Held};
+use crate::shape::Layout;
+use crate::{Result, Tensor};
+use sampan_cuda::blas::{self, Extents, Matrices};
+
+/// The product of two stacks of matrices of one dtype, into a new tensor; their batches broadcast to `batch`.
+pub(crate) fn product(gpu: &'static Gpu, x: &Tensor, y: &Tensor, batch: &[usize], out: &Tensor) -> Result<bool> {
+    let dtype = out.dtype();
+    if !blas::takes(dtype) {
+        return Ok(false);
+    }
+    let spread = |t: &Tensor| {
+        let mut shape = batch.to_vec();
+        shape.extend_from_slice(&t.shape()[t.ndim() - 2..]);
+        t.layout().broadcast_to(&shape)
+    };
+    let (m, k, n) = (x.dim(-2), x.dim(-1), y.dim(-1));
+    let count = batch.iter().product();
+    // Rows of a stack that meet the same matrix are rows of one.
+    let (lx, ly) = (spread(x), spread(y));
+    if count > 1
+        && ly.strides[..batch.len()].iter().all(|&s| s == 0)
+        && let Some(rows) = lx.reshape(&[count * m, k])
+    {
+        return stacks(
+            gpu,
+            x,
+            y,
+            rows,
+            y.layout().broadcast_to(&[k, n]),
+            Extents { count: 1, m: count * m, n, k },
+            out,
+        );
+    }
+    let joined = |l: &Layout| l.reshape(&[count, l.shape[batch.len()], l.shape[batch.len() + 1]]);
+    match (joined(&lx), joined(&ly)) {
+        (Some(lx), Some(ly)) => stacks(gpu, x, y, lx, ly, Extents { count, m, n, k }, out),
+        _ => {
+            // Stretched along some axes only: the copies are then laid out side by side.
+            let whole = |t: &Tensor| {
+                let mut shape = batch.to_vec();
+                shape.extend_from_slice(&t.shape()[t.ndim() - 2..]);
+                t.try_expand(&shape[..])?.try_contiguous()
+            };
+            let (x, y) = (whole(x)?, whole(y)?);
+            let flat = |rows, columns| Layout::contiguous([count, rows, columns]);
+            let at = |l: Layout, t: &Tensor| Layout { offset: t.layout().offset, ..l };
+            let (lx, ly) = (at(flat(m, k), &x), at(flat(k, n), &y));
+            stacks(gpu, &x, &y, lx, ly, Extents { count, m, n, k }, out)
+        }
+    }
+}
+
+/// Multiplies stacks that layouts of two or three axes see.
+fn stacks(
+    gpu: &'static Gpu,
+    x: &Tensor,
+    y: &Tensor,
+    lx: Layout,
+    ly: Layout,
+    extents: Extents,
+    out: &Tensor,
+) -> Result<bool> {
+    // The library reads rows or columns that lie side by side; anything else is copied first.
+    let plain = |t: &Tensor, l: Layout| -> Result<(Tensor, Layout)> {
+        let steps = &l.strides[l.strides.len() - 2..];
+        let extents = &l.shape[l.shape.len() - 2..];
+        let rows = (steps[1] == 1 || extents[1] <= 1) && (steps[0] >= extents[1] as isize || extents[0] <= 1);
+        let columns = (steps[0] == 1 || extents[0] <= 1) && (steps[1] >= extents[0] as isize || extents[1] <= 1);
+        if (rows || columns) && l.strides.iter().all(|&s| s >= 0) {
+            return Ok((t.clone(), l));
+        }
+        let copy = t.detach().view(l.clone()).try_clone_data()?;
+        Ok((copy, Layout::contiguous(&l.shape)))
+    };
+    let ((x, lx), (y, ly)) = (plain(x, lx)?, plain(y, ly)?);
+    let (hx, hy, to) = (Held::seen(&x, gpu, lx)?, Held::seen(&y, gpu, ly)?, Held::to_fill(out)?);
+    let matrices = |h: &'_ Held| {
+        let strides = &h.layout.strides;
+        let rank = strides.len();
+        let step = |at: usize| strides[at].unsigned_abs();
+        let matrix = if rank > 2 { step(0) } else { 0 };
+        (h.layout.offset, step(rank - 2), step(rank - 1), matrix)
+    };
+    let (ax, bx) = (matrices(&hx), matrices(&hy));
+    let a = Matrices { block: hx.block(), offset: ax.0, row: ax.1, column: ax.2, matrix: ax.3 };
+    let b = Matrices { block: hy.block(), offset: bx.0, row: bx.1, column: bx.2, matrix: bx.3 };
+    Ok(blas::product(gpu, out.dtype(), extents, a, b, to.block())?)
+}

@@ -1,0 +1,94 @@
+//! The functions of the driver that are used.
+
+use crate::fault::{Fault, Missing, Result};
+use crate::library::{functions, open};
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::OnceLock;
+
+/// A handle of the driver: context, stream, module, function, graph.
+pub(crate) type Handle = *mut c_void;
+/// An address on the device.
+pub(crate) type Address = u64;
+
+functions! {
+    /// libcuda.
+    Driver {
+        init = "cuInit": fn(u32);
+        version = "cuDriverGetVersion": fn(*mut i32);
+        device_count = "cuDeviceGetCount": fn(*mut i32);
+        device_get = "cuDeviceGet": fn(*mut i32, i32);
+        device_name = "cuDeviceGetName": fn(*mut c_char, i32, i32);
+        device_attribute = "cuDeviceGetAttribute": fn(*mut i32, i32, i32);
+        retain_context = "cuDevicePrimaryCtxRetain": fn(*mut Handle, i32);
+        set_context = "cuCtxSetCurrent": fn(Handle);
+        alloc = "cuMemAlloc_v2": fn(*mut Address, usize);
+        free = "cuMemFree_v2": fn(Address);
+        host_alloc = "cuMemHostAlloc": fn(*mut *mut c_void, usize, u32);
+        host_address = "cuMemHostGetDevicePointer_v2": fn(*mut Address, *mut c_void, u32);
+        memory_info = "cuMemGetInfo_v2": fn(*mut usize, *mut usize);
+        upload = "cuMemcpyHtoDAsync_v2": fn(Address, *const c_void, usize, Handle);
+        download = "cuMemcpyDtoHAsync_v2": fn(*mut c_void, Address, usize, Handle);
+        copy = "cuMemcpyDtoDAsync_v2": fn(Address, Address, usize, Handle);
+        fill = "cuMemsetD8Async": fn(Address, u8, usize, Handle);
+        stream_create = "cuStreamCreate": fn(*mut Handle, u32);
+        stream_wait = "cuStreamSynchronize": fn(Handle);
+        module_load = "cuModuleLoadData": fn(*mut Handle, *const c_void);
+        module_function = "cuModuleGetFunction": fn(*mut Handle, Handle, *const c_char);
+        launch = "cuLaunchKernel": fn(
+            Handle, u32, u32, u32, u32, u32, u32, u32, Handle, *mut *mut c_void, *mut *mut c_void
+        );
+        error_name = "cuGetErrorName": fn(i32, *mut *const c_char);
+        error_text = "cuGetErrorString": fn(i32, *mut *const c_char);
+    }
+}
+
+/// `CUDA_ERROR_OUT_OF_MEMORY`.
+pub(crate) const OUT_OF_MEMORY: i32 = 2;
+/// The oldest driver that is used: that of CUDA 12.
+const OLDEST: i32 = 12_000;
+
+/// The driver, looked for once.
+pub(crate) fn driver() -> std::result::Result<&'static Driver, Missing> {
+    static DRIVER: OnceLock<std::result::Result<Driver, Missing>> = OnceLock::new();
+    DRIVER.get_or_init(find).as_ref().map_err(Clone::clone)
+}
+
+fn find() -> std::result::Result<Driver, Missing> {
+    let hint = "install the NVIDIA driver, or stay on the CPU with set_device('cpu')";
+    let library = open(&["libcuda.so.1", "libcuda.so"], "the NVIDIA driver", hint)?;
+    let driver = Driver::load(library)?;
+    let mut version = 0;
+    // SAFETY: the arguments are what these functions take; nothing else of the driver was called before.
+    let (started, _) = unsafe { ((driver.init)(0), (driver.version)(&mut version)) };
+    if started != 0 {
+        return Err(Missing(format!("the NVIDIA driver did not start: {}", driver.said(started))));
+    }
+    if version < OLDEST {
+        let (major, minor) = (version / 1000, version % 1000 / 10);
+        return Err(Missing(format!("the NVIDIA driver is of CUDA {major}.{minor}; 12.0 or later is needed")));
+    }
+    Ok(driver)
+}
+
+impl Driver {
+    /// The driver's words for a status.
+    pub(crate) fn said(&self, status: i32) -> String {
+        let text = |f: unsafe extern "C" fn(i32, *mut *const c_char) -> i32| {
+            let mut text = std::ptr::null();
+            // SAFETY: the driver writes the address of a text that it keeps, or leaves the null there.
+            unsafe {
+                f(status, &mut text);
+                if text.is_null() { String::new() } else { CStr::from_ptr(text).to_string_lossy().into_owned() }
+            }
+        };
+        format!("{} ({})", text(self.error_text), text(self.error_name))
+    }
+
+    /// Turns a status into a result.
+    pub(crate) fn check(&self, function: &'static str, status: i32) -> Result<()> {
+        match status {
+            0 => Ok(()),
+            status => Err(Fault::Call { function, said: self.said(status) }),
+        }
+    }
+}

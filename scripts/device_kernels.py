@@ -1,0 +1,82 @@
+"""Compiles every kernel of `crates/sampan-cuda` for every dtype with NVRTC: `pip install nvidia-cuda-nvrtc`, then
+`python scripts/device_kernels.py`. Needs no GPU."""
+
+import ctypes
+import os
+import re
+import sys
+import time
+
+from device_text import ARCHITECTURE, library
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "crates")
+FLOATS = ["f16", "bf16", "float", "double"]
+ALL = [*FLOATS, "u8", "signed char", "short", "int", "i64"]
+COMPLEX = ["c64", "c128"]
+
+
+def wide(t):
+    return {"float": "float", "double": "double", "f16": "float", "bf16": "float"}.get(t, "i64")
+
+
+def instances():
+    """Every instance that the crate asks for, by file."""
+    sums = [("to_sum", "as_it_is", "unchanged"), ("to_sum", "as_it_is", "divided"), ("to_prod", "as_it_is", "unchanged")]
+    norms = [("to_sum", "magnitude", "unchanged"), ("to_sum", "square", "rooted"), ("to_sum", "power", "rooted"), ("to_sum", "square", "unchanged")]
+    reduce = []
+    for t in ALL:
+        acc = "double" if t in FLOATS else "i64"
+        reduce += [f"reduce<{t}, {acc}, {t}, {', '.join(s)}>" for s in sums if t in FLOATS or s[2] == "unchanged"]
+        reduce += [f"reduce<{t}, {acc}, {acc}, {', '.join(s)}>" for s in sums if t in FLOATS or s[2] == "unchanged"]
+        reduce += [f"reduce<{acc}, {acc}, {t}, {', '.join(s)}>" for s in sums if t in FLOATS or s[2] == "unchanged"]
+        reduce += [f"reduce<{t}, {wide(t)}, {t}, to_{m}, as_it_is, unchanged>" for m in ("max", "min")]
+        reduce += [f"reduce<{t}, i64, u8, to_{m}, not_zero, unchanged>" for m in ("any", "all")]
+        reduce += [f"reduce<{t}, i64, i64, to_sum, not_zero, unchanged>"]
+        reduce += [f"arg_extreme<{t}, {s}>" for s in ("1", "-1")]
+        if t in FLOATS:
+            reduce += [f"reduce<{t}, double, {t}, {', '.join(n)}>" for n in norms]
+    index = [f"{k}<{t}>" for k in ("pick_rows", "pick_along") for t in ALL + COMPLEX]
+    index += [f"{k}<{t}>" for k in ("add_rows", "one_hot") for t in ALL]
+    index += [f"count_up<{t}, {'double' if t in FLOATS else 'i64'}>" for t in ALL]
+    index += ["places_along", "checked", "count_rows", "run_starts", "place_positions", "sort_positions"]
+    pool = [f"{k}<{t}>" for k in ("max_pool", "max_unpool_windows", "avg_pool", "avg_unpool") for t in FLOATS]
+    random = [f"uniform<{t}, {'double' if t == 'double' else 'float'}>" for t in FLOATS]
+    random += [f"normal32<{t}>" for t in FLOATS[:3]] + ["normal64", "exponential64"]
+    random += [f"exponential32<{t}>" for t in FLOATS[:3]] + [f"bernoulli_by<{t}>" for t in FLOATS]
+    random += [f"{k}<{t}>" for k in ("bernoulli", "integers") for t in ALL]
+    found = {"reduce.cu": reduce, "index.cu": index, "pool.cu": pool, "random.cu": random}
+    for name in ("rows.cu", "recurrent.cu"):
+        if os.path.exists(os.path.join(ROOT, "sampan-cuda", "src", "kernels", name)):
+            text = open(os.path.join(ROOT, "sampan-cuda", "src", "kernels", name)).read()
+            kernels = re.findall(r"template <typename T>\n__global__ void (\w+)\(", text)
+            found[name] = [f"{k}<{t}>" for k in kernels for t in FLOATS]
+    return found
+
+
+def main():
+    rtc, began, bad, count = library(), time.time(), 0, 0
+    read = lambda *path: open(os.path.join(ROOT, *path)).read()  # noqa: E731
+    head = read("sampan-formula", "src", "prelude.cu") + "\n" + read("sampan-cuda", "src", "kernels", "types.cu")
+    for file, names in instances().items():
+        text = head + "\n" + read("sampan-cuda", "src", "kernels", file)
+        program = ctypes.c_void_p()
+        rtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), file.encode(), 0, None, None)
+        for name in names:
+            rtc.nvrtcAddNameExpression(program, name.encode())
+        options = [f"--gpu-architecture={ARCHITECTURE}".encode(), b"--fmad=false", b"--std=c++17"]
+        status = rtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
+        size = ctypes.c_size_t()
+        rtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+        log = ctypes.create_string_buffer(size.value)
+        rtc.nvrtcGetProgramLog(program, log)
+        rtc.nvrtcDestroyProgram(ctypes.byref(program))
+        count += len(names)
+        if status:
+            bad += 1
+            print(file, log.value.decode()[:6000], sep="\n")
+    print(f"{count} kernels of {len(instances())} files, {bad} files refused, {time.time() - began:.1f} s")
+    sys.exit(bad > 0)
+
+
+if __name__ == "__main__":
+    main()
