@@ -11,6 +11,7 @@ mod class;
 mod convert;
 mod data;
 mod device;
+mod dist;
 mod dlpack;
 mod doc;
 mod dtype;
@@ -70,6 +71,7 @@ mod _core {
     fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
         sampan_core::dispatch::hide_callers();
         sampan_nn::lr::set_printer(crate::watch::print);
+        sampan_dist::interrupt::set_check(crate::dist::check_signals);
         Ok(())
     }
     /// The version of this build.
@@ -102,6 +104,11 @@ mod _core {
         _device_of, _get_device, _gpu_count, _gpu_folders, _gpu_info, _gpu_memory, _gpu_release, _gpu_reset_peak,
         _gpu_rounding, _gpu_set_rounding, _gpu_stood_in, _gpu_synchronize, _move, _move_in_place, _set_device,
         check_place,
+    };
+    #[pymodule_export]
+    use crate::dist::{
+        _dist_destroy, _dist_group, _dist_init, _dist_is_initialized, _dist_launch, _dist_new_group, _dist_world,
+        PyProcessGroup, PyReducer, PyStoreServer, PyTask,
     };
     #[pymodule_export]
     use crate::dlpack::{from_dlpack, to_dlpack};

@@ -160,7 +160,8 @@ def test_who_takes_part(monkeypatch):
     monkeypatch.setenv("PADDLE_TRAINERS_NUM", "4")
     monkeypatch.setenv("PADDLE_TRAINER_ID", "2")
     assert (dist.get_rank(), dist.get_world_size()) == (2, 4)
-    monkeypatch.setattr(dist.parallel, "_group", None)
+    dist.destroy_process_group()
+    assert not dist.is_initialized()
     with pytest.raises(RuntimeError, match="init_parallel_env"):
         dist.barrier()
     with pytest.raises(RuntimeError, match="sampan.distributed.launch"):

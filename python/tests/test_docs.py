@@ -1,11 +1,15 @@
 """The examples that people read: in the text of every op, and in the READMEs."""
 
 import doctest
+import os
 import pathlib
 import re
+import subprocess
+import sys
 
 import pytest
 
+import sampan
 from sampan import _core, _registry
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -45,3 +49,19 @@ def test_the_program_of_the_page_on_speed(capsys):
     (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/performance.md").read_text(), re.S)
     exec(compile(program, "performance.md", "exec"), {"__name__": "performance"})
     assert "conv2d" in capsys.readouterr().out
+
+
+def test_the_programs_of_the_page_on_processes(tmp_path):
+    pages = [(ROOT / f"docs/distributed{ending}.md").read_text() for ending in ("", ".zh-CN")]
+    programs, translated = (re.findall(r"```(?:python|rust)\n(.*?)```", page, re.S) for page in pages)
+    assert programs == translated
+    env = os.environ | {"PYTHONPATH": str(pathlib.Path(sampan.__file__).parents[1])}
+    launch = [sys.executable, "-m", "sampan.distributed.launch", "--nproc_per_node", "2"]
+    said = ""
+    for program in re.findall(r"```python\n(.*?)```", pages[0], re.S):
+        (tmp_path / "program.py").write_text(program)
+        command = [sys.executable] if "spawn" in program else launch
+        done = subprocess.run([*command, "program.py"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=100)
+        assert done.returncode == 0, done.stdout + done.stderr
+        said += done.stdout
+    assert re.search(r"loss 0\.\d+ with 2 processes by SHARED_MEMORY", said), said

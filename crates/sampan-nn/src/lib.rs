@@ -35,6 +35,7 @@ pub mod clip;
 mod decode;
 pub mod init;
 mod invoke;
+pub mod joint;
 pub mod layer;
 pub mod layers;
 pub mod lr;

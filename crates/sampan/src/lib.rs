@@ -1,7 +1,7 @@
 //! sampan: dynamic-graph deep learning with a Rust core.
 //!
-//! This crate gathers the others: [`Tensor`] and its ops, [`nn`] layers and optimizers, [`data`] sets and loaders, and
-//! the `sampan` command. Programs begin with [`use sampan::prelude::*`](prelude).
+//! This crate gathers the others: [`Tensor`] and its ops, [`nn`] layers and optimizers, [`data`] sets and loaders,
+//! [`distributed`] processes, and the `sampan` command. Programs begin with [`use sampan::prelude::*`](prelude).
 
 pub mod cli;
 pub mod hapi;
@@ -16,6 +16,7 @@ pub mod run_log;
 pub use sampan_align as align;
 pub use sampan_core::{self as core, *};
 pub use sampan_data as data;
+pub use sampan_dist as distributed;
 pub use sampan_io::{self as io, load, save};
 pub use sampan_nn as nn;
 
@@ -28,3 +29,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/tutorial.md")]
 struct Tutorial;
+
+/// The program of the page on processes, run as a doc test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/distributed.md")]
+struct Distributed;

@@ -1,123 +1,137 @@
-"""Processes that meet over TCP. Rank 0 is the hub: it gathers what all send, in the order of their ranks, and answers
-everybody, so that results do not depend on who was first."""
+"""Processes that call collectives together."""
 
 from __future__ import annotations
 
-import hmac
-import json
-import os
-import socket
-import struct
-import time
+import datetime
 
-KEY = "SAMPAN_GROUP_KEY"
-_PATIENCE = 300.0
+from .. import _core
 
-
-def _send(link: socket.socket, header: dict, payload: bytes = b"") -> None:
-    head = json.dumps(header).encode()
-    link.sendall(struct.pack("<IQ", len(head), len(payload)) + head)
-    link.sendall(payload)
-
-
-def _receive(link: socket.socket) -> tuple[dict, bytes]:
-    head, size = struct.unpack("<IQ", _exactly(link, 12))
-    return json.loads(_exactly(link, head)), _exactly(link, size)
-
-
-def _exactly(link: socket.socket, size: int) -> bytes:
-    data = bytearray(size)
-    view, at = memoryview(data), 0
-    while at < size:
-        count = link.recv_into(view[at:])
-        if count == 0:
-            raise ConnectionError("the other side has gone")
-        at += count
-    return bytes(data)
-
-
-class LostProcess(RuntimeError):
-    """Another process of the group has ended."""
+# Paddle's half hour.
+_TIMEOUT = datetime.timedelta(minutes=30)
 
 
 class Group:
-    """All processes of a job, each with a rank from 0 to `size - 1`."""
+    """Processes of a job that call collectives together; made by `new_group`."""
 
-    def __init__(self, rank: int, size: int, endpoint: str):
-        self.rank, self.size = rank, size
-        self._links: list[socket.socket] = []
-        if size > 1:
-            host, _, port = endpoint.rpartition(":")
-            if not port.isdigit():
-                raise RuntimeError(
-                    f"(PreconditionNotMet) init_parallel_env: there is no address to meet at, got {endpoint!r}. Hint: "
-                    "start the processes with python -m sampan.distributed.launch or with spawn."
-                )
-            (self._gather if rank == 0 else self._join)((host, int(port)))
+    def __init__(self, process_group, name=None):
+        self._group, self._name = process_group, name
 
-    def _gather(self, address) -> None:
-        links = {}
-        with socket.create_server(address, backlog=self.size) as server:
-            server.settimeout(_PATIENCE)
-            while len(links) < self.size - 1:
-                link, _ = server.accept()
-                link.settimeout(_PATIENCE)
-                hello, _ = _receive(link)
-                if not hmac.compare_digest(str(hello.get("key")), os.environ.get(KEY, "")):
-                    link.close()
-                    continue
-                links[hello["rank"]] = link
-        self._links = [self._tuned(links[rank]) for rank in range(1, self.size)]
+    @property
+    def rank(self) -> int:
+        """The number of this process in the group; -1 if it is not a member."""
+        return self._group.rank
 
-    def _join(self, address) -> None:
-        end = time.monotonic() + _PATIENCE
-        while True:
-            try:
-                link = socket.create_connection(address, timeout=_PATIENCE)
-                break
-            except OSError:
-                if time.monotonic() > end:
-                    raise RuntimeError(f"(Unavailable) rank {self.rank} could not reach rank 0 at {address}.") from None
-                time.sleep(0.05)
-        _send(link, {"rank": self.rank, "key": os.environ.get(KEY, "")})
-        self._links = [self._tuned(link)]
+    @property
+    def ranks(self) -> list[int]:
+        """The numbers in the job of its processes."""
+        return self._group.ranks
 
-    @staticmethod
-    def _tuned(link: socket.socket) -> socket.socket:
-        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return link
+    @property
+    def nranks(self) -> int:
+        """How many processes it has."""
+        return self._group.size()
 
-    def exchange(self, what: dict, payload: bytes, combine) -> bytes:
-        """All call it with the same `what`. Rank 0 combines the payloads, a list by rank, into one answer for all of
-        them, or into a list of answers by rank."""
-        if self.size == 1:
-            answers = combine([payload])
-            return answers[0] if isinstance(answers, list) else answers
-        try:
-            return self._lead(what, payload, combine) if self.rank == 0 else self._follow(what, payload)
-        except OSError as error:
-            raise LostProcess(f"(Unavailable) {what['op']}: another process has gone ({error}).") from None
+    @property
+    def world_size(self) -> int:
+        """How many processes it has; -1 where this one is not a member."""
+        return self.nranks if self.rank >= 0 else -1
 
-    def _lead(self, what: dict, payload: bytes, combine) -> bytes:
-        payloads = [payload]
-        for rank, link in enumerate(self._links, 1):
-            theirs, data = _receive(link)
-            if theirs != what:
-                problem = (
-                    f"rank 0 is at {what}, rank {rank} at {theirs}; all processes must do the same in the same order."
-                )
-                for other in self._links:
-                    _send(other, {"error": problem})
-                raise RuntimeError(f"(PreconditionNotMet) {what['op']}: {problem}")
-            payloads.append(data)
-        answers = combine(payloads)
-        for rank, link in enumerate(self._links, 1):
-            _send(link, {}, answers[rank] if isinstance(answers, list) else answers)
-        return answers[0] if isinstance(answers, list) else answers
+    @property
+    def name(self):
+        """Its name."""
+        return self._name
 
-    def _follow(self, what: dict, payload: bytes) -> bytes:
-        _send(self._links[0], what, payload)
-        header, data = _receive(self._links[0])
-        if "error" in header:
-            raise RuntimeError(f"(PreconditionNotMet) {what['op']}: {header['error']}")
-        return data
+    @property
+    def id(self) -> int:
+        """Its number."""
+        return self._group.id
+
+    @property
+    def process_group(self):
+        """What does the work."""
+        return self._group
+
+    @property
+    def backend(self) -> str:
+        """The engine: shared_memory, tcp, or none where there is one process."""
+        return self._group.name()
+
+    @property
+    def backend_reason(self) -> str:
+        """Why this engine was chosen."""
+        return self._group.why()
+
+    def is_member(self) -> bool:
+        """Is this process one of several in the group?"""
+        return self.rank >= 0 and self.nranks >= 2
+
+    def get_group_rank(self, rank: int) -> int:
+        """The number in the group of a process of the job; -1 where this one is not a member."""
+        return self.ranks.index(rank) if self.is_member() else -1
+
+    def get_global_rank(self, rank: int) -> int:
+        """The number in the job of a process of the group; -1 where this one is not a member."""
+        return self.ranks[rank] if self.is_member() else -1
+
+    def __repr__(self) -> str:
+        ranks = ", ".join(map(str, self.ranks))
+        return f"rank: {self.rank}, nranks: {self.nranks}, id: {self.id}, ranks: {ranks}; name: {self.name}"
+
+
+_groups: dict[int, Group] = {}
+
+
+def everybody(op: str) -> Group:
+    """The group of all processes, which have met."""
+    if 0 not in _groups or not _core._dist_is_initialized():
+        _groups[0] = Group(_core._dist_group(0, op), "_default_pg")
+    return _groups[0]
+
+
+def of(group: Group | None, op: str):
+    """The engine's group for an argument `group`; None where this process has no part in it."""
+    group = everybody(op) if group is None else group
+    return group._group if group.rank >= 0 else None
+
+
+def new_group(ranks=None, backend=None, timeout=_TIMEOUT, nccl_comm_init_option=0, nccl_config=None) -> Group:
+    """A group of some processes, all of them by default. Every process of the job calls it, members or not.
+
+    `backend` is auto, shared_memory or tcp; `timeout` is how long a call may wait for a process.
+    """
+    made = _core._dist_new_group(None if ranks is None else sorted(ranks), backend, timeout.total_seconds())
+    _groups[made.id] = Group(made, f"_default_pg{made.id}")
+    return _groups[made.id]
+
+
+def get_group(id: int = 0) -> Group:
+    """The group with a number; 0 is that of all processes."""
+    if id == 0:
+        return everybody("get_group")
+    if id not in _groups:
+        raise ValueError(f"(InvalidArgument) get_group: there is no group {id}. Hint: new_group makes one.")
+    return _groups[id]
+
+
+def get_backend(group: Group | None = None) -> str:
+    """The engine of a group, in capitals as Paddle has it."""
+    return (everybody("get_backend") if group is None else group).backend.upper()
+
+
+def destroy_process_group(group: Group | None = None) -> None:
+    """Forgets a group; without one, all of them: processes may meet again by `init_parallel_env`."""
+    if group is None or group.id == 0:
+        _groups.clear()
+        _core._dist_destroy()
+    else:
+        _groups.pop(group.id, None)
+
+
+def is_initialized() -> bool:
+    """Have the processes met?"""
+    return _core._dist_is_initialized()
+
+
+def is_available() -> bool:
+    """Is there a `distributed`?"""
+    return True

@@ -5,35 +5,48 @@ from __future__ import annotations
 import contextlib
 import os
 
+from .. import _core
 from ..nn.layer import Layer
-from .group import Group
+from .group import Group, everybody
 
-_group: Group | None = None
+_MEGABYTE = 1024 * 1024
 
 
 class ParallelEnv:
-    """Who takes part, as whoever started the processes wrote it into the environment."""
+    """Who takes part, as whoever started the processes wrote it into the environment: `launch` or `spawn`, torchrun, MPI
+    or Slurm."""
+
+    def __init__(self):
+        self._rank, self._size, self._local_rank, self._local_size, self._launcher = _core._dist_world()
 
     @property
     def rank(self) -> int:
         """The number of this process."""
-        return int(os.environ.get("PADDLE_TRAINER_ID", "0"))
+        return self._rank
 
-    local_rank = rank
+    @property
+    def local_rank(self) -> int:
+        """Paddle's other name of `rank`."""
+        return self._rank
 
     @property
     def world_size(self) -> int:
         """How many processes there are."""
-        return int(os.environ.get("PADDLE_TRAINERS_NUM", "1"))
+        return self._size
 
     nranks = world_size
 
     @property
     def device_id(self) -> int:
         """The number of the device."""
-        return 0
+        return int(os.environ.get("FLAGS_selected_gpus", "0").split(",")[0])
 
     dev_id = device_id
+
+    @property
+    def device_type(self) -> str:
+        """The kind of a custom device; none here."""
+        return ""
 
     @property
     def current_endpoint(self) -> str:
@@ -45,53 +58,62 @@ class ParallelEnv:
         """The addresses of all processes."""
         return os.environ.get("PADDLE_TRAINER_ENDPOINTS", "").split(",")
 
+    @property
+    def nrings(self) -> int:
+        """How many rings NCCL uses."""
+        return int(os.environ.get("FLAGS_nccl_nrings", "1"))
 
-def get_rank(group=None) -> int:
-    """The number of this process."""
-    return ParallelEnv().rank
+    @property
+    def pg_timeout(self) -> int:
+        """How long a group waits for a process, in milliseconds."""
+        return int(os.environ.get("PADDLE_PG_TIMEOUT", "1800000"))
 
 
-def get_world_size(group=None) -> int:
-    """How many processes train together."""
-    return ParallelEnv().world_size
+class ParallelMode:
+    """Kinds of parallel training."""
+
+    DATA_PARALLEL, TENSOR_PARALLEL, PIPELINE_PARALLEL, SHARDING_PARALLEL = range(4)
 
 
-def init_parallel_env() -> Group:
-    """Meets the other processes, which were started by `launch` or `spawn`; alone there is nobody to meet."""
-    global _group
-    if _group is None:
+class ParallelStrategy:
+    """Numbers of a parallel training, as Paddle 1 had them."""
+
+    def __init__(self):
         env = ParallelEnv()
-        _group = Group(env.rank, env.world_size, env.trainer_endpoints[0])
-        if env.world_size > 1:
-            from .. import _core
-
-            # They share the processor; results do not depend on the number of threads.
-            _core.set_num_threads(max(1, (os.cpu_count() or 1) // env.world_size))
-    return _group
+        self.nranks, self.local_rank = env.nranks, env.local_rank
+        self.trainer_endpoints, self.current_endpoint = env.trainer_endpoints, env.current_endpoint
 
 
-def is_initialized() -> bool:
-    """Was `init_parallel_env` called?"""
-    return _group is not None
+def get_rank(group: Group | None = None) -> int:
+    """The number of this process, in the job or in a group."""
+    return group.rank if group is not None else _core._dist_world()[0]
 
 
-def is_available() -> bool:
-    """Is there a `distributed`?"""
-    return True
+def get_world_size(group: Group | None = None) -> int:
+    """How many processes train together, in the job or in a group."""
+    return group.world_size if group is not None else _core._dist_world()[1]
 
 
-def group() -> Group:
-    """The processes that have met."""
-    if _group is None and get_world_size() > 1:
-        raise RuntimeError("(PreconditionNotMet) the processes have not met. Hint: call init_parallel_env() first.")
-    return init_parallel_env()
+def init_parallel_env(nccl_config=None) -> Group:
+    """Meets the other processes, which were started by `launch`, `spawn`, torchrun, MPI or Slurm; alone there is nobody to
+    meet."""
+    _core._dist_init()
+    if "FLAGS_selected_gpus" in os.environ:
+        from ..device import get_device, set_device
+
+        # The launcher gave each process a device; whoever asked for a GPU meant that one.
+        if get_device().startswith("gpu"):
+            set_device(f"gpu:{ParallelEnv().device_id}")
+    return everybody("init_parallel_env")
 
 
 class DataParallel(Layer):
-    """A network that several processes train on data of their own: they begin with the parameters of rank 0, and every
-    gradient is the mean over all. Its state has the names of the network inside.
+    """A network that several processes train on data of their own: they begin with the parameters and buffers of the first
+    one, and in `backward` every gradient becomes the mean over all. Its state has the names of the network inside.
 
-    All processes must run the same `backward`, with the same parameters taking part.
+    Gradients are put together in buckets of `comm_buffer_size` megabytes and reduced while `backward` still computes
+    others; the last bucket, for whose reduction nothing is left to do, has `last_comm_buffer_size`. All processes must
+    run the same `backward`, with the same parameters taking part, unless `find_unused_parameters` is set.
     """
 
     def __init__(
@@ -105,24 +127,25 @@ class DataParallel(Layer):
     ):
         super().__init__(layers.full_name() + "_data_parallel")
         self._layers = layers
-        self.__dict__["_syncs"] = True
-        if get_world_size() > 1:
-            self._begin_alike()
-
-    def _begin_alike(self) -> None:
-        from .collective import ReduceOp, broadcast, reduced
-
-        for tensor in (*self._layers.parameters(), *self._layers.buffers()):
-            broadcast(tensor, 0)
-
-        def averaged(name):
-            return lambda grad: reduced(grad, ReduceOp.AVG, tag=name) if self._syncs else None
-
-        for name, parameter in self._layers.named_parameters():
-            if not parameter.stop_gradient:
-                parameter.register_hook(averaged(name))
+        self.find_unused_parameters = find_unused_parameters
+        self.__dict__["_reducer"] = None
+        if group is None and get_world_size() == 1:
+            return
+        group = everybody("DataParallel") if group is None else group
+        if group.rank < 0:
+            raise RuntimeError(
+                "(PreconditionNotMet) DataParallel: this process is not a member of the group. Hint: make the network "
+                "parallel in the processes of the group only."
+            )
+        engine = group._group
+        engine.broadcast_all([*layers.parameters(), *layers.buffers()], engine.ranks[0])
+        named = [(name, p) for name, p in layers.named_parameters() if not p.stop_gradient]
+        sizes = int(comm_buffer_size * _MEGABYTE), int(last_comm_buffer_size * _MEGABYTE)
+        self.__dict__["_reducer"] = _core.Reducer(engine, named, *sizes, find_unused_parameters)
 
     def forward(self, *inputs, **kwargs):
+        if self._reducer is not None:
+            self._reducer.prepare()
         return self._layers(*inputs, **kwargs)
 
     def scale_loss(self, loss):
@@ -134,12 +157,15 @@ class DataParallel(Layer):
 
     @contextlib.contextmanager
     def no_sync(self):
-        """Gradients inside stay this process's own."""
-        before, self.__dict__["_syncs"] = self._syncs, False
+        """Gradients inside stay this process's own; the next reduction takes them along."""
+        if self._reducer is None:
+            yield
+            return
+        before = self._reducer.set_active(False)
         try:
             yield
         finally:
-            self.__dict__["_syncs"] = before
+            self._reducer.set_active(before)
 
     def state_dict(self, *args, **kwargs):
         return self._layers.state_dict(*args, **kwargs)

@@ -1,5 +1,7 @@
 //! Walks the recorded graph backwards, newest call first, without recursion.
 
+use super::address::{HashMap, HashSet};
+use super::leaf::Completion;
 use super::mode;
 use super::node::{Edge, Node, Watcher, Watching};
 use crate::error::Kind;
@@ -9,11 +11,7 @@ use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::collections::hash_map::Entry;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
-
-type HashMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<AddressHasher>>;
-type HashSet<K> = std::collections::HashSet<K, BuildHasherDefault<AddressHasher>>;
 
 /// How [`grad`] walks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -86,22 +84,6 @@ fn edge_place(e: &Edge) -> Option<Place> {
     }
 }
 
-/// Addresses need no strong hash, and the walk looks one up for every edge.
-#[derive(Default)]
-struct AddressHasher(u64);
-impl Hasher for AddressHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&b| self.write_usize(b as usize));
-    }
-    fn write_usize(&mut self, n: usize) {
-        self.0 = (self.0.rotate_left(5) ^ n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-    fn finish(&self) -> u64 {
-        // The table takes its bucket from the low bits and its tag from the high ones.
-        self.0.rotate_left(26)
-    }
-}
-
 /// A node waiting for its turn; the newest comes first, when all that depends on it has been seen.
 struct Pending(Arc<Node>);
 impl PartialEq for Pending {
@@ -127,8 +109,8 @@ struct Walk {
     heap: BinaryHeap<Pending>,
     slots: HashMap<*const Node, Slots>,
     /// Leaves in the order they were reached, each with the sum of what has arrived: hooks see it once, and a walk that
-    /// fails leaves every `.grad` as it was.
-    leaves: Vec<(Tensor, Tensor)>,
+    /// fails leaves every `.grad` as it was. A leaf whose completion somebody waits for is taken out when it is complete.
+    leaves: Vec<Option<(Tensor, Tensor)>>,
     leaf_index: HashMap<*const Inner, usize>,
     /// With given inputs: where they lie, and what has arrived there.
     wanted: Option<HashMap<Place, Option<Tensor>>>,
@@ -138,6 +120,7 @@ struct Walk {
     /// With given inputs: the lowest number of a node one of them came from; 0 if one is a leaf.
     oldest_wanted: u64,
     blocked: HashSet<Place>,
+    completion: Completion,
     retain: bool,
     create: bool,
 }
@@ -168,6 +151,7 @@ impl Walk {
                 .min()
                 .unwrap_or(0),
             blocked: current(options.no_grad_vars)?.iter().map(place).collect(),
+            completion: if inputs.is_none() { Completion::of(outputs) } else { Completion::default() },
             retain: options.retain_graph.unwrap_or(options.create_graph),
             create: options.create_graph,
         };
@@ -246,6 +230,14 @@ impl Walk {
     }
 
     fn walk(mut self) -> Result<Vec<Option<Tensor>>> {
+        let walked = self.pass_all();
+        let told = self.completion.finish(walked.is_ok());
+        walked.and(told)?;
+        let mut wanted = self.wanted.unwrap_or_default();
+        Ok(self.order.iter().map(|p| wanted.get_mut(p).and_then(|g| g.clone())).collect())
+    }
+
+    fn pass_all(&mut self) -> Result<()> {
         while let Some(Pending(node)) = self.heap.pop() {
             let Some(mut slots) = self.slots.remove(&Arc::as_ptr(&node)) else { continue };
             self.watch(&node, &mut slots)?;
@@ -272,10 +264,20 @@ impl Walk {
                     Edge::Node(n, i) => self.deliver_node(n.get(), *i, g).map_err(|e| e.in_op(node.name))?,
                 }
             }
+            for leaf in self.completion.passed(&node) {
+                self.complete_leaf(&leaf)?;
+            }
         }
-        self.finish_leaves()?;
-        let mut wanted = self.wanted.unwrap_or_default();
-        Ok(self.order.iter().map(|p| wanted.get_mut(p).and_then(|g| g.clone())).collect())
+        self.finish_leaves()
+    }
+
+    /// Hands a gradient over before the walk is at its end.
+    fn complete_leaf(&mut self, leaf: &Tensor) -> Result<()> {
+        let Some(&at) = self.leaf_index.get(&leaf.as_ptr()) else { return Ok(()) };
+        let Some((leaf, g)) = self.leaves[at].take() else { return Ok(()) };
+        let g = hooked(&leaf, g)?;
+        leaf.accumulate_grad(g, self.create)?;
+        self.completion.tell(&leaf)
     }
 
     fn needs(&self, edge: &Edge) -> bool {
@@ -350,13 +352,16 @@ impl Walk {
         match self.leaf_index.entry(leaf.as_ptr()) {
             Entry::Vacant(e) => {
                 e.insert(self.leaves.len());
-                self.leaves.push((leaf.clone(), g));
+                self.leaves.push(Some((leaf.clone(), g)));
             }
             Entry::Occupied(e) => {
-                let sum = &mut self.leaves[*e.get()].1;
+                let place = &mut self.leaves[*e.get()];
                 // Held by nobody else, the old sum may be added to where it lies.
-                let old = std::mem::replace(sum, leaf.clone());
-                *sum = old.plus(&g, self.create)?;
+                let sum = match place.take() {
+                    Some((_, old)) => old.plus(&g, self.create)?,
+                    None => g,
+                };
+                *place = Some((leaf.clone(), sum));
             }
         }
         Ok(())
@@ -364,25 +369,36 @@ impl Walk {
 
     /// Hooks on the leaves, then their gradients to where they are wanted.
     fn finish_leaves(&mut self) -> Result<()> {
-        for (leaf, g) in &mut self.leaves {
-            for hook in leaf.hooks() {
-                if let Some(new) = hook.call(g)? {
-                    *g = fit(new, leaf.shape(), leaf.dtype(), "a hook").map_err(|e| e.in_op("register_hook"))?;
-                }
-            }
+        let mut left = Vec::with_capacity(self.leaves.len());
+        for (leaf, g) in self.leaves.drain(..).flatten() {
+            let g = hooked(&leaf, g)?;
+            left.push((leaf, g));
         }
-        for (leaf, g) in self.leaves.drain(..) {
+        for (leaf, g) in left {
             match &mut self.wanted {
                 Some(wanted) => {
                     if let Some(slot) = wanted.get_mut(&place(&leaf)) {
                         *slot = Some(g);
                     }
                 }
-                None => leaf.accumulate_grad(g, self.create)?,
+                None => {
+                    leaf.accumulate_grad(g, self.create)?;
+                    self.completion.tell(&leaf)?;
+                }
             }
         }
         Ok(())
     }
+}
+
+/// What the hooks on a leaf make of its gradient.
+fn hooked(leaf: &Tensor, mut g: Tensor) -> Result<Tensor> {
+    for hook in leaf.hooks() {
+        if let Some(new) = hook.call(&g)? {
+            g = fit(new, leaf.shape(), leaf.dtype(), "a hook").map_err(|e| e.in_op("register_hook"))?;
+        }
+    }
+    Ok(g)
 }
 
 const FORMULA: &str = "the gradient formula";

@@ -1,7 +1,7 @@
 //! What a tensor carries besides its values: gradient, hooks, name.
 
 use super::{Inner, Tensor};
-use crate::autograd::{self, Grad, GradHook, Grads, Hook, Node};
+use crate::autograd::{self, Grad, GradHook, Grads, Hook, LeafHook, Listening, Node};
 use crate::{DType, Device, Error, Result, profiler};
 use parking_lot::Mutex;
 use sampan_kernels::arrange::add_assign;
@@ -13,6 +13,7 @@ use std::sync::{Arc, Weak};
 pub(crate) struct Extra {
     grad: Mutex<Slot>,
     hooks: Mutex<Vec<(u64, Hook)>>,
+    leaf_hook: Mutex<Option<Listening>>,
     name: Mutex<Option<String>>,
     persistable: AtomicBool,
     /// This tensor after writes by its aliases.
@@ -227,6 +228,20 @@ impl Tensor {
         // What a hook holds may do anything when it is dropped.
         drop(hooks);
         removed.is_some()
+    }
+
+    /// Tells `hook` when a walk backwards has completed the gradient of this leaf and added it to `.grad`, while the walk goes
+    /// on; with `None`, nobody. One at a time; the tensor does not keep it alive. A walk that fails then leaves the
+    /// gradients that were complete.
+    pub fn set_leaf_hook(&self, hook: Option<&Arc<dyn LeafHook>>) {
+        autograd::hooked();
+        let old = std::mem::replace(&mut *self.extra().leaf_hook.lock(), hook.map(Arc::downgrade));
+        drop(old);
+    }
+
+    /// Who is told when its gradient is complete.
+    pub fn leaf_hook(&self) -> Option<Arc<dyn LeafHook>> {
+        self.0.extra.get()?.leaf_hook.lock().as_ref()?.upgrade()
     }
 
     /// Takes all hooks off that hang on this leaf.

@@ -1,13 +1,16 @@
 //! Batch normalisation: statistics of the batch in training, running ones in evaluation.
 
 use super::bound::{Bound, Setting, first, optional};
+use super::sync_norm::{Given, SyncNorm};
 use super::{Hardswish, ReLU, ReLU6};
 use crate::init::Constant;
+use crate::joint::{Joint, joint};
 use crate::layer::{Of, is_watched, within};
 use crate::{Base, Buffer, Layer, Members, ParamAttr, Parameter, layer};
 use sampan_core::{DType, Error, Result, Tensor, Value, amp, ensure};
 use sampan_macros::class;
 use std::any::Any;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What every batch norm is made of.
@@ -138,7 +141,11 @@ macro_rules! batch_norms {
         impl Layer for $name {
             fn forward(&self, x: &Tensor) -> Result<Tensor> {
                 check_rank(x, &[$($rank),*])?;
-                forward(&self.op, &self.base, x, [&self.mean, &self.variance], [&self.weight, &self.bias])
+                let (running, affine) = ([&self.mean, &self.variance], [&self.weight, &self.bias]);
+                match joint().filter(|_| self.is_sync() && self.base.training() && !global_stats(&self.op)) {
+                    Some(joint) => synchronised(joint, &self.op, x, running, affine),
+                    None => forward(&self.op, &self.base, x, running, affine),
+                }
             }
             fn settings(&self) -> Vec<(&'static str, Value)> {
                 let features = self.mean.tensor().numel();
@@ -178,6 +185,34 @@ fn forward(
     affine: [&Option<Parameter>; 2],
 ) -> Result<Tensor> {
     first(op.call(base, arguments(x, running, affine)?)?)
+}
+
+/// Are the running statistics used even in training?
+fn global_stats(op: &Bound) -> bool {
+    op.settings().iter().any(|(name, value)| *name == "use_global_stats" && matches!(value, Value::Bool(true)))
+}
+
+/// By the statistics of all processes.
+fn synchronised(
+    joint: Arc<dyn Joint>,
+    op: &Bound,
+    x: &Tensor,
+    running: [&Buffer; 2],
+    affine: [&Option<Parameter>; 2],
+) -> Result<Tensor> {
+    let told = op.settings();
+    let find = |name: &str| told.iter().find(|(n, _)| *n == name).map_or(Value::None, |(_, v)| v.clone());
+    let number = |name: &str| match find(name) {
+        Value::Float(v) => v,
+        Value::Int(v) => v as f64,
+        _ => 0.0,
+    };
+    let last = matches!(find("data_format"), Value::Str(f) if f.len() > 2 && f.ends_with('C'));
+    let norm = SyncNorm { joint, epsilon: number("epsilon"), momentum: number("momentum"), last };
+    let [weight, bias] = affine.map(|p| p.as_ref().map(Parameter::value).transpose());
+    let (weight, bias) = (weight?, bias?);
+    let given = Given { running: running.map(Buffer::tensor), affine: [weight.as_ref(), bias.as_ref()] };
+    norm.run(x, given)
 }
 
 fn arguments(x: &Tensor, running: [&Buffer; 2], affine: [&Option<Parameter>; 2]) -> Result<[Value; 5]> {

@@ -24,6 +24,7 @@ mod rnn_cell;
 mod rnn_inputs;
 mod rnn_stack;
 mod sequential;
+mod sync_norm;
 mod transformer;
 mod transformer_layer;
 mod vision;

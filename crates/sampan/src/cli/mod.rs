@@ -4,6 +4,7 @@ mod align;
 mod convert;
 mod eval;
 mod info;
+mod launch;
 mod predict;
 mod summary;
 mod train;
@@ -39,6 +40,8 @@ enum Command {
     Align(align::Align),
     /// Make the weights of one framework or format those of another: .pth, .pdparams, .safetensors, .npz, .onnx, .pdiparams.
     Convert(convert::Convert),
+    /// Run a program in several processes, on one machine or many.
+    Launch(launch::Launch),
     /// Show the layers of a network with shapes and parameters.
     Summary(summary::Summary),
 }
@@ -77,6 +80,7 @@ impl Cli {
             Command::Info(c) => c.run(),
             Command::Align(c) => c.run(),
             Command::Convert(c) => c.run(),
+            Command::Launch(c) => c.run(),
             Command::Summary(c) => c.run(),
         }
     }
