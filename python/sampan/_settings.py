@@ -37,6 +37,9 @@ def set_flags(flags: dict) -> None:
         if name == "FLAGS_check_nan_inf":
             value = bool(value)
             _core._set_check_nan_inf(value)
+        elif name == "FLAGS_cudnn_deterministic":
+            value = bool(value)
+            _core._set_deterministic(value)
         _FLAGS[name] = value
 
 

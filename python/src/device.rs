@@ -155,6 +155,12 @@ pub fn _gpu_stood_in() -> Vec<(&'static str, u64)> {
     gpu::take_stood_in().into_iter().collect()
 }
 
+/// Lets a GPU use kernels whose sums depend on chance, where they are faster, or forbids it.
+#[pyfunction]
+pub fn _set_deterministic(on: bool) {
+    sampan_core::flags::set_deterministic(on);
+}
+
 /// May products and convolutions of float32 numbers be rounded to TF32?
 #[pyfunction]
 pub fn _gpu_rounding() -> (bool, bool) {

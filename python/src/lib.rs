@@ -102,8 +102,8 @@ mod _core {
     #[pymodule_export]
     use crate::device::{
         _device_of, _get_device, _gpu_count, _gpu_folders, _gpu_info, _gpu_memory, _gpu_release, _gpu_reset_peak,
-        _gpu_rounding, _gpu_set_rounding, _gpu_stood_in, _gpu_synchronize, _move, _move_in_place, _set_device,
-        check_place,
+        _gpu_rounding, _gpu_set_rounding, _gpu_stood_in, _gpu_synchronize, _move, _move_in_place, _set_deterministic,
+        _set_device, check_place,
     };
     #[pymodule_export]
     use crate::dist::{

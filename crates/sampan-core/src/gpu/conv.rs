@@ -14,14 +14,13 @@ pub(crate) struct Convolution<'a> {
     pub pad: &'a [i64],
     pub stride: &'a [i64],
     pub dilation: &'a [i64],
-    pub groups: usize,
 }
 
 /// Computes a convolution of two of input, weight and output, in this order, to the third.
 pub(crate) fn convolve(gpu: &'static Gpu, c: &Convolution, operands: [&Tensor; 2], out: &Tensor) -> Result<bool> {
     let numbers = |list: &[i64]| list.iter().map(|&n| n as usize).collect::<Vec<_>>();
     let (pad, stride, dilation) = (numbers(c.pad), numbers(c.stride), numbers(c.dilation));
-    // Other padding at the end of an axis than at its beginning is laid around the input.
+    // How much is needed after each axis.
     let after: Vec<i64> = (0..pad.len())
         .map(|a| {
             let window = dilation[a] * (c.weight[a + 2] - 1) + 1;
@@ -29,12 +28,10 @@ pub(crate) fn convolve(gpu: &'static Gpu, c: &Convolution, operands: [&Tensor; 2
             reach - (c.input[a + 2] + pad[a]) as i64
         })
         .collect();
-    // What the window does not reach anyway counts as padded alike.
-    let alike = (0..pad.len()).all(|a| {
-        let spare = pad[a] as i64 - after[a];
-        (0..stride[a] as i64).contains(&spare)
-    });
-    if !alike {
+    // The library gets some convolutions wrong whose padding differs at the two ends. Where the same at both leaves less than a
+    // step that the last window does not reach, it is the same convolution; else the zeros are laid around the input.
+    let alike = |a: usize| (0..stride[a] as i64).contains(&(pad[a] as i64 - after[a]));
+    if !(0..pad.len()).all(alike) {
         return padded(gpu, c, &after, operands, out);
     }
     let geometry = Geometry {
@@ -44,15 +41,14 @@ pub(crate) fn convolve(gpu: &'static Gpu, c: &Convolution, operands: [&Tensor; 2
         pad,
         stride,
         dilation,
-        groups: c.groups,
     };
     let rows = [operands[0].in_rows()?, operands[1].in_rows()?];
     let (a, b, to) = (Held::values(&rows[0], gpu)?, Held::values(&rows[1], gpu)?, Held::to_fill(out)?);
     let repeatable = flags::deterministic();
-    Ok(dnn::convolve(gpu, c.direction, out.dtype(), &geometry, repeatable, [a.start(), b.start()], to.block())?)
+    Ok(dnn::convolve(gpu, c.direction, out.dtype(), geometry, repeatable, [a.start(), b.start()], to.block())?)
 }
 
-/// A convolution with padding of its own at either end: of an input with zeros around it.
+/// A convolution with other padding at the end of an axis than at its beginning: of an input with zeros around it.
 fn padded(gpu: &'static Gpu, c: &Convolution, after: &[i64], operands: [&Tensor; 2], out: &Tensor) -> Result<bool> {
     let lead = |list: &[i64]| [&[0, 0], list].concat();
     let (begin, end) = (lead(c.pad), lead(after));

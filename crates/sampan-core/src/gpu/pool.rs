@@ -1,10 +1,12 @@
 //! Pooling.
 
 use super::{Gpu, Held};
+use crate::shape::Layout;
 use crate::{Result, Tensor};
 use parking_lot::Mutex;
 use sampan_cuda::Block;
 use sampan_cuda::pool::{Over, Pool};
+use sampan_cuda::reduce::Reduction;
 use sampan_kernels::pool::{Divisor, PoolShape};
 use std::sync::Arc;
 
@@ -86,6 +88,14 @@ pub(crate) fn average(
     out: &Tensor,
 ) -> Result<bool> {
     let x = x.in_rows()?;
+    let all = s.axes().iter().zip(s.input).all(|(w, n)| w.len() == 1 && w[0] == (0..n, n));
+    if all && !back && !matches!(by, Divisor::Fixed(_)) {
+        // One window is a mean of each plane.
+        let planes = x
+            .detach()
+            .view(Layout { offset: x.layout().offset, ..Layout::contiguous([s.planes, x.numel() / s.planes.max(1)]) });
+        return super::reduce(gpu, Reduction::Mean, &planes, &[false, true], out);
+    }
     let (from, to, table) = (Held::values(&x, gpu)?, Held::to_fill(out)?, table(gpu, s)?);
     let over = match by {
         Divisor::Inside => Over::Inside,

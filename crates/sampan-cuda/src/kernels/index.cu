@@ -13,7 +13,7 @@ template <typename T>
 __global__ void pick_rows(i64 total, i64 n, i64 k, i64 inner, i64 wrap, i64 skip, i64 op, alarm* a,
                           const i64* __restrict__ index, const T* __restrict__ x, T* __restrict__ y) {
     EACH(e, total) {
-        i64 line = e / inner, i = e - line * inner, o = line / k, j = line - o * k;
+        i64 i, j, line = split(e, inner, i), o = split(line, k, j);
         i64 v = index[j];
         if (v == skip) { y[e] = T{}; continue; }
         i64 row = within(v, n, wrap, j, op, a);
@@ -126,7 +126,7 @@ __global__ void add_rows(i64 total, i64 n, i64 k, i64 inner, double alpha, const
                          const u32* __restrict__ order, const T* __restrict__ x, T* __restrict__ y) {
     typedef typename sums<T>::acc A;
     EACH(e, total) {
-        i64 line = e / inner, i = e - line * inner, o = line / n, r = line - o * n;
+        i64 i, r, line = split(e, inner, i), o = split(line, n, r);
         u32 from = starts[r], to = starts[r + 1];
         if (from == to) continue;
         A sum = (A)wide(y[e]);
@@ -139,7 +139,7 @@ __global__ void add_rows(i64 total, i64 n, i64 k, i64 inner, double alpha, const
 template <typename T>
 __global__ void one_hot(i64 total, i64 classes, i64 op, alarm* a, const i64* __restrict__ labels, T* __restrict__ y) {
     EACH(e, total) {
-        i64 row = e / classes, c = e - row * classes;
+        i64 c, row = split(e, classes, c);
         i64 v = labels[row];
         if ((v < 0 || v >= classes) && c == 0) raise(a, op, row, v, classes);
         y[e] = narrow<T>(v == c ? 1.0f : 0.0f);
@@ -156,7 +156,8 @@ __global__ void count_up(i64 n, W first, W step, T* __restrict__ y) {
 template <typename T>
 __global__ void triangle(i64 total, i64 rows, i64 columns, i64 diagonal, i64 lower, const T* __restrict__ x, T* __restrict__ y) {
     EACH(e, total) {
-        i64 c = e % columns, r = e / columns % rows;
+        i64 c, r;
+        split(split(e, columns, c), rows, r);
         y[e] = (lower ? c - r <= diagonal : c - r >= diagonal) ? x[e] : T{};
     }
 }

@@ -13,8 +13,8 @@ __device__ __forceinline__ window window_of(const extents& s, const int* table, 
     window w;
     w.full = 1;
     for (int a = 2; a >= 0; a--) {
-        i64 o = at % s.output[a];
-        at /= s.output[a];
+        i64 o;
+        at = split(at, s.output[a], o);
         const int* t = windows(s, table, a) + 3 * o;
         w.start[a] = t[0]; w.end[a] = t[1]; w.full *= t[2];
     }
@@ -22,8 +22,8 @@ __device__ __forceinline__ window window_of(const extents& s, const int* table, 
 }
 __device__ __forceinline__ void holders(const extents& s, const int* table, i64 at, int first[3], int past[3]) {
     for (int a = 2; a >= 0; a--) {
-        i64 i = at % s.input[a];
-        at /= s.input[a];
+        i64 i;
+        at = split(at, s.input[a], i);
         const int* t = windows(s, table, a) + 3 * s.output[a] + 2 * i;
         first[a] = t[0]; past[a] = t[1];
     }
@@ -37,8 +37,9 @@ __global__ void max_pool(i64 total, extents s, const int* __restrict__ table, co
     typedef typename of<T>::wide W;
     i64 out = volume(s.output), in = volume(s.input);
     EACH(e, total) {
-        window w = window_of(s, table, e % out);
-        const T* plane = x + e / out * in;
+        i64 at_out;
+        const T* plane = x + split(e, out, at_out) * in;
+        window w = window_of(s, table, at_out);
         W best = (W)-INFINITY;
         i64 where = (w.start[0] * s.input[1] + w.start[1]) * s.input[2] + w.start[2];
         bool any = false;
@@ -61,7 +62,7 @@ __global__ void max_unpool_windows(i64 total, extents s, const int* __restrict__
     typedef typename of<T>::wide W;
     i64 out = volume(s.output), in = volume(s.input);
     EACH(e, total) {
-        i64 plane = e / in, at = e - plane * in;
+        i64 at, plane = split(e, in, at);
         int first[3], past[3];
         holders(s, table, at, first, past);
         W sum = 0;
@@ -83,8 +84,9 @@ __global__ void avg_pool(i64 total, extents s, const int* __restrict__ table, i6
     typedef typename of<T>::wide W;
     i64 out = volume(s.output), in = volume(s.input);
     EACH(e, total) {
-        window w = window_of(s, table, e % out);
-        const T* plane = x + e / out * in;
+        i64 at_out;
+        const T* plane = x + split(e, out, at_out) * in;
+        window w = window_of(s, table, at_out);
         W sum = 0;
         for (int d = w.start[0]; d < w.end[0]; d++)
             for (int h = w.start[1]; h < w.end[1]; h++)
@@ -100,7 +102,7 @@ __global__ void avg_unpool(i64 total, extents s, const int* __restrict__ table, 
     typedef typename of<T>::wide W;
     i64 out = volume(s.output), in = volume(s.input);
     EACH(e, total) {
-        i64 plane = e / in, at = e - plane * in;
+        i64 at, plane = split(e, in, at);
         int first[3], past[3];
         holders(s, table, at, first, past);
         W sum = 0;

@@ -20,7 +20,8 @@ __global__ void softmax(i64 lines, i64 n, i64 inner, i64 logarithm, const T* __r
     typedef typename of<T>::wide W;
     int lane = threadIdx.x % 32;
     EACH_LINE(l, lines) {
-        i64 base = l / inner * n * inner + l % inner;
+        i64 within, base = split(l, inner, within) * n * inner;
+        base += within;
         W peak = lowest(W());
         for (i64 i = lane; i < n; i += 32) { W v = wide(x[base + i * inner]); peak = v > peak || v != v ? v : peak; }
         peak = warp_max(peak);
@@ -41,7 +42,8 @@ __global__ void softmax_back(i64 lines, i64 n, i64 inner, i64 logarithm, const T
     typedef typename of<T>::wide W;
     int lane = threadIdx.x % 32;
     EACH_LINE(l, lines) {
-        i64 base = l / inner * n * inner + l % inner;
+        i64 within, base = split(l, inner, within) * n * inner;
+        base += within;
         W sum = 0;
         for (i64 i = lane; i < n; i += 32) {
             W v = wide(g[base + i * inner]);
@@ -88,7 +90,7 @@ __global__ void cross_entropy_back(i64 total, i64 n, i64 ignore, i64 hot, i64 op
                                    const typename of<T>::wide* __restrict__ rests, const T* __restrict__ g, T* __restrict__ dx) {
     typedef typename of<T>::wide W;
     EACH(e, total) {
-        i64 r = e / n, c = e - r * n, label = labels[r];
+        i64 c, r = split(e, n, c), label = labels[r];
         W out = 0;
         if (label != ignore) {
             i64 mine = class_of(label, n, r, op, a, (int)c);
@@ -103,10 +105,10 @@ template <typename T>
 __global__ void pick(i64 total, i64 n, i64 ignore, i64 back, i64 op, alarm* a, const T* __restrict__ x, const i64* __restrict__ labels,
                      T* __restrict__ y) {
     EACH(e, total) {
-        i64 r = back ? e / n : e, label = labels[r];
+        i64 c = 0, r = back ? split(e, n, c) : e, label = labels[r];
         if (label == ignore) { y[e] = T{}; continue; }
         i64 mine = class_of(label, n, r, op, a, 0);
-        if (back) y[e] = e - r * n == mine ? x[r] : T{};
+        if (back) y[e] = c == mine ? x[r] : T{};
         else y[e] = n > 0 ? x[r * n + mine] : T{};
     }
 }
@@ -234,8 +236,8 @@ __global__ void channel_sums(i64 batch, i64 channels, i64 inner, const T* __rest
     i64 c = blockIdx.x, count = batch * inner;
     double sum = 0, squares = 0;
     for (i64 e = blockIdx.y * (i64)blockDim.x + threadIdx.x; e < count; e += (i64)gridDim.y * blockDim.x) {
-        i64 b = e / inner;
-        double v = (double)wide(x[(b * channels + c) * inner + (e - b * inner)]);
+        i64 i, b = split(e, inner, i);
+        double v = (double)wide(x[(b * channels + c) * inner + i]);
         sum += v;
         squares += v * v;
     }
@@ -264,7 +266,8 @@ __global__ void channel_apply(i64 total, i64 channels, i64 inner, double epsilon
                               T* __restrict__ y) {
     typedef typename of<T>::wide W;
     EACH(e, total) {
-        i64 c = e / inner % channels;
+        i64 i, c;
+        split(split(e, inner, i), channels, c);
         W v = (wide(x[e]) - means[c]) * ((W)1 / f_sqrt(variances[c] + (W)epsilon));
         if (weight) v *= weight[c];
         if (bias) v += bias[c];
@@ -284,7 +287,7 @@ __global__ void channel_back_sums(i64 batch, i64 channels, i64 inner, double eps
     W w = weight ? weight[c] : (W)1, shift = bias ? bias[c] : (W)0;
     double dot = 0, sum = 0;
     for (i64 e = blockIdx.y * (i64)blockDim.x + threadIdx.x; e < count; e += (i64)gridDim.y * blockDim.x) {
-        i64 b = e / inner, at = (b * channels + c) * inner + (e - b * inner);
+        i64 i, b = split(e, inner, i), at = (b * channels + c) * inner + i;
         W normal = (wide(x[at]) - mean) * scale;
         W v = before(normal * w + shift, wide(g[at]), activation);
         dot += (double)(v * normal);
@@ -305,7 +308,8 @@ __global__ void channel_back(i64 total, i64 channels, i64 inner, double count, d
                              const typename of<T>::wide* __restrict__ db, T* __restrict__ dx) {
     typedef typename of<T>::wide W;
     EACH(e, total) {
-        i64 c = e / inner % channels;
+        i64 i, c;
+        split(split(e, inner, i), channels, c);
         W scale = (W)1 / f_sqrt(variances[c] + (W)epsilon), normal = (wide(x[e]) - means[c]) * scale;
         W w = weight ? weight[c] : (W)1, shift = bias ? bias[c] : (W)0;
         W v = before(normal * w + shift, wide(g[e]), activation);

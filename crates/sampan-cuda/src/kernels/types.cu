@@ -42,6 +42,14 @@ __device__ __forceinline__ i64 place(const axes& a, i64 i) {
     return last < 0 ? at : at + i * a.step[last];
 }
 
+// Quotient and rest; of 32 bits where that is enough, which is much shorter.
+__device__ __forceinline__ i64 split(i64 e, i64 n, i64& rest) {
+    if (((u64)(e | n) >> 32) == 0) { u32 q = (u32)e / (u32)n; rest = (i64)((u32)e - q * (u32)n); return q; }
+    i64 q = e / n;
+    rest = e - q * n;
+    return q;
+}
+
 #define EACH(i, n) for (i64 i = blockIdx.x * (i64)blockDim.x + threadIdx.x; i < (n); i += (i64)gridDim.x * blockDim.x)
 
 // What went wrong in a kernel, for the host to read: the first position and value that lie outside a limit.

@@ -68,8 +68,9 @@ impl Geometry {
         weight: &'a [usize],
         output: &'a [usize],
     ) -> gpu::Convolution<'a> {
-        let Geometry { stride, pad, dilation, groups } = self;
-        gpu::Convolution { direction, input, weight, output, pad, stride, dilation, groups: *groups as usize }
+        // Groups follow from the channels of input and weight.
+        let Geometry { stride, pad, dilation, .. } = self;
+        gpu::Convolution { direction, input, weight, output, pad, stride, dilation }
     }
 
     fn forward(&self, x: &Tensor, w: &Tensor, output: &[i64]) -> Tensor {

@@ -1,5 +1,6 @@
 //! Normalisation layers as functions: layer, root mean square, group, batch, instance, local response.
 
+use crate::ops::elementwise::apply;
 use crate::ops::piecewise::channels_last;
 use crate::ops::prelude::*;
 use crate::ops::standardize::check_float;
@@ -214,8 +215,9 @@ fn update_running(running: &Tensor, batch: &Tensor, momentum: f64) -> Result<()>
         return Ok(());
     }
     crate::no_grad(|| {
-        let mixed = running.try_multiply(momentum)?.try_add(batch.detach().cast(running.dtype()) * (1.0 - momentum))?;
-        running.try_set_value(&mixed)
+        let rest = 1.0 - momentum;
+        let mix = formula!(|old, new; momentum, rest| old * momentum + new * rest);
+        running.try_set_value(&apply(&mix, vec![running.detach(), batch.detach().cast(running.dtype())])?)
     })
 }
 
