@@ -3,7 +3,10 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 
-.PHONY: help train test lint deny rust-tests doc-tests wheel python-tests stubs peers golden golden-check python-dev bench bench-core align-faults test-gpu bench-gpu clean
+# Versions whose files are read and which read ours.
+PADDLES := 2.6.2 3.0.0 3.3.1
+
+.PHONY: graph-readers help train test lint deny rust-tests doc-tests wheel python-tests stubs peers golden golden-check python-dev bench bench-core align-faults test-gpu bench-gpu clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -90,6 +93,14 @@ align-faults: ## Injected faults: sampan.align beside PaDiff, into docs/align-fa
 	target/align-env/bin/python scripts/align_faults/padiff_column.py target/padiff.json
 	target/align-env/bin/python scripts/align_faults/table.py target/ours.json target/padiff.json > target/align-faults.md
 	mv target/align-faults.md docs/align-faults.md
+
+graph-readers: python-dev ## What jit.save writes, read by each version of Paddle in an environment of its own
+	PYTHONPATH=python python3 scripts/graph/write.py target/graphs
+	for v in $(PADDLES); do \
+		python3 -m venv target/paddle-$$v && \
+		target/paddle-$$v/bin/pip install --quiet paddlepaddle==$$v setuptools "numpy<2" && \
+		target/paddle-$$v/bin/python scripts/graph/check.py target/graphs && \
+		target/paddle-$$v/bin/python scripts/graph/check.py target/graphs .pdmodel || exit 1; done
 
 clean: ## Forget what was built
 	cargo clean

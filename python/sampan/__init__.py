@@ -108,7 +108,8 @@ __version__ = version.full_version
 # Modules, and names in them, that are imported when they are first used: `import sampan` stays quick.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from . import align, amp, autograd, callbacks, compat, distributed, distribution, fft, hapi, hub, incubate, io, jit, metric
+    from . import align, amp, autograd, callbacks, compat, distributed, distribution, fft, hapi, hub, incubate, inference
+    from . import io, jit, metric
     from . import profiler, reader, regularizer, signal, static, sysconfig, tensor, text, utils, vision
     from .amp import autocast, get_autocast_cpu_dtype, get_autocast_dtype, get_autocast_gpu_dtype, is_autocast_enabled
     from .distributed import DataParallel
@@ -116,7 +117,7 @@ if TYPE_CHECKING:
     from .reader import batch
 del TYPE_CHECKING
 _LATER = dict.fromkeys(
-    "align amp autograd callbacks compat distributed distribution fft hapi hub incubate io jit metric profiler reader regularizer "
+    "align amp autograd callbacks compat distributed distribution fft hapi hub incubate inference io jit metric profiler reader regularizer "
     "signal static sysconfig tensor text utils vision".split()
 )
 _LATER |= dict.fromkeys(

@@ -90,7 +90,11 @@ def numel(x, name=None) -> Tensor:
 
 def shape(input) -> Tensor:
     """The shape, as a tensor of int64."""
-    return to_tensor(_need(input, "shape").shape, "int64")
+    extents = _need(input, "shape").shape
+    if _core._is_tracing() and extents:
+        # Each as a call, so that a graph knows which extent it is.
+        return _OPS["concat"]([_OPS["full"]([1], n, "int64") for n in extents])
+    return to_tensor(extents, "int64")
 
 
 def tolist(x):

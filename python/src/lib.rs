@@ -19,6 +19,7 @@ mod errors;
 mod events;
 mod files;
 mod function;
+mod graph;
 mod hook;
 mod layer;
 mod memory;
@@ -120,6 +121,8 @@ mod _core {
     use crate::files::{_finish_set, _load, _load_bytes, _save, _save_bytes, _save_set};
     #[pymodule_export]
     use crate::function::{_function, _functions, PyFunction};
+    #[pymodule_export]
+    use crate::graph::{_is_tracing, _trace, PyGraph};
     #[pymodule_export]
     use crate::hook::PyHook;
     #[pymodule_export]

@@ -30,7 +30,10 @@ fn spread(params: &[Param]) -> Option<usize> {
     })?;
     let last_required = params.iter().rposition(|p| p.default.is_none())?;
     let next = params.get(at + 1).map(|p| p.kind);
-    let free = !matches!(next, Some(Kind::Int | Kind::Ints | Kind::Float | Kind::Scalar | Kind::Any | Kind::Operand));
+    let free = !matches!(
+        next,
+        Some(Kind::Int | Kind::Ints | Kind::Float | Kind::Scalar | Kind::Any | Kind::Operand | Kind::Tensor)
+    );
     (at == last_required && free).then_some(at)
 }
 

@@ -45,6 +45,15 @@ def test_the_program_of_the_readme(readme, tmp_path, monkeypatch):
     assert float(names["loss"]) < 1.0
 
 
+@pytest.mark.parametrize("page", ["docs/deploy.md", "docs/deploy.zh-CN.md"])
+def test_the_programs_of_the_page_on_deployment(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "deploy"}
+    for program in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S):
+        exec(compile(program, page, "exec"), names)
+    assert (tmp_path / "inference/net.json").exists() and not (tmp_path / "inference/branch.json").exists()
+
+
 def test_the_program_of_the_page_on_speed(capsys):
     (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/performance.md").read_text(), re.S)
     exec(compile(program, "performance.md", "exec"), {"__name__": "performance"})

@@ -65,10 +65,6 @@ def test_the_relatives():
     jit.enable_to_static(True)
     with pytest.raises(TypeError):
         jit.enable_to_static(1)
-    with pytest.raises(NotImplementedError, match="state_dict"):
-        jit.save(Net(), "net")
-    with pytest.raises(NotImplementedError, match="set_state_dict"):
-        jit.load("net")
     with pytest.raises(NotImplementedError, match="static.Program"):
         sampan.static.Program()
     assert not hasattr(sampan.static, "Program")

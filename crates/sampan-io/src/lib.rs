@@ -24,6 +24,7 @@ pub mod npy;
 mod object;
 pub mod onnx;
 pub mod pdiparams;
+pub mod pdmodel;
 pub mod pdparams;
 pub mod pickle;
 mod proto;

@@ -16,7 +16,7 @@ const FORMAT: &str = "Paddle binary file";
 pub(crate) const MAGIC: &[u8] = &[0; 16];
 
 /// Paddle's numbers of the dtypes.
-const DTYPES: [(u64, DType); 12] = [
+pub(crate) const DTYPES: [(u64, DType); 12] = [
     (0, DType::Bool),
     (1, DType::Int16),
     (2, DType::Int32),

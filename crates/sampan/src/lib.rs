@@ -17,6 +17,7 @@ pub use sampan_align as align;
 pub use sampan_core::{self as core, *};
 pub use sampan_data as data;
 pub use sampan_dist as distributed;
+pub use sampan_graph as graph;
 pub use sampan_io::{self as io, load, save};
 pub use sampan_nn as nn;
 
@@ -24,6 +25,11 @@ pub use sampan_nn as nn;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The programs of the page on deployment.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/deploy.md")]
+struct Deploy;
 
 /// The tutorial's programs, run as doc tests.
 #[cfg(doctest)]

@@ -1,10 +1,12 @@
-"""Paddle's `jit`: decorators that mark what is to be compiled. Everything runs eagerly here, to the same results."""
+"""Paddle's `jit`: programs as graphs that are saved, loaded and run without their code."""
 
 from __future__ import annotations
 
+from .saving import save
 from .to_static import StaticFunction, enable_to_static, ignore_module, not_to_static, to_static
 
 __all__ = [
+    "TranslatedLayer",
     "enable_to_static",
     "ignore_module",
     "load",
@@ -16,23 +18,13 @@ __all__ = [
 ]
 
 
-def _not_yet(name: str, hint: str):
-    return NotImplementedError(f"(Unimplemented) jit.{name}: programs are not saved as graphs yet. Hint: {hint}")
+def __getattr__(name: str):
+    # It is a layer, and layers know `jit`.
+    if name in ("TranslatedLayer", "load"):
+        from . import translated
 
-
-def save(layer, path, input_spec=None, **configs):
-    """Not there yet."""
-    raise _not_yet(
-        "save", "sampan.save(layer.state_dict(), 'net.pdparams') keeps the parameters; build the network from its "
-        "code again."
-    )
-
-
-def load(path, **configs):
-    """Not there yet."""
-    raise _not_yet(
-        "load", "build the network from its code and call net.set_state_dict(sampan.load('net.pdparams'))."
-    )
+        return getattr(translated, name)
+    raise AttributeError(f"module 'sampan.jit' has no attribute {name!r}")
 
 
 def set_code_level(level: int = 100, also_to_stdout: bool = False) -> None:

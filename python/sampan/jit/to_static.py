@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import functools
 import types
+import weakref
+
+from .. import _core
 
 
 class StaticFunction:
@@ -13,10 +16,32 @@ class StaticFunction:
         self._function = function
         self._input_spec = input_spec
         self._options = options
+        # What the last call of each owner was given, for `jit.save` without an `input_spec`.
+        self._last = weakref.WeakKeyDictionary()
+        self._last_alone = None
         functools.update_wrapper(self, function)
 
     def __call__(self, *args, **kwargs):
+        self._remember(args, kwargs)
         return self._function(*args, **kwargs)
+
+    def _remember(self, args, kwargs) -> None:
+        from ..nn import Layer
+        from ..static import InputSpec
+
+        owner = args[0] if args and isinstance(args[0], Layer) else getattr(self._function, "__self__", None)
+        given = args[1:] if args and owner is args[0] else args
+        if kwargs or not all(isinstance(a, _core.Tensor) for a in given) or not given:
+            return
+        specs = [InputSpec(list(t.shape), t.dtype) for t in given]
+        if isinstance(owner, Layer):
+            self._last[owner] = specs
+        else:
+            self._last_alone = specs
+
+    def last_specs(self, owner) -> list | None:
+        """What the last call was given."""
+        return self._last_alone if owner is None else self._last.get(owner)
 
     def __get__(self, instance, owner=None):
         return self if instance is None else types.MethodType(self, instance)
@@ -41,12 +66,18 @@ class StaticFunction:
 
 def _mark_layer(layer, input_spec, options):
     """Marks the forward of one layer."""
+    from ..nn.layer.builtin import BuiltinLayer
+
     plain = layer.forward
     marked = StaticFunction(plain, input_spec, **options)
-    layer._to_static_forward = marked
+    layer.__dict__["_to_static_forward"] = marked
+    if "forward" in type(layer).__dict__ or not isinstance(layer, BuiltinLayer):
+        # A layer of the core has no forward in Python to stand in for.
+        layer.__dict__["forward"] = marked
 
     def rollback():
         layer.__dict__.pop("_to_static_forward", None)
+        layer.__dict__.pop("forward", None)
         layer.__dict__.pop("rollback", None)
         return layer
 

@@ -5,8 +5,19 @@ from __future__ import annotations
 from . import amp, nn
 from .guards import cpu_places, device_guard, name_scope
 from .input import InputSpec
+from .io import load_inference_model, normalize_program, save_inference_model
 
-__all__ = ["InputSpec", "amp", "cpu_places", "device_guard", "name_scope", "nn"]
+__all__ = [
+    "InputSpec",
+    "amp",
+    "cpu_places",
+    "device_guard",
+    "load_inference_model",
+    "name_scope",
+    "nn",
+    "normalize_program",
+    "save_inference_model",
+]
 
 
 class _Missing(AttributeError, NotImplementedError):

@@ -1,15 +1,16 @@
 //! `sampan info`.
 
-use super::{say, weights};
+use super::{infer, say, weights};
 use crate::hapi::read_checkpoint;
 use clap::Args;
 use sampan_core::Result;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Args)]
 pub struct Info {
-    /// Checkpoints, .pdparams, .pdopt, .safetensors, .npy, .npz, .pth, or the folder of a run
+    /// Networks (.pdmodel, .json), checkpoints, .pdparams, .pdopt, .safetensors, .npy, .npz, .pth, or the folder of a run
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -22,8 +23,34 @@ fn bytes(n: usize) -> String {
     }
 }
 
+/// Says what a saved network takes, gives and computes.
+fn describe_network(path: &Path) -> Result<()> {
+    let graph = infer::load(path)?;
+    let elements: usize = graph.weights.iter().filter(|w| w.shared).map(|w| w.tensor.numel()).sum();
+    let (calls, weights) = (graph.calls.len(), graph.weights.iter().filter(|w| w.shared).count());
+    say(format!("{}: a network of {calls} calls, {weights} parameters with {elements} elements", path.display()))?;
+    let shape = |id: usize| {
+        let known = &graph.values[id];
+        let dims = known.dims.iter().map(|d| d.fixed().map_or("any".into(), |n| n.to_string()));
+        format!("[{}] {}", dims.collect::<Vec<_>>().join(", "), known.dtype)
+    };
+    for input in &graph.inputs {
+        say(format!("  input   {} {}", input.name, shape(input.value)))?;
+    }
+    for (i, &id) in graph.outputs.iter().enumerate() {
+        say(format!("  output  {i} {}", shape(id)))?;
+    }
+    let mut counts = BTreeMap::new();
+    graph.calls.iter().for_each(|c| *counts.entry(c.op.name).or_insert(0) += 1);
+    let counts = counts.iter().map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>();
+    say(format!("  calls   {}", counts.join(", ")))
+}
+
 /// Says what a file holds.
 fn describe(path: &Path) -> Result<()> {
+    if path.extension().is_some_and(|e| e == "pdmodel" || e == "json") {
+        return describe_network(path);
+    }
     let path = &if path.is_dir() { weights::file(path)? } else { path.to_path_buf() };
     let found = sampan_io::describe(path)?;
     say(format!("{}: {}, {} elements, {}", path.display(), found.format, found.numel(), bytes(found.bytes())))?;

@@ -3,6 +3,7 @@
 mod align;
 mod convert;
 mod eval;
+mod infer;
 mod info;
 mod launch;
 mod predict;
@@ -34,7 +35,9 @@ enum Command {
     Eval(eval::Eval),
     /// Read digits from image files.
     Predict(predict::Predict),
-    /// Say what a file of tensors holds: checkpoints, .pdparams, .pdopt, .safetensors, .npy, .npz, .pth.
+    /// Run a saved network (.pdmodel, .json) on arrays, without Python.
+    Infer(infer::Infer),
+    /// Say what a file holds: networks (.pdmodel, .json), checkpoints, .pdparams, .pdopt, .safetensors, .npy, .npz, .pth.
     Info(info::Info),
     /// Compare two recordings of `sampan.align`, or two files of reprod_log: where do they part, and why?
     Align(align::Align),
@@ -77,6 +80,7 @@ impl Cli {
             Command::Train(c) => c.run(),
             Command::Eval(c) => c.run(),
             Command::Predict(c) => c.run(),
+            Command::Infer(c) => c.run(),
             Command::Info(c) => c.run(),
             Command::Align(c) => c.run(),
             Command::Convert(c) => c.run(),

@@ -201,3 +201,32 @@ fn weights_change_their_framework_and_come_back() {
     );
     assert_eq!(std::fs::read(at("e.pdparams")).unwrap(), old);
 }
+
+#[test]
+fn a_saved_network_runs_without_python() {
+    use sampan::graph::{Spec, paddle, trace};
+    use sampan::{DType, Tensor};
+    let folder = Folder::new("infer");
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let w = Tensor::new([[1.0f32, -1.0], [0.5, 2.0]]);
+    w.set_name("w");
+    let spec = Spec::new([None, Some(2)], DType::Float32).named("image");
+    let graph = trace(|x| Ok(vec![x[0].matmul(&w).relu()]), &[spec]).unwrap();
+    paddle::save(&graph, at("net"), &[]).unwrap();
+    let x = Tensor::new([[1.0f32, 2.0], [-3.0, 1.0], [0.0, 1.0]]);
+    sampan::io::npy::save(at("x.npy"), &x).unwrap();
+    for model in ["net", "net.pdmodel", "net.json"] {
+        let ran = sampan(&["infer", &at(model), "--input", &at("x.npy"), "--output", &at("y.npy"), "--repeat", "2"]);
+        assert!(ran.status.success() && text(&ran.stdout).contains("[3, 2] float32"), "{}", text(&ran.stderr));
+        assert_eq!(sampan::io::npy::load(at("y.npy")).unwrap().to_vec::<f32>(), [2.0, 3.0, 0.0, 5.0, 0.5, 2.0]);
+    }
+    let shown = text(&sampan(&["infer", &at("net"), "--input", &format!("image={}", at("x.npy"))]).stdout);
+    assert!(shown.contains("output 0") && shown.contains("0.5"), "{shown}");
+    let held = text(&sampan(&["info", &at("net.pdmodel"), &at("net.json")]).stdout);
+    assert!(held.contains("input   image [any, 2] float32") && held.contains("matmul 1, relu 1"), "{held}");
+    refused(&["infer", &at("none"), "--input", &at("x.npy")], &["none", "without an ending"]);
+    refused(
+        &["infer", &at("net"), "--input", &at("x.npy"), "--input", &at("x.npy")],
+        &["more files than inputs", "image"],
+    );
+}

@@ -1,0 +1,387 @@
+//! Indices and slices, read and written.
+
+use super::args::{ints, plain, tensor};
+use crate::graph::{Arg, Dim, Known, Size};
+use crate::paddle::export::{Exporter, Given};
+use crate::paddle::import::Importer;
+use crate::paddle::program::{Op, Value, VarId};
+use sampan_core::{Result, Value as Plain};
+
+/// Where a slice of Paddle's ends that has no end.
+const OPEN: i64 = i32::MAX as i64;
+
+/// One part of an index.
+enum Part {
+    Int(Size),
+    Slice(Option<Size>, Option<Size>, i64),
+    New,
+    Ellipsis,
+    Tensor(usize),
+}
+
+fn parts(call: &Given) -> Option<Vec<Part>> {
+    let size = |a: &Arg| match a {
+        Arg::Plain(Plain::None) => Some(None),
+        Arg::Plain(Plain::Int(i)) => Some(Some(Size::fixed(*i))),
+        Arg::Size(s) => Some(Some(s.clone())),
+        _ => None,
+    };
+    let plain = |v: &Plain| Arg::Plain(v.clone());
+    let part = |a: &Arg| -> Option<Part> {
+        Some(match a {
+            Arg::Plain(Plain::Int(i)) => Part::Int(Size::fixed(*i)),
+            Arg::Size(s) => Part::Int(s.clone()),
+            Arg::Plain(Plain::None) => Part::New,
+            Arg::Plain(Plain::Str(s)) if &**s == "..." => Part::Ellipsis,
+            Arg::Tensor(id) => Part::Tensor(*id),
+            Arg::Plain(Plain::List(l)) if l.len() == 3 => {
+                let step = size(&plain(&l[2]))?.map_or(Some(1), |s| s.as_fixed())?;
+                Part::Slice(size(&plain(&l[0]))?, size(&plain(&l[1]))?, step)
+            }
+            Arg::List(l) if l.len() == 3 => {
+                Part::Slice(size(&l[0])?, size(&l[1])?, size(&l[2])?.map_or(Some(1), |s| s.as_fixed())?)
+            }
+            _ => return None,
+        })
+    };
+    match call.0.arg("index")? {
+        Arg::List(list) => list.iter().map(part).collect(),
+        Arg::Plain(Plain::List(list)) => list.iter().map(|v| part(&plain(v))).collect(),
+        Arg::Plain(Plain::Ints(list)) => Some(list.iter().map(|&i| Part::Int(Size::fixed(i))).collect()),
+        one => Some(vec![part(one)?]),
+    }
+}
+
+/// An index as Paddle's bounds.
+#[derive(Default)]
+struct Bounds {
+    axes: Vec<i64>,
+    starts: Vec<Size>,
+    ends: Vec<Size>,
+    steps: Vec<i64>,
+    /// Axes that an integer takes away.
+    gone: Vec<i64>,
+    /// Where the result has new axes.
+    new: Vec<i64>,
+    /// A tensor that picks along an axis.
+    picks: Vec<(usize, i64)>,
+}
+
+fn bounds(parts: Vec<Part>, rank: usize) -> Option<Bounds> {
+    let taken = parts.iter().filter(|p| !matches!(p, Part::New | Part::Ellipsis)).count();
+    let (mut b, mut axis, mut place) = (Bounds::default(), 0i64, 0i64);
+    for part in parts {
+        match part {
+            Part::Ellipsis => {
+                let skipped = rank.checked_sub(taken)? as i64;
+                (axis, place) = (axis + skipped, place + skipped);
+            }
+            Part::New => {
+                b.new.push(place);
+                place += 1;
+            }
+            Part::Tensor(id) => {
+                b.picks.push((id, axis - b.gone.len() as i64));
+                (axis, place) = (axis + 1, place + 1);
+            }
+            Part::Int(i) => {
+                let end = match i.as_fixed() {
+                    Some(-1) => Size::fixed(OPEN),
+                    _ => Size { plus: i.plus + i.over, ..i.clone() },
+                };
+                b.axes.push(axis);
+                b.starts.push(i);
+                b.ends.push(end);
+                b.steps.push(1);
+                b.gone.push(axis);
+                axis += 1;
+            }
+            Part::Slice(start, end, step) => {
+                if start.is_some() || end.is_some() || step != 1 {
+                    b.axes.push(axis);
+                    b.starts.push(start.unwrap_or(Size::fixed(if step > 0 { 0 } else { OPEN })));
+                    b.ends.push(end.unwrap_or(Size::fixed(if step > 0 { OPEN } else { -OPEN - 1 })));
+                    b.steps.push(step);
+                }
+                (axis, place) = (axis + 1, place + 1);
+            }
+        }
+    }
+    Some(b)
+}
+
+fn getitem(w: &mut Exporter, call: &Given) -> Result<bool> {
+    let Some(id) = call.id("x") else { return Ok(false) };
+    let known = w.known(id).clone();
+    let Some(b) = parts(call).and_then(|p| bounds(p, known.dims.len())) else { return Ok(false) };
+    if b.picks.len() > 1 || b.picks.iter().any(|&(t, _)| w.known(t).dims.len() != 1 || !w.known(t).dtype.is_int()) {
+        return Ok(false);
+    }
+    let out = w.known(call.out()).clone();
+    let between = |w: &Exporter, var: VarId| w.like(var, out.dtype);
+    let mut x = w.var_of(id)?;
+    let mut rank = known.dims.len();
+    let mut b = b;
+    for i in 0..b.axes.len() {
+        // Versions of Paddle differ in what ends a slice that goes back to the first: turned around, it goes forward.
+        let (step, last) = (b.steps[i], b.starts[i].as_fixed());
+        let (Some(last), Some(end)) = (last, b.ends[i].as_fixed()) else { continue };
+        if step > 0 || end > -OPEN {
+            continue;
+        }
+        let axis = b.axes[i];
+        if last < 0 {
+            return Ok(false);
+        }
+        let mut like = between(w, x);
+        like.dims[axis as usize] = Dim::Free(usize::MAX);
+        if last != OPEN {
+            let args = vec![
+                ("input", Value::Var(x)),
+                ("starts", Value::Ints(vec![0])),
+                ("ends", Value::Ints(vec![last + 1])),
+                ("axes", Value::Ints(vec![axis])),
+                ("infer_flags", Value::Ints(vec![1])),
+                ("decrease_axis", Value::Ints(vec![])),
+            ];
+            x = w.emit("slice", args, &like)?;
+        }
+        x = w.emit("flip", vec![("x", Value::Var(x)), ("axis", Value::Ints(vec![axis]))], &like)?;
+        (b.starts[i], b.ends[i], b.steps[i]) = (Size::fixed(0), Size::fixed(OPEN), -step);
+    }
+    if !b.axes.is_empty() {
+        let (starts, ends) = (w.sizes(&b.starts)?, w.sizes(&b.ends)?);
+        let mut like = between(w, x);
+        b.axes.iter().for_each(|&a| like.dims[a as usize] = Dim::Free(usize::MAX));
+        let axes = ("axes", Value::Ints(b.axes.clone()));
+        if b.steps.iter().all(|s| *s == 1) {
+            let mut d = 0;
+            like.dims.retain(|_| {
+                d += 1;
+                !b.gone.contains(&(d - 1))
+            });
+            let args = vec![
+                ("input", Value::Var(x)),
+                ("starts", starts),
+                ("ends", ends),
+                axes,
+                ("infer_flags", Value::Ints(vec![1; b.axes.len()])),
+                ("decrease_axis", Value::Ints(b.gone.clone())),
+            ];
+            x = w.emit("slice", args, &like)?;
+        } else {
+            let args = vec![
+                ("x", Value::Var(x)),
+                ("starts", starts),
+                ("ends", ends),
+                ("strides", Value::Ints(b.steps.clone())),
+                axes,
+            ];
+            x = w.emit("strided_slice", args, &like)?;
+            if !b.gone.is_empty() {
+                let mut d = 0;
+                like.dims.retain(|_| {
+                    d += 1;
+                    !b.gone.contains(&(d - 1))
+                });
+                x = w.emit("squeeze", vec![("x", Value::Var(x)), ("axis", Value::Ints(b.gone.clone()))], &like)?;
+            }
+        }
+        rank -= b.gone.len();
+    }
+    for &(t, axis) in &b.picks {
+        let mut like = between(w, x);
+        like.dims[axis as usize] = w.known(t).dims[0];
+        let index = w.var_of(t)?;
+        x = w.emit(
+            "gather",
+            vec![("x", Value::Var(x)), ("index", Value::Var(index)), ("axis", Value::Int(axis))],
+            &like,
+        )?;
+    }
+    if b.new.is_empty() {
+        if b.axes.is_empty() && b.picks.is_empty() {
+            x = w.emit("assign", vec![("x", Value::Var(x))], &out)?;
+        }
+        w.program.vars[x].dims = crate::paddle::export::dims(&out);
+        w.bind(call.out(), x);
+    } else {
+        debug_assert!(rank + b.new.len() == out.dims.len());
+        w.give("unsqueeze", vec![("x", Value::Var(x)), ("axis", Value::Ints(b.new))], call.out())?;
+    }
+    Ok(true)
+}
+
+fn setitem(w: &mut Exporter, call: &Given) -> Result<bool> {
+    let Some(id) = call.id("x") else { return Ok(false) };
+    let known = w.known(id).clone();
+    let Some(b) = parts(call).and_then(|p| bounds(p, known.dims.len())) else { return Ok(false) };
+    if call.bool("accumulate") || !b.picks.is_empty() || !b.new.is_empty() {
+        return Ok(false);
+    }
+    let value = match call.id("value") {
+        Some(v) => {
+            let v = w.var_of(v)?;
+            w.cast(v, known.dtype)?
+        }
+        None => match call.float("value") {
+            Some(v) => w.number(v, &[1], known.dtype)?,
+            None => return Ok(false),
+        },
+    };
+    let (starts, ends) = (w.sizes(&b.starts)?, w.sizes(&b.ends)?);
+    let args = vec![
+        ("x", call.tensor(w, "x")?),
+        ("values", Value::Var(value)),
+        ("starts", starts),
+        ("ends", ends),
+        ("steps", Value::Ints(b.steps)),
+        ("axes", Value::Ints(b.axes)),
+        ("decrease_axes", Value::Ints(b.gone)),
+        ("none_axes", Value::Ints(vec![])),
+    ];
+    w.give("set_value_with_tensor", args, call.out())?;
+    Ok(true)
+}
+
+fn slice(w: &mut Exporter, call: &Given) -> Result<bool> {
+    let Some(id) = call.id("input") else { return Ok(false) };
+    let (Some(axes), Some(starts), Some(ends)) = (call.ints("axes"), call.sizes("starts"), call.sizes("ends")) else {
+        return Ok(false);
+    };
+    let (starts, ends) = (w.sizes(&starts)?, w.sizes(&ends)?);
+    let args = vec![
+        ("input", Value::Var(w.var_of(id)?)),
+        ("starts", starts),
+        ("ends", ends),
+        ("infer_flags", Value::Ints(vec![1; axes.len()])),
+        ("axes", Value::Ints(axes)),
+        ("decrease_axis", Value::Ints(vec![])),
+    ];
+    w.give("slice", args, call.out())?;
+    Ok(true)
+}
+
+/// A region that every axis names, as the slices that change something.
+fn view(w: &mut Exporter, call: &Given, x: VarId, from: &Known) -> Result<bool> {
+    let (Some(starts), Some(lens), Some(steps)) = (call.sizes("starts"), call.sizes("lens"), call.ints("steps")) else {
+        return Ok(false);
+    };
+    let to = w.known(call.out()).clone();
+    let (mut b, rank) = (Bounds::default(), from.dims.len());
+    for axis in 0..rank {
+        if from.dims[axis] == to.dims[axis] && starts[axis].as_fixed() == Some(0) && steps[axis] == 1 {
+            continue;
+        }
+        let (start, step) = (&starts[axis], steps[axis]);
+        let Some(first) = start.as_fixed().filter(|_| step > 0) else { return Ok(false) };
+        let mut end = lens[axis].clone();
+        match end.as_fixed() {
+            Some(n) => end = Size::fixed(first + n * step),
+            None if step == 1 => end.plus += first * end.over,
+            None => return Ok(false),
+        }
+        b.axes.push(axis as i64);
+        b.starts.push(start.clone());
+        b.ends.push(end);
+        b.steps.push(step);
+    }
+    let (starts, ends) = (w.sizes(&b.starts)?, w.sizes(&b.ends)?);
+    let (n, axes) = (b.axes.len(), ("axes", Value::Ints(b.axes)));
+    if b.steps.iter().all(|s| *s == 1) {
+        let flags = ("infer_flags", Value::Ints(vec![1; n]));
+        let args = vec![
+            ("input", Value::Var(x)),
+            ("starts", starts),
+            ("ends", ends),
+            axes,
+            flags,
+            ("decrease_axis", Value::Ints(vec![])),
+        ];
+        w.give("slice", args, call.out())?;
+    } else {
+        let args =
+            vec![("x", Value::Var(x)), ("starts", starts), ("ends", ends), ("strides", Value::Ints(b.steps)), axes];
+        w.give("strided_slice", args, call.out())?;
+    }
+    Ok(true)
+}
+
+pub fn write(w: &mut Exporter, call: &Given) -> Result<bool> {
+    match (call.name(), call.id("x")) {
+        ("getitem", _) => getitem(w, call),
+        ("setitem", _) => setitem(w, call),
+        ("slice", _) => slice(w, call),
+        ("view_slice", Some(id)) => {
+            let (x, from) = (w.var_of(id)?, w.known(id).clone());
+            view(w, call, x, &from)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// The bounds of a slice as parts of an index.
+fn index_of(axes: &[i64], starts: &[i64], ends: &[i64], steps: &[i64], gone: &[i64], rank: usize) -> Vec<Plain> {
+    let mut index = vec![Plain::List(vec![Plain::None, Plain::None, Plain::None]); rank];
+    for (i, &axis) in axes.iter().enumerate() {
+        let at = usize::try_from(if axis < 0 { axis + rank as i64 } else { axis }).unwrap_or(usize::MAX);
+        let (start, end, step) = (starts[i], ends[i], steps.get(i).copied().unwrap_or(1));
+        let end = if end >= OPEN || end <= -OPEN { Plain::None } else { Plain::Int(end) };
+        if let Some(part) = index.get_mut(at) {
+            *part = match gone.contains(&axis) {
+                true => Plain::Int(start),
+                false => Plain::List(vec![Plain::Int(start), end, Plain::Int(step)]),
+            };
+        }
+    }
+    index
+}
+
+pub fn read(r: &mut Importer, op: &Op) -> Result<bool> {
+    let name = op.schema.name;
+    match name {
+        "slice" | "strided_slice" => {
+            if name == "slice" && r.symbolic(op)? {
+                return Ok(true);
+            }
+            let from = if name == "slice" { "input" } else { "x" };
+            let axes = op.ints("axes")?;
+            let gone = if name == "slice" { op.ints("decrease_axis")? } else { vec![] };
+            let mut args = vec![(from, tensor(r, op, from)?), ("axes", ints(axes))];
+            let (mut ends, strides) = (r.sizes(op, "ends")?, op.ints("strides").unwrap_or_default());
+            if let (Arg::Plain(Plain::Ints(ends)), "strided_slice") = (&mut ends, name) {
+                // Backwards, Paddle's -1 is the place before the first.
+                let backwards = ends.iter_mut().zip(&strides).filter(|(e, s)| **e == -1 && **s < 0);
+                backwards.for_each(|(e, _)| *e = -OPEN - 1);
+            }
+            args.extend([("starts", r.sizes(op, "starts")?), ("ends", ends)]);
+            if name == "strided_slice" {
+                args.push(("strides", r.sizes(op, "strides")?));
+            }
+            if gone.is_empty() {
+                r.call(name, args, &[op.first_result()?])?;
+            } else {
+                let known = r.known(op.first_result()?);
+                let cut = r.call_new(name, args, Known { dims: vec![], ..known })?;
+                r.call("squeeze", vec![("x", Arg::Tensor(cut)), ("axis", ints(gone))], &[op.first_result()?])?;
+            }
+        }
+        "set_value_with_tensor" => {
+            let (axes, gone) = (op.ints("axes")?, op.ints("decrease_axes")?);
+            let (starts, ends, steps) = (op.ints("starts")?, op.ints("ends")?, op.ints("steps")?);
+            if !op.ints("none_axes")?.is_empty() || starts.len() != axes.len() || ends.len() != axes.len() {
+                return Ok(false);
+            }
+            let rank = r.program.vars[op.var("x")?].dims.len();
+            let index = index_of(&axes, &starts, &ends, &steps, &gone, rank);
+            let args = vec![
+                ("x", tensor(r, op, "x")?),
+                ("index", plain(Plain::List(index))),
+                ("value", tensor(r, op, "values")?),
+            ];
+            r.call("setitem", args, &[op.first_result()?])?;
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
+}

@@ -1,0 +1,288 @@
+//! A program from JSON.
+
+use super::TYPES;
+use crate::paddle::classic::constant;
+use crate::paddle::program::{Op, Program, Value, Var, VarId};
+use crate::paddle::schema::{self, Kind};
+use sampan_core::error::Kind as ErrorKind;
+use sampan_core::{DType, Error, Result};
+use serde_json::Value as Json;
+use std::collections::HashMap;
+
+fn damaged(message: impl Into<String>) -> Error {
+    Error::invalid(format!("PIR program: {}", message.into())).in_op("load")
+}
+
+/// An attribute as a plain value.
+fn from_attr(value: &Json) -> Option<Value> {
+    let (kind, data) = (value.get("#")?.as_str()?, value.get("D"));
+    let float = |v: &Json| match v.as_str() {
+        None => v.as_f64(),
+        Some("INF" | "inf") => Some(f64::INFINITY),
+        Some("-INF" | "-inf") => Some(f64::NEG_INFINITY),
+        Some("NAN" | "nan") => Some(f64::NAN),
+        Some(_) => None,
+    };
+    Some(match kind.split("a_").nth(1)? {
+        "bool" => Value::Bool(data?.as_bool()?),
+        "i8" | "i16" | "i32" | "i64" | "ui8" | "index" => Value::Int(data?.as_i64()?),
+        "f32" | "f64" => Value::Float(float(data?)?),
+        "str" => Value::Text(data?.as_str()?.into()),
+        "dtype" => {
+            let name = data?.as_str()?;
+            Value::DType(TYPES.iter().find(|(_, d)| d.to_string() == name).map(|&(_, d)| d))
+        }
+        "intarray" => Value::Ints(data?.as_array()?.iter().map(Json::as_i64).collect::<Option<_>>()?),
+        "array" => {
+            let items = data?.as_array()?.iter().map(from_attr).collect::<Option<Vec<_>>>()?;
+            let whole = |v: &Value| if let Value::Int(i) = v { Some(*i) } else { None };
+            let number = |v: &Value| match v {
+                Value::Int(i) => Some(*i as f64),
+                Value::Float(f) => Some(*f),
+                _ => None,
+            };
+            match items.iter().map(whole).collect::<Option<Vec<_>>>() {
+                Some(ints) => Value::Ints(ints),
+                None => Value::Floats(items.iter().map(number).collect::<Option<_>>()?),
+            }
+        }
+        "scalar" => from_attr(data?)?,
+        _ => return None,
+    })
+}
+
+/// What is known of the values of a file.
+#[derive(Default)]
+struct Reader {
+    program: Program,
+    vars: HashMap<i64, VarId>,
+    /// Several values as one: the numbers that `combine` took, and the ops whose results are lists.
+    lists: HashMap<i64, Vec<VarId>>,
+    /// The op and the result whose pieces a later `split` names.
+    pending: HashMap<i64, (usize, &'static str)>,
+    numbers: HashMap<i64, f64>,
+    arrays: HashMap<i64, Vec<i64>>,
+}
+
+impl Reader {
+    fn define(&mut self, out: &Json, name: Option<String>) -> Result<VarId> {
+        let number = out.get("%").and_then(Json::as_i64).ok_or_else(|| damaged("a result without a number"))?;
+        let kind = out.get("TT").ok_or_else(|| damaged("a result without a type"))?;
+        let data = kind.get("D").and_then(Json::as_array);
+        let element = data.and_then(|d| d.first()?.get("#")?.as_str());
+        let dtype = element.and_then(|e| TYPES.iter().find(|(n, _)| *n == e)).map_or(DType::Float32, |&(_, d)| d);
+        let dims = data.and_then(|d| d.get(1)?.as_array()?.iter().map(Json::as_i64).collect::<Option<Vec<_>>>());
+        let v = self.program.vars.len();
+        self.program.vars.push(Var {
+            name: name.unwrap_or_else(|| format!("v{number}")),
+            dims: dims.unwrap_or_default(),
+            dtype,
+            weight: false,
+            trainable: false,
+            stop_gradient: false,
+        });
+        self.vars.insert(number, v);
+        Ok(v)
+    }
+
+    fn var(&self, number: i64) -> Result<VarId> {
+        self.vars.get(&number).copied().ok_or_else(|| damaged(format!("value {number} is read before it is given")))
+    }
+
+    fn outputs(op: &Json) -> Result<Vec<&Json>> {
+        match op.get("O") {
+            Some(Json::Array(all)) => Ok(all.iter().collect()),
+            Some(one) => Ok(vec![one]),
+            None => Err(damaged("an op without results")),
+        }
+    }
+
+    fn op(&mut self, op: &Json) -> Result<()> {
+        let name = op.get("#").and_then(Json::as_str).ok_or_else(|| damaged("an op without a name"))?;
+        if op.get("regions").is_some_and(|r| r.as_array().is_some_and(|r| !r.is_empty())) {
+            let message = format!("the program branches ({name}), which is not read yet");
+            return Err(Error::new(ErrorKind::Unimplemented, message).in_op("load"));
+        }
+        let empty = Vec::new();
+        let list = |key: &str| op.get(key).and_then(Json::as_array).unwrap_or(&empty);
+        let inputs = list("I").iter().map(|i| i.get("%").and_then(Json::as_i64).unwrap_or(0)).collect::<Vec<_>>();
+        let outputs = Self::outputs(op)?;
+        if name == "p" {
+            let label = list("A").get(3).and_then(Json::as_str).ok_or_else(|| damaged("a parameter without a name"))?;
+            let v = self.define(outputs[0], Some(label.into()))?;
+            let flag = |i: usize| list("OA").get(i).and_then(Json::as_i64) != Some(0);
+            if label.ends_with("__non_persistable") {
+                // A place for what dropout draws, which no file keeps.
+                let shape = self.program.vars[v].dims.iter().map(|&d| d.max(0) as usize).collect::<Vec<_>>();
+                let zeros = vec![0; shape.iter().product::<usize>().min(1)];
+                self.program.constants.push((v, constant(&shape, self.program.vars[v].dtype, &zeros, &[])?));
+                return Ok(());
+            }
+            let var = &mut self.program.vars[v];
+            (var.weight, var.stop_gradient) = (true, flag(1));
+            var.trainable = !var.stop_gradient;
+            return Ok(());
+        }
+        let attrs = list("A")
+            .iter()
+            .filter_map(|a| Some((a.get("N")?.as_str()?, from_attr(a.get("AT")?)?)))
+            .collect::<HashMap<_, _>>();
+        let number = |out: &Json| out.get("%").and_then(Json::as_i64).unwrap_or(-1);
+        match name {
+            "1.data" | "1.feed" => {
+                let label = attrs.get("name").and_then(|v| if let Value::Text(t) = v { Some(t.clone()) } else { None });
+                let v = self.define(outputs.first().ok_or_else(|| damaged("an input without a value"))?, label)?;
+                self.program.feeds.push(v);
+                return Ok(());
+            }
+            "1.fetch" => {
+                let v = self.var(*inputs.first().ok_or_else(|| damaged("an output without a value"))?)?;
+                self.program.fetches.push(v);
+                return Ok(());
+            }
+            "0.combine" => {
+                let all = inputs.iter().map(|&i| self.var(i)).collect::<Result<Vec<_>>>()?;
+                outputs.first().map(|out| self.lists.insert(number(out), all));
+                return Ok(());
+            }
+            "0.split" => return self.split(&inputs, &outputs),
+            "1.full_int_array" => {
+                let out = outputs.first().ok_or_else(|| damaged("an array without a value"))?;
+                let Some(Value::Ints(values)) = attrs.get("value") else {
+                    return Err(damaged("an array of no integers"));
+                };
+                let v = self.define(out, None)?;
+                let tensor = constant(&[values.len()], self.program.vars[v].dtype, values, &[])?;
+                self.program.constants.push((v, tensor));
+                self.arrays.insert(number(out), values.clone());
+                return Ok(());
+            }
+            "1.assign_value_" | "1.assign_value" => {
+                let out = outputs.first().ok_or_else(|| damaged("a constant without a value"))?;
+                let v = self.define(out, None)?;
+                let shape = match attrs.get("shape") {
+                    Some(Value::Ints(s)) => s.iter().map(|&d| usize::try_from(d).unwrap_or(0)).collect::<Vec<_>>(),
+                    _ => vec![],
+                };
+                let (wholes, reals) = match attrs.get("values") {
+                    Some(Value::Ints(v)) => (v.clone(), vec![]),
+                    Some(Value::Floats(v)) => (vec![], v.clone()),
+                    _ => (vec![], vec![]),
+                };
+                let tensor = constant(&shape, self.program.vars[v].dtype, &wholes, &reals)?;
+                self.program.constants.push((v, tensor));
+                return Ok(());
+            }
+            "1.full" => {
+                if let (Some(Value::Float(f)), Some(out)) = (attrs.get("value"), outputs.first()) {
+                    self.numbers.insert(number(out), *f);
+                }
+            }
+            "1.full_with_tensor" => {
+                let (value, shape) = (inputs.first().copied().unwrap_or(0), inputs.get(1).copied().unwrap_or(0));
+                let value =
+                    *self.numbers.get(&value).ok_or_else(|| damaged("full_with_tensor of a computed number"))?;
+                let shape = self.sizes(shape)?;
+                let v = self.define(outputs.first().ok_or_else(|| damaged("a tensor without a value"))?, None)?;
+                let dtype = Value::DType(Some(self.program.vars[v].dtype));
+                let args = vec![("shape", shape), ("value", Value::Float(value)), ("dtype", dtype)];
+                let schema = schema::find("full").expect("it is in the table");
+                self.program.ops.push(Op { schema, args, results: vec![("out", vec![v])] });
+                return Ok(());
+            }
+            _ => {}
+        }
+        self.known(name, &inputs, &attrs, &outputs)
+    }
+
+    /// Numbers for a shape: plain, or a tensor.
+    fn sizes(&self, number: i64) -> Result<Value> {
+        Ok(match (self.arrays.get(&number), self.lists.get(&number)) {
+            (Some(values), _) => Value::Ints(values.clone()),
+            (_, Some(vars)) => Value::Vars(vars.clone()),
+            _ => Value::Var(self.var(number)?),
+        })
+    }
+
+    fn split(&mut self, inputs: &[i64], outputs: &[&Json]) -> Result<()> {
+        let from = *inputs.first().ok_or_else(|| damaged("a split of nothing"))?;
+        if let Some(vars) = self.lists.get(&from).cloned() {
+            for (out, v) in outputs.iter().zip(vars) {
+                self.vars.insert(out.get("%").and_then(Json::as_i64).unwrap_or(-1), v);
+            }
+            return Ok(());
+        }
+        let (op, result) = self.pending.get(&from).copied().ok_or_else(|| damaged("a split of no list"))?;
+        let vars = outputs.iter().map(|out| self.define(out, None)).collect::<Result<Vec<_>>>()?;
+        self.program.ops[op].results.retain(|(n, _)| *n != result);
+        self.program.ops[op].results.push((result, vars));
+        Ok(())
+    }
+
+    /// An op of the schema.
+    fn known(&mut self, name: &str, inputs: &[i64], attrs: &HashMap<&str, Value>, outputs: &[&Json]) -> Result<()> {
+        let short = name.strip_prefix("1.").unwrap_or(name);
+        let schema = schema::find(if short == "shape" { "shape64" } else { short }).ok_or_else(|| {
+            let message = format!("the program calls `{short}`, which has no counterpart here yet");
+            Error::new(ErrorKind::Unimplemented, message)
+                .hint("the network's code runs as it is; load its parameters with set_state_dict")
+                .in_op("load")
+        })?;
+        let mut inputs = inputs.iter().copied();
+        let mut args = Vec::new();
+        for slot in &schema.args {
+            let operand = match slot.kind {
+                // `full` has its shape and its number as attributes.
+                _ if schema.name == "full" => None,
+                Kind::Tensor | Kind::Tensors | Kind::Shape { .. } => inputs.next(),
+                Kind::FloatTensor | Kind::Int32Tensor | Kind::Int64Tensor => inputs.next(),
+                _ => None,
+            };
+            let value = match (slot.kind, operand) {
+                (_, None) => attrs.get(slot.name).cloned(),
+                (_, Some(0)) => None,
+                (Kind::Tensors, Some(i)) => Some(Value::Vars(match self.lists.get(&i) {
+                    Some(vars) => vars.clone(),
+                    None => vec![self.var(i)?],
+                })),
+                (Kind::Shape { .. }, Some(i)) => Some(self.sizes(i)?),
+                (Kind::FloatTensor | Kind::Int32Tensor | Kind::Int64Tensor, Some(i)) => match self.numbers.get(&i) {
+                    Some(n) => Some(Value::Float(*n)),
+                    None => Some(Value::Var(self.var(i)?)),
+                },
+                (_, Some(i)) => Some(Value::Var(self.var(i)?)),
+            };
+            args.extend(value.map(|v| (slot.name, v)));
+        }
+        if matches!(attrs.get("reduce_all"), Some(Value::Bool(true))) {
+            args.retain(|(n, _)| *n != "axis");
+            args.push(("axis", Value::Ints(vec![])));
+        }
+        let at = self.program.ops.len();
+        let mut results = Vec::new();
+        for (slot, out) in schema.results.iter().filter(|s| !s.name.is_empty()).zip(outputs) {
+            if slot.kind == Kind::Tensors {
+                self.pending.insert(out.get("%").and_then(Json::as_i64).unwrap_or(-1), (at, slot.name));
+            } else {
+                results.push((slot.name, vec![self.define(out, None)?]));
+            }
+        }
+        self.program.ops.push(Op { schema, args, results });
+        Ok(())
+    }
+}
+
+/// Reads a program.
+pub(crate) fn decode(text: &str) -> Result<Program> {
+    let file: Json = serde_json::from_str(text).map_err(|e| damaged(format!("it is no JSON: {e}")))?;
+    let magic = file.pointer("/base_code/magic").and_then(Json::as_str);
+    if magic != Some("pir") {
+        return Err(damaged("it is another kind of JSON").hint("jit.save of Paddle 3 writes such files"));
+    }
+    let ops = file.pointer("/program/regions/0/blocks/0/ops").and_then(Json::as_array);
+    let mut reader = Reader::default();
+    for op in ops.ok_or_else(|| damaged("there are no ops in it"))? {
+        reader.op(op)?;
+    }
+    Ok(reader.program)
+}

@@ -1,0 +1,102 @@
+//! For every op's samples: the call, and its replay from a graph, give the same values and the same gradients.
+
+use sampan_core::dispatch::dispatch;
+use sampan_core::op::{self, OpDef};
+use sampan_core::sample::Sample;
+use sampan_core::value::Args;
+use sampan_core::{Error, GradOptions, Result, Tensor, grad, random};
+use sampan_graph::{Spec, trace};
+
+/// Puts tensors in the place of those among the arguments.
+fn with_tensors(args: &Args, tensors: &[Tensor]) -> Result<Args> {
+    let mut args = args.clone();
+    let mut next = tensors.iter();
+    args.iter_mut()
+        .try_for_each(|v| v.map_tensors(&mut |_| Ok(next.next().expect("as many as there were").clone())))?;
+    Ok(args)
+}
+
+fn tensors_of(args: &Args) -> Vec<Tensor> {
+    let mut all = Vec::new();
+    args.iter().for_each(|v| v.for_each_tensor(&mut |t| all.push(t.clone())));
+    all
+}
+
+fn same(what: &str, a: &[Tensor], b: &[Tensor]) -> Result<()> {
+    let alike = |a: &Tensor, b: &Tensor| {
+        a.shape() == b.shape()
+            && a.dtype() == b.dtype()
+            && a.stop_gradient() == b.stop_gradient()
+            && a.to_bytes() == b.to_bytes()
+    };
+    match a.len() == b.len() && a.iter().zip(b).all(|(a, b)| alike(a, b)) {
+        true => Ok(()),
+        false => Err(Error::invalid(format!("{what} differ: {a:?} and {b:?}"))),
+    }
+}
+
+/// Values and gradients of a program, under the same random numbers.
+fn evaluate(inputs: &[Tensor], f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>) -> Result<(Vec<Tensor>, Vec<Tensor>)> {
+    random::with_state((7, 0), || {
+        let fresh = |t: &Tensor| {
+            let leaf = t.try_clone_data().unwrap();
+            leaf.set_stop_gradient(!t.dtype().is_inexact());
+            leaf
+        };
+        let inputs = inputs.iter().map(fresh).collect::<Vec<_>>();
+        let outputs = f(&inputs)?;
+        let wanted = inputs.iter().filter(|t| !t.stop_gradient()).cloned().collect::<Vec<_>>();
+        let from = outputs.iter().filter(|t| !t.stop_gradient() && t.dtype().is_inexact()).cloned().collect::<Vec<_>>();
+        let mut grads = Vec::new();
+        if !wanted.is_empty() && !from.is_empty() {
+            let found = grad(&from, &wanted, &[], GradOptions { allow_unused: true, ..Default::default() })?;
+            grads = found.into_iter().map(|g| g.unwrap_or_else(|| Tensor::new([0.0f32]))).collect();
+        }
+        Ok((outputs, grads))
+    })
+}
+
+/// None if the op cannot be called without values.
+fn check(op: &'static OpDef, sample: &Sample) -> Result<Option<()>> {
+    let args = sample.bind(op)?;
+    let inputs = tensors_of(&args);
+    let program = |inputs: &[Tensor]| dispatch(op, with_tensors(&args, inputs)?).map(|o| o.into_vec());
+    let specs = inputs.iter().map(|t| Spec::new(t.shape().iter().map(|&n| Some(n)), t.dtype())).collect::<Vec<_>>();
+    let Ok((outputs, grads)) = evaluate(&inputs, program) else {
+        // Some samples have no gradient; the values are compared all the same.
+        return Ok(Some(()));
+    };
+    let graph = match random::with_state((7, 0), || trace(program, &specs)) {
+        Ok(graph) => graph,
+        Err(e) if ["meta tensor", "before it runs"].iter().any(|why| e.to_string().contains(why)) => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    let (replayed, regrads) = evaluate(&inputs, |inputs| graph.run(inputs))?;
+    same("values", &outputs, &replayed)?;
+    same("gradients", &grads, &regrads)?;
+    Ok(Some(()))
+}
+
+#[test]
+fn eager_is_replay() {
+    let (mut failures, mut valueless, mut checked) = (Vec::new(), Vec::new(), 0);
+    for op in op::all() {
+        // What it gives is unspecified.
+        if op.peer.is_some_and(|p| p.starts_with("none: unspecified")) {
+            continue;
+        }
+        for (i, sample) in op.samples.map(|f| f()).unwrap_or_default().into_iter().enumerate() {
+            match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(op, &sample))) {
+                Ok(Ok(Some(()))) => checked += 1,
+                Ok(Ok(None)) => valueless.push(op.name),
+                Ok(Err(e)) => failures.push(format!("{} sample {i}: {e}", op.name)),
+                Err(_) => failures.push(format!("{} sample {i}: panicked", op.name)),
+            }
+        }
+    }
+    valueless.dedup();
+    assert!(failures.is_empty(), "{} of {checked} failed:\n{}", failures.len(), failures.join("\n"));
+    assert!(checked > 1500, "{checked}");
+    let by_values = ["nonzero", "unique", "masked_select"];
+    assert!(valueless.len() < 40 && by_values.iter().all(|n| valueless.contains(n)), "{valueless:?}");
+}

@@ -1,0 +1,76 @@
+"""What a Paddle of some version saves, with inputs and outputs, as one file for the tests of sampan-graph.
+
+    python scripts/graph/record.py crates/sampan-graph/tests/paddle-2.6.npz               # in an environment with that Paddle
+    python scripts/graph/record.py crates/sampan-graph/tests/paddle-3.0.npz --networks    # without the single calls
+"""
+
+import importlib.util
+import os
+import sys
+import tempfile
+
+import numpy as np
+import paddle
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import calls
+import networks
+
+SMALL = ["mlp", "lstm", "gru", "rnn", "transformer", "embedding"]
+
+
+def saved(path: str) -> dict:
+    """The program and the parameters of a save, as arrays of bytes."""
+    found = {}
+    for key, ends in (("program", (".pdmodel", ".json")), ("params", (".pdiparams",))):
+        for end in ends:
+            if os.path.exists(path + end):
+                with open(path + end, "rb") as file:
+                    found[key] = np.frombuffer(file.read(), "uint8")
+    return found
+
+
+def function(name: str, count: int, folder: str):
+    """A function in a file of its own, whose source Paddle reads."""
+    letters = ", ".join("abcde"[:count])
+    path = os.path.join(folder, f"case_{name}.py")
+    with open(path, "w") as file:
+        file.write(f"import paddle\nFN = None\n\n\ndef forward_{name}({letters}):\n    return FN(paddle, {letters})\n")
+    spec = importlib.util.spec_from_file_location(f"case_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    module.FN = calls.CASES[name][0]
+    return getattr(module, f"forward_{name}")
+
+
+def main(target: str, networks_only: bool) -> None:
+    entries, left_out = {}, []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in [*SMALL, *(() if networks_only else (c for c in calls.CASES if c not in SMALL))]:
+            path = os.path.join(folder, name)
+            try:
+                paddle.seed(1)
+                if name in SMALL:
+                    net, specs, arrays = networks.make(paddle, name)
+                    net.eval()
+                    results = net(*[paddle.to_tensor(a) for a in arrays])
+                    paddle.jit.save(net, path, input_spec=specs)
+                else:
+                    arrays = calls.CASES[name][1]
+                    forward = function(name, len(arrays), folder)
+                    results = forward(*[paddle.to_tensor(a) for a in arrays])
+                    marked = paddle.jit.to_static(forward, input_spec=calls.specs(paddle, name), full_graph=True)
+                    paddle.jit.save(marked, path)
+            except Exception as error:
+                left_out.append(f"{name}: {type(error).__name__}")
+                continue
+            results = list(results) if isinstance(results, (list, tuple)) else [results]
+            arrays = {f"x{i}": a for i, a in enumerate(arrays)} | {f"y{i}": r.numpy() for i, r in enumerate(results)}
+            entries |= {f"{name}/{key}": value for key, value in (arrays | saved(path)).items()}
+    np.savez_compressed(target, **entries)
+    print(f"{target}: Paddle {paddle.__version__}; left out: {left_out}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], "--networks" in sys.argv)
