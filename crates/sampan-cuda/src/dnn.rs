@@ -265,7 +265,8 @@ fn allowed(dnn: &'static Dnn, way: &Descriptor, key: &Key) -> Result<bool> {
     let count = engine.get(1303, word::NOTE, &mut notes)?;
     let has = |note: i32| notes[..count].contains(&note);
     let exact = key.dtype == DType::Float32 && !key.round;
-    Ok(!(key.repeatable && has(word::BY_CHANCE)) && !(exact && has(word::TENSOR_CORES)))
+    let refused = (key.repeatable && has(word::BY_CHANCE)) || (exact && has(word::TENSOR_CORES));
+    Ok(!refused)
 }
 
 /// A way made ready to run; nothing if it cannot be on this device, or asks for too much memory.
