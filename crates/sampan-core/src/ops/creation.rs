@@ -402,12 +402,13 @@ fn assign(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1i64, 2]).to_device("cpu").to_vec::<i64>(), [1, 2]);
 /// ```
-#[op(complex, module = "_C_ops", samples = device_samples, peer = "lambda x, device: x")]
+#[op(complex, module = "_C_ops", samples = device_samples, peer = "none: the values stay what they are")]
 fn to_device(cx: &Cx, x: &Tensor, device: &str) -> Result<Tensor> {
     let (from, to) = (x.device(), Device::named(device)?);
     let out = match (from, to) {
         _ if from == to => x.clone(),
-        (Device::Meta, _) => bail!("a meta tensor holds no values that could be moved"),
+        // Without values there is nothing to move.
+        (Device::Meta, _) => x.clone(),
         (_, Device::Cuda(number)) => gpu::upload(gpu::gpu(number)?, x)?,
         _ => gpu::download(x)?,
     };
