@@ -16,7 +16,7 @@ impl Graph {
     /// # use sampan_core::{DType, Tensor};
     /// # use sampan_graph::{Spec, trace};
     /// let w = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]]);
-    /// let graph = trace(|x| Ok(vec![x[0].matmul(w.t().scale(2.0))]), &[Spec::new([None, Some(2)], DType::Float32)])?;
+    /// let graph = trace(|x| Ok(vec![x[0].matmul(&w.t().scale(2.0))]), &[Spec::new([None, Some(2)], DType::Float32)])?;
     /// assert_eq!(graph.for_inference()?.calls.len(), 1);
     /// # Ok::<(), sampan_core::Error>(())
     /// ```
