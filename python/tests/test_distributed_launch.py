@@ -1,6 +1,5 @@
 """Starting processes on one machine and several: logs, failures, signals, restarts."""
 
-import contextlib
 import os
 import pathlib
 import random
@@ -165,6 +164,14 @@ def test_variables_of_other_launchers(job):
     assert said == ["0 2.0 torchrun", "1 2.0 torchrun"]
 
 
+def wait_for(condition, seconds=60):
+    """Waits for something to come true."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+
+
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as server:
         return server.getsockname()[1]
@@ -183,7 +190,7 @@ def test_a_failed_round_goes_on_from_the_last_checkpoint(job):
 
 
 TRAINING = """
-import os, sys
+import os, sys, time
 import numpy as np
 import sampan
 import sampan.distributed as dist
@@ -214,6 +221,13 @@ while step < 60:
         sampan.save(adam.state_dict(), f"{folder}/{step}.pdopt")
         open(f"{folder}/new", "w").write(str(step))
         os.replace(f"{folder}/new", f"{folder}/last")
+    # Waits, the first time, for somebody to kill one of the two.
+    place = f"{folder}/killed at {step}"
+    if str(step) in sys.argv[2:] and not os.path.exists(place):
+        dist.barrier()
+        if rank == 0:
+            open(place, "w").close()
+        time.sleep(60)
     print(step, os.getpid(), flush=True)
 dist.barrier()
 """
@@ -224,18 +238,15 @@ def test_random_kills_leave_the_weights_as_they_would_be(job):
     code, out, err = job.run("--nproc_per_node", "2", "train.py", "quiet")
     assert code == 0, out + err
     chance = random.Random(3)
-    process = job.start("--nproc_per_node", "2", "--max_restart", "50", "train.py", "disturbed")
-    kills = 0
-    while process.poll() is None:
-        time.sleep(chance.uniform(0.4, 0.9))
-        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        pids = children.read_text().split() if children.exists() else []
-        if pids and kills < 6:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(chance.choice(pids)), signal.SIGKILL)
-                kills += 1
+    steps = sorted(chance.sample(range(1, 60), 5))
+    process = job.start("--nproc_per_node", "2", "--max_restart", "5", "train.py", "disturbed", *map(str, steps))
+    for step in steps:
+        place = job.folder / "disturbed" / f"killed at {step}"
+        wait_for(lambda: place.exists() or process.poll() is not None)  # noqa: B023
+        pids = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        os.kill(int(chance.choice(pids)), signal.SIGKILL)
     out, err = process.communicate()
-    assert process.returncode == 0 and kills >= 3, out + err
+    assert process.returncode == 0 and err.count("starting again") == 5, out + err
     quiet, disturbed = (sampan.load(str(job.folder / name / "60.pdparams")) for name in ("quiet", "disturbed"))
     for name, value in quiet.items():
         assert (value.numpy() == disturbed[name].numpy()).all(), name
