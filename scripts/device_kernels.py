@@ -1,13 +1,12 @@
 """Compiles every kernel of `crates/sampan-cuda` for every dtype with NVRTC: `pip install nvidia-cuda-nvrtc`, then
 `python scripts/device_kernels.py`. Needs no GPU."""
 
-import ctypes
 import os
 import re
 import sys
 import time
 
-from device_text import ARCHITECTURE, library
+from device_text import compile_text, library
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "crates")
 FLOATS = ["f16", "bf16", "float", "double"]
@@ -59,21 +58,11 @@ def main():
     head = read("sampan-formula", "src", "prelude.cu") + "\n" + read("sampan-cuda", "src", "kernels", "types.cu")
     for file, names in instances().items():
         text = head + "\n" + read("sampan-cuda", "src", "kernels", file)
-        program = ctypes.c_void_p()
-        rtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), file.encode(), 0, None, None)
-        for name in names:
-            rtc.nvrtcAddNameExpression(program, name.encode())
-        options = [f"--gpu-architecture={ARCHITECTURE}".encode(), b"--fmad=false", b"--std=c++17"]
-        status = rtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
-        size = ctypes.c_size_t()
-        rtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-        log = ctypes.create_string_buffer(size.value)
-        rtc.nvrtcGetProgramLog(program, log)
-        rtc.nvrtcDestroyProgram(ctypes.byref(program))
+        log = compile_text(rtc, text, names)
         count += len(names)
-        if status:
+        if log:
             bad += 1
-            print(file, log.value.decode()[:6000], sep="\n")
+            print(file, log[:6000], sep="\n")
     print(f"{count} kernels of {len(instances())} files, {bad} files refused, {time.time() - began:.1f} s")
     sys.exit(bad > 0)
 

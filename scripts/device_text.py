@@ -22,10 +22,12 @@ def library():
     return ctypes.CDLL(found[0])
 
 
-def compile_text(rtc, text):
-    """The log of the compiler, empty if all is well."""
+def compile_text(rtc, text, instances=()):
+    """The log of the compiler, empty if all is well. `instances` of templates are compiled as well."""
     program = ctypes.c_void_p()
     rtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"formulas.cu", 0, None, None)
+    for name in instances:
+        rtc.nvrtcAddNameExpression(program, name.encode())
     options = [f"--gpu-architecture={ARCHITECTURE}".encode(), b"--fmad=false", b"--std=c++17"]
     status = rtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
     size = ctypes.c_size_t()

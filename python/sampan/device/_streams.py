@@ -1,4 +1,5 @@
-"""Streams and events. The processor finishes each op before the next line runs, so there is never anything to wait for."""
+"""Streams and events. The processor finishes each op before the next line runs. A GPU has one stream here, and an event waits for it
+when it is recorded, so that the time between two events is that of the work between them."""
 
 from __future__ import annotations
 
@@ -11,13 +12,12 @@ class Event:
     """A moment on a stream, for measuring the time between two of them."""
 
     def __init__(self, device=None, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False):
-        if device is not None:
-            _core._check_place(device)
-        self.device = "cpu"
+        self.device = _core._get_device() if device is None else _core._check_place(device)
         self._at: float | None = None
 
     def record(self, stream: Stream | None = None) -> None:
-        """Marks the moment."""
+        """Marks the moment, after all work that was begun before."""
+        synchronize()
         self._at = time.perf_counter()
 
     def query(self) -> bool:
@@ -31,16 +31,14 @@ class Event:
         return 1000.0 * (end_event._at - self._at)
 
     def synchronize(self) -> None:
-        """Waits for the work before it."""
+        """Waits for the work before it: recording it has."""
 
 
 class Stream:
-    """An order of work; the processor has one."""
+    """An order of work; each device has one."""
 
     def __init__(self, device=None, priority: int = 2, stream_base=None):
-        if device is not None:
-            _core._check_place(device)
-        self.device = "cpu"
+        self.device = _core._get_device() if device is None else _core._check_place(device)
 
     def wait_event(self, event: Event) -> None:
         """Lets later work wait for an event."""
@@ -60,6 +58,7 @@ class Stream:
 
     def synchronize(self) -> None:
         """Waits for all work."""
+        synchronize()
 
 
 _CURRENT = Stream()

@@ -59,3 +59,5 @@ __all__ = [
 # A forked child has none of the threads that its parent's ops run on.
 if hasattr(_os, "register_at_fork"):
     _os.register_at_fork(after_in_child=_core._after_fork)
+    # Nor can it use a GPU that its parent used: what a worker makes is the processor's.
+    _os.register_at_fork(after_in_child=lambda: _core._set_device("cpu"))
