@@ -6,7 +6,10 @@ PY := $(VENV)/bin/python
 # Versions whose files are read and which read ours.
 PADDLES := 2.6.2 3.0.0 3.3.1
 
-.PHONY: graph-readers help train test lint deny rust-tests doc-tests wheel python-tests stubs peers golden golden-check python-dev bench bench-core align-faults test-gpu bench-gpu clean
+# The machine that programs are built for.
+HOST := $(shell rustc -vV | sed -n 's/host: //p')
+
+.PHONY: dist graph-readers onnx-peers help train test lint deny rust-tests doc-tests wheel python-tests stubs peers golden golden-check python-dev bench bench-core align-faults test-gpu bench-gpu clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -19,6 +22,7 @@ test: lint deny rust-tests doc-tests python-tests ## Everything that CI checks
 lint: ## Format and clippy, without warnings
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
+	python3 scripts/check_features.py
 
 deny: ## Licences and sources of the dependencies
 	if command -v cargo-deny >/dev/null; then cargo deny --log-level error check licenses bans sources; \
@@ -74,8 +78,7 @@ test-gpu: ## Every op on the GPU of this machine against the CPU
 	cargo test --release -p sampan-core --test suite on_gpu -- --nocapture
 
 bench-gpu: ## Training and inference on the GPU of this machine beside PyTorch, in an environment that has both
-	$(PY) benches/compare/gpu.py sampan
-	$(PY) benches/compare/gpu.py torch
+	for what in sampan torch "sampan graph" "torch graph"; do $(PY) benches/compare/gpu.py $$what || exit 1; done
 
 bench: ## sampan beside PyTorch and PaddlePaddle: a table and a picture in docs/
 	python3 -m venv target/bench-env
@@ -94,13 +97,30 @@ align-faults: ## Injected faults: sampan.align beside PaDiff, into docs/align-fa
 	target/align-env/bin/python scripts/align_faults/table.py target/ours.json target/padiff.json > target/align-faults.md
 	mv target/align-faults.md docs/align-faults.md
 
-graph-readers: python-dev ## What jit.save writes, read by each version of Paddle in an environment of its own
+graph-readers: python-dev ## What jit.save writes, read by each version of Paddle in an environment of its own; and theirs, read here
 	PYTHONPATH=python python3 scripts/graph/write.py target/graphs
 	for v in $(PADDLES); do \
 		python3 -m venv target/paddle-$$v && \
 		target/paddle-$$v/bin/pip install --quiet paddlepaddle==$$v setuptools "numpy<2" && \
 		target/paddle-$$v/bin/python scripts/graph/check.py target/graphs && \
-		target/paddle-$$v/bin/python scripts/graph/check.py target/graphs .pdmodel || exit 1; done
+		target/paddle-$$v/bin/python scripts/graph/check.py target/graphs .pdmodel && \
+		target/paddle-$$v/bin/python scripts/graph/theirs.py save target/theirs-$$v && \
+		PYTHONPATH=python python3 scripts/graph/theirs.py check target/theirs-$$v || exit 1; done
+
+onnx-peers: python-dev ## What onnx.export writes, computed by ONNX Runtime; ONNX's own tests on our backend and on theirs
+	python3 -m venv target/onnx-env
+	target/onnx-env/bin/pip install --quiet onnx==1.17.0 onnxruntime numpy
+	PYTHONPATH=python target/onnx-env/bin/python scripts/onnx/write.py target/onnx
+	PYTHONPATH=python target/onnx-env/bin/python scripts/onnx/backend.py
+	PYTHONPATH=python target/onnx-env/bin/python scripts/onnx/backend.py --onnxruntime
+
+# Linked without any library of the system; functions of the same code are one.
+dist: ## One small program that runs networks anywhere: target/dist/sampan-deploy
+	RUSTFLAGS="-C target-feature=+crt-static" cargo rustc --profile dist -p sampan-deploy --bin sampan-deploy --target $(HOST) -- \
+		-C link-arg=-Wl,--icf=all -C link-arg=-Wl,-z,pack-relative-relocs
+	mkdir -p target/dist
+	cp target/$(HOST)/dist/sampan-deploy target/dist/
+	ls -l target/dist/sampan-deploy
 
 clean: ## Forget what was built
 	cargo clean

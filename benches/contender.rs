@@ -2,6 +2,7 @@
 
 mod peak;
 
+use sampan::core::Captured;
 use sampan::core::ops::random::try_randint;
 use sampan::prelude::*;
 use serde_json::{Value, json};
@@ -35,6 +36,7 @@ fn network(name: &str) -> Result<Box<dyn Layer>> {
             Linear::new(980, 10)
         ]),
         "lenet" => Box::new(LeNet::new()),
+        "lstm" => Box::new(LSTM::new(256, 256)),
         "transformer" => {
             let layer = TransformerEncoderLayer::new(256, 4, 1024);
             Box::new(TransformerEncoder::new(layer, 4))
@@ -45,7 +47,7 @@ fn network(name: &str) -> Result<Box<dyn Layer>> {
     })
 }
 
-fn training(network_name: &str, shape: &[usize], classes: Option<i64>, kind: &str) -> Result<Step> {
+fn training(network_name: &str, shape: &[usize], classes: Option<i64>, kind: &str, captured: bool) -> Result<Step> {
     let net = network(network_name)?;
     let x = Tensor::randn(shape);
     let y = match classes {
@@ -58,18 +60,24 @@ fn training(network_name: &str, shape: &[usize], classes: Option<i64>, kind: &st
         "adam" => Adam::new(0.001, net.parameters()),
         _ => AdamW::new(0.001, net.parameters()),
     };
-    Ok(Box::new(move || {
-        let out = net.call(&x)?;
+    let mut learn = move |given: &[Tensor]| {
+        let out = net.call(&given[0])?;
         let loss = match classes {
-            Some(0) => out.try_mse_loss(&y)?,
-            Some(_) => out.try_cross_entropy(&y)?,
+            Some(0) => out.try_mse_loss(&given[1])?,
+            Some(_) => out.try_cross_entropy(&given[1])?,
             None => (&out * &out).mean(()),
         };
         loss.try_backward(None, false)?;
         optimizer.step()?;
         optimizer.clear_grad();
-        Ok(())
-    }))
+        Ok(vec![loss])
+    };
+    let given = [x, y];
+    if !captured {
+        return Ok(Box::new(move || learn(&given).map(|_| ())));
+    }
+    let mut recorded = Captured::default();
+    Ok(Box::new(move || recorded.call("", &given, &mut learn).map(|_| ())))
 }
 
 fn inference(network_name: &str, shape: &[usize]) -> Result<Step> {
@@ -77,19 +85,6 @@ fn inference(network_name: &str, shape: &[usize]) -> Result<Step> {
     net.eval();
     let x = Tensor::randn(shape);
     Ok(Box::new(move || no_grad(|| net.call(&x)).map(|_| ())))
-}
-
-fn lstm() -> Result<Step> {
-    let net = LSTM::new(256, 256);
-    let x = Tensor::randn([32, 64, 256]);
-    let mut optimizer = Adam::new(0.001, net.parameters());
-    Ok(Box::new(move || {
-        let out = net.call(&x)?;
-        (&out * &out).mean(()).try_backward(None, false)?;
-        optimizer.step()?;
-        optimizer.clear_grad();
-        Ok(())
-    }))
 }
 
 fn epoch() -> Result<Step> {
@@ -108,6 +103,12 @@ fn epoch() -> Result<Step> {
 
 /// The workload of a name, or None where only Python has it.
 fn build(name: &str) -> Option<Result<Step>> {
+    let (name, captured) = match name.strip_suffix(", captured") {
+        Some(name) => (name, true),
+        None => (name, false),
+    };
+    let training =
+        |network: &str, shape: &[usize], classes, kind: &str| training(network, shape, classes, kind, captured);
     Some(match name {
         "linear b16" => training("linear", &[16, 784], Some(0), "sgd"),
         "mlp b100" => training("mlp", &[100, 784], Some(0), "sgd"),
@@ -118,7 +119,7 @@ fn build(name: &str) -> Option<Result<Step>> {
         "resnet50 224px b4" => training("resnet50", &[4, 3, 224, 224], Some(1000), "momentum"),
         "mobilenetv3-small 224px b8" => training("mobilenet", &[8, 3, 224, 224], Some(1000), "momentum"),
         "transformer encoder b8" => training("transformer", &[8, 128, 256], None, "adamw"),
-        "lstm 256 s64 b32" => lstm(),
+        "lstm 256 s64 b32" => training("lstm", &[32, 64, 256], None, "adam"),
         "lenet b1" => inference("lenet", &[1, 1, 28, 28]),
         "mobilenetv3-small b1" => inference("mobilenet", &[1, 3, 224, 224]),
         "mobilenetv3-small b8" => inference("mobilenet", &[8, 3, 224, 224]),

@@ -38,17 +38,27 @@ def instances():
     index += [f"{k}<{t}>" for k in ("add_rows", "one_hot") for t in ALL]
     index += [f"count_up<{t}, {'double' if t in FLOATS else 'i64'}>" for t in ALL]
     index += ["places_along", "checked", "count_rows", "run_starts", "place_positions", "sort_positions"]
-    pool = [f"{k}<{t}>" for k in ("max_pool", "max_unpool_windows", "avg_pool", "avg_unpool") for t in FLOATS]
+    pool = [f"{k}<{t}>" for k in ("max_pool", "max_unpool_windows", "avg_pool", "avg_unpool", "max_places", "max_back") for t in FLOATS]
+    pool += [f"max_small<{t}, {k}>" for t in FLOATS for k in (2, 3)]
     random = [f"uniform<{t}, {'double' if t == 'double' else 'float'}>" for t in FLOATS]
     random += [f"normal32<{t}>" for t in FLOATS[:3]] + ["normal64", "exponential64"]
     random += [f"exponential32<{t}>" for t in FLOATS[:3]] + [f"bernoulli_by<{t}>" for t in FLOATS]
     random += [f"{k}<{t}>" for k in ("bernoulli", "integers") for t in ALL]
-    found = {"reduce.cu": reduce, "index.cu": index, "pool.cu": pool, "random.cu": random}
+    many = [f"{k}<{t}>" for k in ("squares", "unscale") for t in FLOATS] + ["factors"]
+    direct = [f"{k}<{t}, {b}>" for k in ("direct_forward", "direct_to_data") for t in FLOATS for b in (1, 2, 4, 8)]
+    direct += [f"direct_to_weight<{t}, {k}, {b}>" for t in FLOATS for k in (1, 3, 5, 7) for b in (1, 2, 4) if b * k * k <= 100]
+    direct += [f"direct_joined<{t}>" for t in FLOATS]
+    rooms = [(4, 512), (8, 2048), (16, 5120)]
+    direct += [f"{n}<{t}, {k}, {b}, {r}>" for n in ("few_forward", "few_to_data") for t in FLOATS for k in (1, 3, 5) for b, r in rooms]
+    found = {"direct.cu": direct, "many.cu": many, "reduce.cu": reduce, "index.cu": index, "pool.cu": pool, "random.cu": random}
     for name in ("rows.cu", "recurrent.cu"):
         if os.path.exists(os.path.join(ROOT, "sampan-cuda", "src", "kernels", name)):
             text = open(os.path.join(ROOT, "sampan-cuda", "src", "kernels", name)).read()
             kernels = re.findall(r"template <typename T>\n__global__ void (\w+)\(", text)
-            found[name] = [f"{k}<{t}>" for k in kernels for t in FLOATS]
+            wide_ones = re.findall(r"template <typename T, int V>\n__global__ void (\w+)\(", text)
+            packs = {"f16": 8, "bf16": 8, "float": 4, "double": 2}
+            packed = [f"{k}<{t}, {v}>" for k in wide_ones for t in FLOATS for v in (1, packs[t])]
+            found[name] = packed + [f"{k}<{t}>" for k in kernels for t in (FLOATS[2:] if "_walk" in k else FLOATS)]
     return found
 
 

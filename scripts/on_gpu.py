@@ -61,8 +61,8 @@ def run():
         report.write(tests.stdout)
         print(tests.stdout[-9000:], flush=True)
         rows = []
-        for library in ("sampan", "torch"):
-            bench = subprocess.run([sys.executable, os.path.join(HERE, "gpu.py"), library], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+        for what in (["sampan"], ["torch"], ["sampan", "graph"], ["torch", "graph"]):
+            bench = subprocess.run([sys.executable, os.path.join(HERE, "gpu.py"), *what], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
             report.write(bench.stdout)
             print(bench.stdout[-4000:], flush=True)
             rows += [json.loads(line) for line in bench.stdout.splitlines() if line.startswith("{")]

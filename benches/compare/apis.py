@@ -26,6 +26,11 @@ class Paddle:
         optimizer = getattr(self.module.optimizer, kind)(0.001, parameters=parameters)
         return optimizer, optimizer.clear_grad
 
+    def captured(self, step):
+        """A step that is recorded and done again, where that is not another program."""
+        own = self.module.__name__ == "sampan"
+        return self.module.jit.to_static(step, full_graph=True) if own else step
+
     def model(self, name, **settings):
         return getattr(self.module.vision.models, name)(**settings)
 
@@ -76,6 +81,9 @@ class Torch:
 
     def clear_gradient(self, x):
         x.grad = None
+
+    def captured(self, step):
+        return step
 
     def optimizer(self, kind, parameters):
         settings = {"momentum": 0.9} if kind == "Momentum" else {}

@@ -1,4 +1,5 @@
-"""Training and inference on a GPU, one library a process: `python benches/compare/gpu.py sampan`, then `… torch`.
+"""Training and inference on a GPU, one library a process: `python benches/compare/gpu.py sampan`, then `… torch`; `… sampan graph`
+records each step and starts it as a whole, and `… torch graph` does so by hand, with fused optimizers.
 
 Each step copies its data to the device and ends with a wait for it, as a loop that prints its loss does. One line of JSON for
 each workload: milliseconds a step (the best of three runs), seconds of the first step, and for sampan the ops that the CPU
@@ -14,6 +15,8 @@ import numpy as np
 
 LIBRARY = sys.argv[1]
 SAMPAN = LIBRARY == "sampan"
+GRAPH = "graph" in sys.argv[2:]
+ONLY = [a for a in sys.argv[2:] if a != "graph"]
 RANDOM = np.random.RandomState(0)
 
 if SAMPAN:
@@ -30,7 +33,34 @@ else:
     wait = torch.cuda.synchronize
 
 
+def recorded(step, *examples):
+    """PyTorch's step as one graph, by hand: its inputs at fixed places."""
+    places = [torch.from_numpy(e).cuda() for e in examples]
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            step(*places)
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step(*places)
+
+    def replay(*given):
+        for place, value in zip(places, given):
+            place.copy_(torch.from_numpy(value), non_blocking=True)
+        graph.replay()
+
+    return replay
+
+
 def measure(name, step, times):
+    if ONLY and not any(word in name for word in ONLY):
+        return
+    if SAMPAN:
+        paddle.device.cuda.reset_max_memory_allocated()
+    else:
+        torch.cuda.reset_peak_memory_stats()
     try:
         start = time.perf_counter()
         step()
@@ -47,52 +77,81 @@ def measure(name, step, times):
                 wait()
             runs.append((time.perf_counter() - start) / times * 1000)
         row = {"ms": round(min(runs), 4), "first_s": round(first, 3)}
+        most = paddle.device.cuda.max_memory_allocated() if SAMPAN else torch.cuda.max_memory_allocated()
+        row["MiB"] = round(most / 2**20)
         if SAMPAN:
             row["by_cpu"] = dict(paddle._core._gpu_stood_in())
+            if hasattr(step, "nodes"):
+                row["nodes"] = step.nodes()
     except Exception as error:
         traceback.print_exc()
         row = {"error": repr(error)[:300]}
-    print(json.dumps({"library": LIBRARY, "name": name, **row}), flush=True)
+    print(json.dumps({"library": LIBRARY + (" graph" if GRAPH else ""), "name": name, **row}), flush=True)
 
 
-def train(name, make, x, y, loss, adam=True, times=60):
+def train(name, make, x, y, loss, adam=True, times=60, half=False):
+    if ONLY and not any(word in name for word in ONLY):
+        return
     net = make()
     if SAMPAN:
         weights = net.parameters()
         optimizer = paddle.optimizer.Adam(1e-3, parameters=weights) if adam else paddle.optimizer.Momentum(0.01, parameters=weights)
 
-        def step():
-            error = loss(net(paddle.to_tensor(x)), paddle.to_tensor(y))
+        def step(x, y):
+            with paddle.amp.auto_cast(enable=half, dtype="bfloat16"):
+                error = loss(net(x), y)
             error.backward()
             optimizer.step()
             optimizer.clear_grad()
+
+        if GRAPH:
+            step = paddle.device.cuda.cuda_graph(step)
+            go = lambda: step(x, y)  # noqa: E731
+            go.nodes = step.nodes
+        else:
+            go = lambda: step(paddle.to_tensor(x), paddle.to_tensor(y))  # noqa: E731
     else:
         net = net.cuda()
-        optimizer = torch.optim.Adam(net.parameters(), 1e-3) if adam else torch.optim.SGD(net.parameters(), 0.01, momentum=0.9)
-        x, y = torch.from_numpy(x), torch.from_numpy(y)
+        fused = {"fused": True, "capturable": True} if GRAPH and adam else {"fused": True} if GRAPH else {}
+        optimizer = torch.optim.Adam(net.parameters(), 1e-3, **fused) if adam else torch.optim.SGD(net.parameters(), 0.01, momentum=0.9, **fused)
 
-        def step():
-            error = loss(net(x.cuda()), y.cuda())
-            optimizer.zero_grad()
+        def step(x, y):
+            optimizer.zero_grad(set_to_none=True)
+            with torch.autocast("cuda", torch.bfloat16, enabled=half):
+                error = loss(net(x), y)
             error.backward()
             optimizer.step()
 
-    measure(name, step, times)
+        if GRAPH:
+            replay = recorded(step, x, y)
+            go = lambda: replay(x, y)  # noqa: E731
+        else:
+            go = lambda: step(torch.from_numpy(x).cuda(), torch.from_numpy(y).cuda())  # noqa: E731
+    measure(name, go, times)
 
 
 def infer(name, make, x, times=50):
+    if ONLY and not any(word in name for word in ONLY):
+        return
     net = make()
     net.eval()
     if SAMPAN:
-        x, off = paddle.to_tensor(x), paddle.no_grad
+        given, off = paddle.to_tensor(x), paddle.no_grad
     else:
-        net, x, off = net.cuda(), torch.from_numpy(x).cuda(), torch.no_grad
+        net, given, off = net.cuda(), torch.from_numpy(x).cuda(), torch.no_grad
 
-    def step():
+    def step(x):
         with off():
-            net(x)
+            return net(x)
 
-    measure(name, step, times)
+    go = lambda: step(given)  # noqa: E731
+    if GRAPH and SAMPAN:
+        step = paddle.device.cuda.cuda_graph(step)
+        go.nodes = step.nodes
+    elif GRAPH:
+        replay = recorded(step, x)
+        go = lambda: replay()  # noqa: E731
+    measure(name, go, times)
 
 
 def numbers(*shape):
@@ -144,11 +203,10 @@ def main():
     train("encoder b8 s128", encoder, numbers(8, 128, 256), numbers(8, 128, 256), square, True, 20)
     train("LSTM 256 s64 b32", Recurrent, numbers(32, 64, 256), labels(32, 10), entropy, True, 10)
     train("ResNet50 b64", lambda: zoo("resnet50"), numbers(64, 3, 224, 224), labels(64, 1000), entropy, False, 8)
+    train("ResNet50 b64 bfloat16", lambda: zoo("resnet50"), numbers(64, 3, 224, 224), labels(64, 1000), entropy, False, 8, True)
     infer("MobileNetV3-small, one image", lambda: zoo("mobilenet_v3_small"), numbers(1, 3, 224, 224))
     infer("ResNet50, one image", lambda: zoo("resnet50"), numbers(1, 3, 224, 224))
     infer("LeNet, one image", lenet, numbers(1, 1, 28, 28))
-    most = paddle.device.cuda.max_memory_allocated() if SAMPAN else torch.cuda.max_memory_allocated()
-    print(json.dumps({"library": LIBRARY, "name": "most memory", "MiB": round(most / 2**20)}), flush=True)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import numpy
 
 GROUPS = {
     "train": "Training steps",
+    "captured": "Training steps, captured",
     "infer": "Inference",
     "loader": "Data",
     "startup": "Start",
@@ -25,7 +26,7 @@ GROUPS = {
 }
 """Group of workloads → its title, in the order of the table."""
 
-WHOLE = ("train", "infer", "loader", "startup")
+WHOLE = ("train", "captured", "infer", "loader", "startup")
 """The groups that are more than a single op."""
 
 WORKLOADS = {}

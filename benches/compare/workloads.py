@@ -50,14 +50,18 @@ TRAINING = {
 }
 
 
-def training(api, network, shape, classes, kind):
+CAPTURED = ["linear b16", "mlp b100", "seeds' cnn b100", "lenet b64", "transformer encoder b8", "lstm 256 s64 b32"]
+"""Steps that sampan records and does again as a whole; the peers' are eager."""
+
+
+def training(api, network, shape, classes, kind, captured=False):
     net = NETWORKS[network](api)
     x = api.tensor(array(*shape))
     y = api.tensor(array(shape[0], high=classes, seed=1) if classes else array(shape[0], 1, seed=1))
     cross_entropy, mse_loss, recurrent = api.F.cross_entropy, api.F.mse_loss, network == "lstm"
     optimizer, clear_gradients = api.optimizer(kind, net.parameters())
 
-    def step():
+    def learn(x, y):
         out = net(x)
         if classes:
             loss = cross_entropy(out, y)
@@ -70,6 +74,12 @@ def training(api, network, shape, classes, kind):
         optimizer.step()
         clear_gradients()
         return loss
+
+    if captured:
+        learn = api.captured(learn)
+
+    def step():
+        return learn(x, y)
 
     # Each parameter's value, gradient and state is read once and written once.
     updated = list(net.parameters()) * (2 + STATES[kind])
@@ -98,5 +108,7 @@ def inference(api, network, shape):
 
 for _name, _settings in TRAINING.items():
     workload(_name, "train")(lambda api, s=_settings: training(api, *s))
+for _name in CAPTURED:
+    workload(f"{_name}, captured", "captured")(lambda api, s=TRAINING[_name]: training(api, *s, captured=True))
 for _name, _settings in INFERENCE.items():
     workload(_name, "infer")(lambda api, s=_settings: inference(api, *s))

@@ -109,16 +109,16 @@ __version__ = version.full_version
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import align, amp, autograd, callbacks, compat, distributed, distribution, fft, hapi, hub, incubate, inference
-    from . import io, jit, metric
-    from . import profiler, reader, regularizer, signal, static, sysconfig, tensor, text, utils, vision
+    from . import io, jit, metric, onnx
+    from . import profiler, quantization, reader, regularizer, signal, static, sysconfig, tensor, text, utils, vision
     from .amp import autocast, get_autocast_cpu_dtype, get_autocast_dtype, get_autocast_gpu_dtype, is_autocast_enabled
     from .distributed import DataParallel
     from .hapi import Model, flops, summary
     from .reader import batch
 del TYPE_CHECKING
 _LATER = dict.fromkeys(
-    "align amp autograd callbacks compat distributed distribution fft hapi hub incubate inference io jit metric profiler reader regularizer "
-    "signal static sysconfig tensor text utils vision".split()
+    "align amp autograd callbacks compat distributed distribution fft hapi hub incubate inference io jit metric onnx profiler quantization reader "
+    "regularizer signal static sysconfig tensor text utils vision".split()
 )
 _LATER |= dict.fromkeys(
     "autocast get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_enabled".split(), "amp"

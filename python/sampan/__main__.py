@@ -12,12 +12,14 @@ _EXAMPLES = """examples:
   python -m sampan run -m package.train         the same for a module
   python -m sampan align reference candidate    two recordings: where they part, and why
   python -m sampan convert net.pth --to net.pdparams --model resnet50
+  python -m sampan quantize net --to small.pdmodel --data examples.npy
   python -m sampan info                         versions, threads and devices"""
 
 # What the `sampan` command does, done here the same way, so that it need not be installed.
 _COMMANDS = {
     "align": "compare two recordings of sampan.align, or two files of reprod_log",
     "convert": "make the weights of one framework or format those of another",
+    "quantize": "make a saved network smaller and faster",
 }
 
 

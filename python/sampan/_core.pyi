@@ -74,6 +74,11 @@ class Tensor:
         """Return key in self."""
     def __copy__(self) -> Tensor:
         """__copy__"""
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        """Where a tensor of a GPU lies, for libraries that can use it there."""
+    @__cuda_array_interface__.setter
+    def __cuda_array_interface__(self, value: Any) -> None: ...
     def __deepcopy__(self, memo) -> Tensor:
         """__deepcopy__"""
     def __delitem__(self, /, key) -> Tensor:
@@ -83,7 +88,7 @@ class Tensor:
     def __dlpack__(self, /, stream=None, max_version=None, dl_device=None, copy=None) -> Tensor:
         """The tensor as a DLPack capsule on the same memory."""
     def __dlpack_device__(self, /) -> Tensor:
-        """(1, 0): the processor."""
+        """(1, 0) for the processor, (2, n) for GPU n."""
     def __eq__(self, other: Any) -> Tensor:  # type: ignore[override]
         """Return self==value."""
     def __float__(self, /) -> _float:

@@ -170,6 +170,11 @@ def _plain(obj):
         return type(obj)(map(_plain, obj))
     if isinstance(obj, dict):
         return {key: _plain(value) for key, value in obj.items()}
+    if isinstance(obj, _core.Tensor) and obj.is_dist():
+        raise TypeError(
+            "(InvalidType) save: a distributed tensor, of which this process has a part. Hint: "
+            "{name: dist.unshard_dtensor(t) for name, t in net.state_dict().items()} in all processes, and then save in one."
+        )
     return obj
 
 

@@ -47,6 +47,9 @@ pub fn from_array(value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     {
         return copy(view, dtype);
     }
+    if value.hasattr(pyo3::intern!(value.py(), "__cuda_array_interface__"))? {
+        return crate::dlpack::from_cuda_array(value)?.try_clone_data().map_err(raise);
+    }
     let np = numpy(value.py())?;
     let array = np.call_method1("asarray", (value,))?;
     if !array.is(value)

@@ -52,6 +52,7 @@ pub fn backward(
     dump_backward_graph_path: Option<String>,
 ) -> PyResult<()> {
     let _ = dump_backward_graph_path;
+    crate::graph::check_walk()?;
     let outputs = all(tensors)?;
     let grads = grad_tensors
         .map(self::tensors)
@@ -167,4 +168,24 @@ pub fn _jacobian_product(
     })?;
     let each = |ts: Vec<Tensor>| ts.into_iter().map(|t| PyTensor::wrap(py, t)).collect::<PyResult<Vec<_>>>();
     Ok((each(ys)?, each(product)?))
+}
+
+/// The outputs of `func(*xs)`; values that gradients need of it are computed again instead of kept.
+#[pyfunction]
+pub fn _recompute(
+    py: Python<'_>,
+    func: Py<PyAny>,
+    xs: &Bound<'_, PyAny>,
+    preserve_rng_state: bool,
+) -> PyResult<Vec<Py<PyAny>>> {
+    let xs = all(xs)?;
+    let body = move |xs: &[Tensor]| {
+        Python::attach(|py| {
+            let xs = xs.iter().map(|x| PyTensor::wrap(py, x.clone())).collect::<PyResult<Vec<_>>>()?;
+            all(func.call1(py, (PyList::new(py, xs)?,))?.bind(py))
+        })
+        .map_err(passing)
+    };
+    let found = errors::run(py, move || autograd::recompute_with(body, &xs, preserve_rng_state))?;
+    found.into_iter().map(|t| PyTensor::wrap(py, t)).collect()
 }

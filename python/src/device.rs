@@ -72,6 +72,12 @@ pub fn _device_of(t: &Bound<'_, PyTensor>) -> String {
     t.borrow().tensor().device().to_string()
 }
 
+/// The version of cuDNN, if it is installed.
+#[pyfunction]
+pub fn _cudnn_version() -> Option<i32> {
+    gpu::cudnn_version()
+}
+
 /// A tensor on a device, with its history.
 #[pyfunction]
 pub fn _move(t: &Bound<'_, PyTensor>, name: &str) -> PyResult<Py<PyAny>> {

@@ -1,11 +1,12 @@
 //! DLPack: memory handed to other libraries and taken from them without a copy.
 
+use crate::errors::raise;
 use crate::memory::tensor_on;
 use crate::tensor::PyTensor;
-use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::exceptions::{PyAttributeError, PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 use sampan_core::dispatch::reading;
 use sampan_core::{DType, Device, Layout, Tensor};
 use std::ffi::{CStr, c_void};
@@ -197,9 +198,10 @@ fn import(capsule: &Bound<'_, PyAny>) -> PyResult<(Tensor, bool)> {
             )));
         }
     };
-    if !matches!(tensor.device.0, CPU | PINNED) {
+    if !matches!(tensor.device.0, CPU | PINNED | CUDA) {
         return Err(PyBufferError::new_err(
-            "(Unavailable) from_dlpack: the memory is not the processor's. Hint: move it there first, as with x.cpu().",
+            "(Unavailable) from_dlpack: the memory is neither the processor's nor a GPU's of NVIDIA. Hint: move it to the \
+             processor first, as with x.cpu().",
         ));
     }
     let found = DType::ALL.iter().copied().find(|&d| code(d) == (tensor.code, tensor.bits) && tensor.lanes == 1);
@@ -220,14 +222,100 @@ fn import(capsule: &Bound<'_, PyAny>) -> PyResult<(Tensor, bool)> {
         layout.strides = strides.iter().map(|&s| s as isize).collect();
     }
     let start = tensor.data.cast::<u8>().wrapping_add(tensor.byte_offset as usize);
+    if tensor.device.0 == CUDA {
+        let number = tensor.device.1.max(0) as usize;
+        // SAFETY: the producer's promise; `taken` frees the memory when the tensor is gone.
+        let t = unsafe { tensor_on_gpu(number, start.addr() as u64, layout, dtype, taken) }?;
+        return Ok((t, read_only));
+    }
     // SAFETY: the producer's promise; `taken` frees the memory when the tensor is gone.
     let t = unsafe { tensor_on(start, layout, dtype, taken) }
         .map_err(|_| PyBufferError::new_err("(InvalidArgument) from_dlpack: the memory is not aligned."))??;
     Ok((t, read_only))
 }
 
+/// A tensor on memory of a GPU that belongs to somebody else, once all that was begun there has been done.
+///
+/// # Safety
+/// The elements of the layout lie there as long as the owner lives.
+unsafe fn tensor_on_gpu(
+    number: usize,
+    address: u64,
+    mut layout: Layout,
+    dtype: DType,
+    owner: impl Send + Sync + 'static,
+) -> PyResult<Tensor> {
+    let gpu = sampan_cuda::device(number).map_err(|why| raise(why.into()))?;
+    gpu.wait_for_all().map_err(|why| raise(why.into()))?;
+    let (first, last) = if layout.numel() > 0 { layout.reach() } else { (0, -1) };
+    // Steps may be negative: the memory begins with the element that lies first.
+    layout.offset = first.unsigned_abs();
+    let start = address.wrapping_add_signed(first as i64 * dtype.size() as i64);
+    // SAFETY: from the first element to the last, by the caller's promise.
+    let block = unsafe { sampan_cuda::Block::foreign(gpu, start, (last - first + 1) as usize * dtype.size(), owner) };
+    Tensor::from_gpu_memory(block, layout, dtype).map_err(raise)
+}
+
+/// A tensor on the memory of a GPU that an object describes by `__cuda_array_interface__`.
+pub fn from_cuda_array(value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let facts = value.getattr("__cuda_array_interface__")?;
+    let shape: Vec<usize> = facts.get_item("shape")?.extract()?;
+    let (address, _): (u64, bool) = facts.get_item("data")?.extract()?;
+    let kind: String = facts.get_item("typestr")?.extract()?;
+    let known = |d: &DType| typestr(*d).is_some_and(|t| kind[1..] == t[1..] && !kind.starts_with('>'));
+    let dtype = DType::ALL.iter().copied().find(known).ok_or_else(|| {
+        PyBufferError::new_err(format!("(InvalidType) to_tensor: elements of the kind {kind} have no dtype here."))
+    })?;
+    let mut layout = Layout::contiguous(shape);
+    let strides = facts.call_method1("get", ("strides",))?;
+    if !strides.is_none() {
+        let steps: Vec<isize> = strides.extract()?;
+        layout.strides = steps.iter().map(|s| s / dtype.size() as isize).collect();
+    }
+    let number = match value.getattr_opt("device")?.and_then(|d| d.getattr("index").ok()) {
+        Some(index) => index.extract().unwrap_or(0),
+        None => 0,
+    };
+    // SAFETY: what the object says of its memory, which lives as long as the object.
+    unsafe { tensor_on_gpu(number, address, layout, dtype, value.clone().unbind()) }
+}
+
+/// The kind of an element as NumPy writes it.
+fn typestr(dtype: DType) -> Option<String> {
+    let letter = match dtype.name() {
+        "bool" => 'b',
+        "bfloat16" => return None,
+        name if name.starts_with("uint") => 'u',
+        name if name.starts_with("int") => 'i',
+        name if name.starts_with("complex") => 'c',
+        _ => 'f',
+    };
+    Some(format!("{}{letter}{}", if dtype.size() == 1 { '|' } else { '<' }, dtype.size()))
+}
+
 #[pymethods]
 impl PyTensor {
+    /// Where a tensor of a GPU lies, for libraries that can use it there.
+    #[getter]
+    fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let t = self.tensor();
+        let absent =
+            |why: &str| Err(PyAttributeError::new_err(format!("(Unavailable) __cuda_array_interface__: {why}.")));
+        if !matches!(t.device(), Device::Cuda(_)) {
+            return absent("the tensor is not on a GPU");
+        }
+        let Some(kind) = typestr(t.dtype()) else { return absent("NumPy has no bfloat16") };
+        device_of(&t);
+        let facts = PyDict::new(py);
+        facts.set_item("shape", PyTuple::new(py, t.shape())?)?;
+        facts.set_item("typestr", kind)?;
+        facts.set_item("data", (reading(&t, "cuda_array_interface", || t.data_ptr()), false))?;
+        let size = t.dtype().size() as isize;
+        facts.set_item("strides", PyTuple::new(py, t.strides().iter().map(|s| s * size))?)?;
+        facts.set_item("version", 3)?;
+        Ok(facts)
+    }
+
     /// The tensor as a DLPack capsule on the same memory.
     #[pyo3(signature = (*, stream = None, max_version = None, dl_device = None, copy = None))]
     fn __dlpack__(
@@ -241,13 +329,15 @@ impl PyTensor {
         let _ = stream;
         let t = self.tensor();
         if t.device() == Device::Meta || dl_device.is_some_and(|(kind, _)| kind != device_of(&t).0) {
-            return Err(PyBufferError::new_err("(Unavailable) __dlpack__: only memory of the processor is here."));
+            return Err(PyBufferError::new_err(
+                "(Unavailable) __dlpack__: the tensor is not there. Hint: move it first, as with x.cpu() or x.cuda().",
+            ));
         }
         let copies = copy == Some(true);
         let t = if copies { t.detach().try_clone_data().map_err(crate::errors::raise)? } else { t };
         export(py, &t, max_version.is_some_and(|v| v.0 >= 1), if copies { COPIED } else { 0 })
     }
-    /// (1, 0): the processor.
+    /// (1, 0) for the processor, (2, n) for GPU n.
     fn __dlpack_device__(&self) -> (i32, i32) {
         device_of(&self.tensor())
     }

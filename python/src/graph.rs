@@ -5,7 +5,7 @@ use crate::errors;
 use crate::tensor::PyTensor;
 use pyo3::prelude::*;
 use sampan_core::{Tensor, Value};
-use sampan_graph::{Arg, Dim, Graph, Spec, paddle, trace_with};
+use sampan_graph::{Arg, Dim, Graph, Predictor, Spec, aside, cond, onnx, paddle, quantize, trace_with, while_loop};
 use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -53,8 +53,58 @@ pub fn _trace(
     Ok(PyGraph::new(graph))
 }
 
+/// Calls a function that gives a list of tensors.
+fn call_list(py: Python<'_>, function: &Py<PyAny>, given: &[Tensor]) -> PyResult<Vec<Tensor>> {
+    let given = given.iter().map(|t| PyTensor::wrap(py, t.clone())).collect::<PyResult<Vec<_>>>()?;
+    let found = function.call1(py, (given,))?.extract::<Vec<Bound<'_, PyTensor>>>(py)?;
+    Ok(tensors(&found))
+}
+
+fn objects(py: Python<'_>, found: Vec<Tensor>) -> PyResult<Vec<Py<PyAny>>> {
+    found.into_iter().map(|t| PyTensor::wrap(py, t)).collect()
+}
+
+/// What one of two functions gives; both take an empty list and give a list of tensors.
+#[pyfunction]
+pub fn _cond(
+    py: Python<'_>,
+    pred: Bound<'_, PyTensor>,
+    then: Py<PyAny>,
+    otherwise: Py<PyAny>,
+) -> PyResult<Vec<Py<PyAny>>> {
+    let pred = pred.get().tensor();
+    let run = |f: &Py<PyAny>| Python::attach(|py| call_list(py, f, &[])).map_err(errors::passing);
+    objects(py, errors::run_here(|| cond(&pred, || run(&then), || run(&otherwise)))?)
+}
+
+/// A list of tensors that `body` changes as long as `condition` of it holds.
+#[pyfunction]
+pub fn _while(
+    py: Python<'_>,
+    state: Vec<Bound<'_, PyTensor>>,
+    condition: Py<PyAny>,
+    body: Py<PyAny>,
+) -> PyResult<Vec<Py<PyAny>>> {
+    let run = |f: &Py<PyAny>, t: &[Tensor]| Python::attach(|py| call_list(py, f, t)).map_err(errors::passing);
+    let asked = |t: &[Tensor]| run(&condition, t).map(|mut all| all.swap_remove(0));
+    objects(py, errors::run_here(|| while_loop(tensors(&state), asked, |t| run(&body, t)))?)
+}
+
+/// What a function gives, without making it part of the program that is traced.
+#[pyfunction]
+pub fn _aside(function: Py<PyAny>) -> PyResult<Py<PyAny>> {
+    errors::run_here(|| aside(|| Python::attach(|py| function.call0(py)).map_err(errors::passing)))
+}
+
+/// Has the tensor no values yet?
+#[pyfunction]
+pub fn _is_traced(tensor: Bound<'_, PyTensor>) -> bool {
+    tensor.get().tensor().device() == sampan_core::Device::Meta
+}
+
 thread_local! {
     static TRACING: Cell<usize> = const { Cell::new(0) };
+    static WALKED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Is a program of this thread being traced?
@@ -63,8 +113,26 @@ pub fn _is_tracing() -> bool {
     TRACING.get() > 0
 }
 
+/// A program that is traced asks for gradients; it is a step of training then, which is recorded as a whole.
+pub fn check_walk() -> PyResult<()> {
+    if !_is_tracing() {
+        return Ok(());
+    }
+    WALKED.set(true);
+    Err(pyo3::exceptions::PyRuntimeError::new_err(
+        "(PreconditionNotMet) backward: gradients are added up inside of a program that is traced. Hint: save or trace the \
+         part that computes the result.",
+    ))
+}
+
+/// Did a program that was traced ask for gradients, since this was asked?
+#[pyfunction]
+pub fn _walked_while_traced() -> bool {
+    WALKED.take()
+}
+
 impl PyGraph {
-    fn new(graph: Graph) -> PyGraph {
+    pub(crate) fn new(graph: Graph) -> PyGraph {
         PyGraph(Mutex::new(Arc::new(graph)))
     }
 
@@ -94,6 +162,11 @@ impl PyGraph {
     fn save(&self, py: Python<'_>, prefix: PathBuf, structured: Vec<(String, String)>) -> PyResult<()> {
         let graph = self.graph();
         errors::run(py, move || paddle::save(&graph, prefix, &structured))
+    }
+    /// Writes an `.onnx` file in that version of its operators.
+    fn save_onnx(&self, py: Python<'_>, path: PathBuf, opset: i64) -> PyResult<()> {
+        let graph = self.graph();
+        errors::run(py, move || onnx::save(&graph, path, onnx::Options { opset, ..onnx::Options::default() }))
     }
     /// What it gives for these inputs, with these tensors as weights, or its own.
     #[pyo3(signature = (inputs, weights = None))]
@@ -145,6 +218,22 @@ impl PyGraph {
         let graph = self.graph();
         errors::run(py, move || graph.for_inference()).map(PyGraph::new)
     }
+    /// A graph whose weights are codes, and whose layers compute with codes that each sample decides about.
+    fn quantize_dynamic(&self, py: Python<'_>) -> PyResult<PyGraph> {
+        let graph = self.graph();
+        errors::run(py, move || quantize::dynamic(&graph)).map(PyGraph::new)
+    }
+    /// A graph whose weights lie in another dtype: float16, bfloat16 or int8.
+    fn quantize_weights(&self, py: Python<'_>, dtype: &Bound<'_, PyAny>) -> PyResult<PyGraph> {
+        let (graph, dtype) = (self.graph(), dtype::read(dtype)?);
+        errors::run(py, move || quantize::weights(&graph, dtype)).map(PyGraph::new)
+    }
+    /// `(layers that compute with codes, layers that could, bytes of all weights)`.
+    fn quantized(&self) -> (usize, usize, usize) {
+        let graph = self.graph();
+        let (done, all) = quantize::count(&graph);
+        (done, all, quantize::bytes(&graph))
+    }
     /// Keeps these outputs alone, and what they need.
     fn keep_outputs(&self, places: Vec<usize>) {
         let mut place = self.place();
@@ -171,5 +260,77 @@ impl PyGraph {
     fn __repr__(&self) -> String {
         let graph = self.graph();
         format!("<Graph of {} calls, {} weights>", graph.calls.len(), graph.weights.len())
+    }
+}
+
+/// Ranges of what flows through a graph, from examples.
+#[pyclass(name = "Calibration", module = "sampan._core", frozen)]
+pub struct PyCalibration(Mutex<Option<quantize::Calibration>>);
+
+#[pymethods]
+impl PyCalibration {
+    /// `method` is minmax, percentile, entropy or average; `value` the percentile, or how much of an average stays.
+    #[new]
+    fn new(py: Python<'_>, graph: &PyGraph, method: &str, value: f64) -> PyResult<PyCalibration> {
+        let method = match method {
+            "minmax" => quantize::Method::MinMax,
+            "percentile" => quantize::Method::Percentile(value),
+            "entropy" => quantize::Method::Entropy,
+            "average" => quantize::Method::MovingAverage(value),
+            other => {
+                let message =
+                    format!("there is no method {other:?}; known are minmax, percentile, entropy and average");
+                return Err(errors::raise(sampan_core::Error::invalid(message).in_op("quantize")));
+            }
+        };
+        let graph = graph.graph();
+        errors::run(py, move || quantize::Calibration::new(&graph, method)).map(|c| PyCalibration(Mutex::new(Some(c))))
+    }
+    /// Looks at one batch of inputs.
+    fn feed(&self, py: Python<'_>, inputs: Vec<Bound<'_, PyTensor>>) -> PyResult<()> {
+        let inputs = tensors(&inputs);
+        errors::run(py, || {
+            let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            match place.as_mut() {
+                Some(calibration) => calibration.feed(&inputs),
+                None => Err(sampan_core::Error::invalid("the calibration is over").in_op("quantize")),
+            }
+        })
+    }
+    /// The quantised graph.
+    fn finish(&self, py: Python<'_>) -> PyResult<PyGraph> {
+        errors::run(py, || match self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some(calibration) => calibration.finish(),
+            None => Err(sampan_core::Error::invalid("the calibration is over").in_op("quantize")),
+        })
+        .map(PyGraph::new)
+    }
+}
+
+/// A graph that is ready to run forward, from any thread.
+#[pyclass(name = "Predictor", module = "sampan._core", frozen)]
+pub struct PyPredictor(Predictor);
+
+#[pymethods]
+impl PyPredictor {
+    #[new]
+    fn new(py: Python<'_>, graph: &PyGraph) -> PyResult<PyPredictor> {
+        let graph = graph.graph();
+        errors::run(py, move || Predictor::new(&graph)).map(PyPredictor)
+    }
+    /// What it gives for these inputs.
+    fn run(&self, py: Python<'_>, inputs: Vec<Bound<'_, PyTensor>>) -> PyResult<Vec<Py<PyAny>>> {
+        let inputs = tensors(&inputs);
+        let outputs = errors::run(py, || self.0.run(&inputs))?;
+        outputs.into_iter().map(|t| PyTensor::wrap(py, t)).collect()
+    }
+    /// The graph as it runs.
+    fn graph(&self) -> PyGraph {
+        PyGraph::new(self.0.graph().clone())
+    }
+    /// The steps for inputs of these shapes.
+    fn describe(&self, py: Python<'_>, inputs: Vec<Bound<'_, PyTensor>>) -> PyResult<String> {
+        let inputs = tensors(&inputs);
+        errors::run(py, || self.0.describe(&inputs))
     }
 }

@@ -15,22 +15,27 @@ mod dist;
 mod dlpack;
 mod doc;
 mod dtype;
+mod elsewhere;
 mod errors;
 mod events;
 mod files;
 mod function;
 mod graph;
+mod guards;
 mod hook;
 mod layer;
 mod memory;
 mod object;
+mod onnx;
 mod op;
 mod operators;
 mod optimizer;
 mod param;
 mod profiler;
+mod ps;
 mod pylayer;
 mod python_layer;
+mod recording;
 mod rows;
 mod runtime;
 mod tensor;
@@ -88,8 +93,8 @@ mod _core {
     use crate::array::{_from_bytes, _share_array, to_tensor_py};
     #[pymodule_export]
     use crate::autograd::{
-        _hessian, _jacobian, _jacobian_product, _pop_saved_hooks, _push_saved_hooks, _set_grad_enabled, backward, grad,
-        is_grad_enabled,
+        _hessian, _jacobian, _jacobian_product, _pop_saved_hooks, _push_saved_hooks, _recompute, _set_grad_enabled,
+        backward, grad, is_grad_enabled,
     };
     #[pymodule_export]
     use crate::class::{PyClassDef, PyObject, classes};
@@ -102,9 +107,9 @@ mod _core {
     };
     #[pymodule_export]
     use crate::device::{
-        _device_of, _get_device, _gpu_count, _gpu_folders, _gpu_info, _gpu_memory, _gpu_release, _gpu_reset_peak,
-        _gpu_rounding, _gpu_set_rounding, _gpu_stood_in, _gpu_synchronize, _move, _move_in_place, _set_deterministic,
-        _set_device, check_place,
+        _cudnn_version, _device_of, _get_device, _gpu_count, _gpu_folders, _gpu_info, _gpu_memory, _gpu_release,
+        _gpu_reset_peak, _gpu_rounding, _gpu_set_rounding, _gpu_stood_in, _gpu_synchronize, _move, _move_in_place,
+        _set_deterministic, _set_device, check_place,
     };
     #[pymodule_export]
     use crate::dist::{
@@ -116,19 +121,28 @@ mod _core {
     #[pymodule_export]
     use crate::dtype::{_dtype, PyDType};
     #[pymodule_export]
+    use crate::elsewhere::{_plain, _set_elsewhere};
+    #[pymodule_export]
     use crate::events::PyEventWriter;
     #[pymodule_export]
     use crate::files::{_finish_set, _load, _load_bytes, _save, _save_bytes, _save_set};
     #[pymodule_export]
     use crate::function::{_function, _functions, PyFunction};
     #[pymodule_export]
-    use crate::graph::{_is_tracing, _trace, PyGraph};
+    use crate::graph::{
+        _aside, _cond, _is_traced, _is_tracing, _trace, _walked_while_traced, _while, PyCalibration, PyGraph,
+        PyPredictor,
+    };
+    #[pymodule_export]
+    use crate::guards::{PyAgain, PySnapshot};
     #[pymodule_export]
     use crate::hook::PyHook;
     #[pymodule_export]
     use crate::layer::{PyLayerBase, PyRustLayer};
     #[pymodule_export]
     use crate::object::{_param_attr, _regularizer, PyBase, PyInitializer, PyMetric};
+    #[pymodule_export]
+    use crate::onnx::PyOnnxModel;
     #[pymodule_export]
     use crate::op::{PyOp, op, op_info, ops};
     #[pymodule_export]
@@ -141,7 +155,11 @@ mod _core {
     #[pymodule_export]
     use crate::profiler::{_profile_load, _profiler_on, _profiler_start, _profiler_stop, PyProfile, PyRange};
     #[pymodule_export]
+    use crate::ps::{_ps_serve, PyPsClient};
+    #[pymodule_export]
     use crate::pylayer::_apply_layer;
+    #[pymodule_export]
+    use crate::recording::{_afterwards, _is_recording, PyCaptured, PyEvent};
     #[pymodule_export]
     use crate::rows::PyRows;
     #[pymodule_export]

@@ -15,12 +15,12 @@ use sampan_core::{Tensor, Value};
 // No doc comment: `__doc__` is the op's own.
 #[pyclass(name = "Op", module = "sampan._core", frozen)]
 pub struct PyOp {
-    def: &'static OpDef,
+    pub(crate) def: &'static OpDef,
     /// The name it was asked for by.
     name: String,
-    inplace: bool,
+    pub(crate) inplace: bool,
     /// Where a list of ints may be written as several arguments: `reshape(2, 3)`.
-    spread: Option<usize>,
+    pub(crate) spread: Option<usize>,
 }
 
 /// The parameter that takes a list of ints and after which no int can stand.
@@ -173,52 +173,14 @@ pub fn call_one(py: Python<'_>, def: &'static OpDef, args: Args) -> PyResult<Ten
 impl PyOp {
     #[pyo3(signature = (*args, **kwargs))]
     fn __call__(
-        &self,
-        py: Python<'_>,
+        slf: &Bound<'_, Self>,
         args: &Bound<'_, PyTuple>,
         kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        if let Some(kwargs) = kwargs
-            && !self.def.keywords.is_empty()
-            && let Some(result) = self.with_options(py, args, kwargs)?
-        {
-            return Ok(result);
+        match crate::elsewhere::call(slf.as_any(), args, kwargs)? {
+            Some(result) => Ok(result),
+            None => slf.get().call_here(slf.py(), args, kwargs),
         }
-        let bound = bind(&self.def.takes(), self.spread, args, kwargs)?;
-        if self.inplace {
-            let first = match args.get_item(0) {
-                Ok(first) => first,
-                Err(_) => kwargs.and_then(|k| k.get_item(self.def.params[0].name).ok().flatten()).ok_or_else(|| {
-                    PyTypeError::new_err(format!("(InvalidType) {}: the tensor to write is missing.", self.name))
-                })?,
-            };
-            let target = first.cast::<PyTensor>()?.clone();
-            let def = self.def;
-            let new = errors::run(py, move || dispatch_inplace(def, bound))?;
-            target.get().replace(new);
-            return Ok(first.unbind());
-        }
-        let several = self.def.several.is_some_and(|asked| asked(&bound));
-        let Some(kwargs) = kwargs else {
-            let results = call(py, self.def, bound)?;
-            return outputs(py, self.def, results, several);
-        };
-        let device =
-            kwargs.get_item(pyo3::intern!(py, "device"))?.filter(|d| !d.is_none() && makes_tensors(self.def.params));
-        let results = match device.map(|d| crate::device::read(&d)).transpose()? {
-            // One that resembles another tensor is made where that one is, and then moved.
-            Some(device) => call_on(py, self.def, bound, device)?,
-            None => call(py, self.def, bound)?,
-        };
-        if kwargs.get_item(pyo3::intern!(py, "requires_grad"))?.is_some_and(|on| on.is_truthy().unwrap_or(false)) {
-            for t in &results {
-                t.set_stop_gradient(false);
-            }
-        }
-        if let Some(out) = kwargs.get_item(pyo3::intern!(py, "out"))?.filter(|o| !o.is_none()) {
-            return self.write_out(py, results, out);
-        }
-        outputs(py, self.def, results, several)
     }
 
     /// A method of the tensor it is asked for through.
@@ -270,6 +232,55 @@ impl PyOp {
 }
 
 impl PyOp {
+    fn call_here(
+        &self,
+        py: Python<'_>,
+        args: &Bound<'_, PyTuple>,
+        kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<PyAny>> {
+        if let Some(kwargs) = kwargs
+            && !self.def.keywords.is_empty()
+            && let Some(result) = self.with_options(py, args, kwargs)?
+        {
+            return Ok(result);
+        }
+        let bound = bind(&self.def.takes(), self.spread, args, kwargs)?;
+        if self.inplace {
+            let first = match args.get_item(0) {
+                Ok(first) => first,
+                Err(_) => kwargs.and_then(|k| k.get_item(self.def.params[0].name).ok().flatten()).ok_or_else(|| {
+                    PyTypeError::new_err(format!("(InvalidType) {}: the tensor to write is missing.", self.name))
+                })?,
+            };
+            let target = first.cast::<PyTensor>()?.clone();
+            let def = self.def;
+            let new = errors::run(py, move || dispatch_inplace(def, bound))?;
+            target.get().replace(new);
+            return Ok(first.unbind());
+        }
+        let several = self.def.several.is_some_and(|asked| asked(&bound));
+        let Some(kwargs) = kwargs else {
+            let results = call(py, self.def, bound)?;
+            return outputs(py, self.def, results, several);
+        };
+        let device =
+            kwargs.get_item(pyo3::intern!(py, "device"))?.filter(|d| !d.is_none() && makes_tensors(self.def.params));
+        let results = match device.map(|d| crate::device::read(&d)).transpose()? {
+            // One that resembles another tensor is made where that one is, and then moved.
+            Some(device) => call_on(py, self.def, bound, device)?,
+            None => call(py, self.def, bound)?,
+        };
+        if kwargs.get_item(pyo3::intern!(py, "requires_grad"))?.is_some_and(|on| on.is_truthy().unwrap_or(false)) {
+            for t in &results {
+                t.set_stop_gradient(false);
+            }
+        }
+        if let Some(out) = kwargs.get_item(pyo3::intern!(py, "out"))?.filter(|o| !o.is_none()) {
+            return self.write_out(py, results, out);
+        }
+        outputs(py, self.def, results, several)
+    }
+
     /// What it takes by name beside its parameters, as it is written.
     fn options(&self) -> String {
         let mut options = self.def.keywords.to_vec();

@@ -44,6 +44,10 @@ pub fn known(cell: &'static OnceLock<&'static OpDef>, name: &str) -> &'static Op
 
 fn binary(slf: &PyTensor, other: &Bound<'_, PyAny>, def: &'static OpDef, swapped: bool) -> PyResult<Py<PyAny>> {
     let py = other.py();
+    if crate::elsewhere::is_elsewhere(other) {
+        // Its own operator knows.
+        return Ok(py.NotImplemented());
+    }
     let Some(rhs) = operand(other)? else { return Ok(py.NotImplemented()) };
     let lhs = Value::Tensor(slf.tensor());
     let args: Args = if swapped { smallvec![rhs, lhs] } else { smallvec![lhs, rhs] };

@@ -299,6 +299,7 @@ impl PyTensor {
         retain_graph: bool,
         dump_backward_graph_path: Option<String>,
     ) -> PyResult<()> {
+        crate::graph::check_walk()?;
         let _ = dump_backward_graph_path;
         let (t, g) = (self.tensor(), grad_tensor.map(|g| g.tensor()));
         errors::run(py, move || t.try_backward(g.as_ref(), retain_graph))

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -187,10 +188,20 @@ def main(folder):
     sgd = sampan.optimizer.SGD(0.01, parameters=model.parameters())
     model.prepare(sgd, nn.CrossEntropyLoss(), sampan.metric.Accuracy())
     model.fit(Numbers(), epochs=2, batch_size=2, shuffle=False, verbose=0)
-    result = model.evaluate(Numbers(), batch_size=2, verbose=2 if dist.get_rank() == 0 else 0)
+    result = model.evaluate(Numbers(), batch_size=2, verbose=2)
     model.save(f"{folder}/model")
     with open(f"{folder}/accuracy{dist.get_rank()}", "w") as file:
         print(result["acc"], file=file)
+    # Batches of different sizes: the report of each process is that of all samples.
+    points = np.arange(2.0 + dist.get_rank(), dtype="float32")
+    batch = np.stack([points, np.ones_like(points)], 1), (points % 2).astype("int64")[:, None]
+    before = [p.numpy() for p in model.parameters()]
+    (loss,), (accuracy,) = model.train_batch(*map(lambda a: [a], batch))
+    answers = [(p[:, None] * before[0][0] + before[0][1] + before[1]) for p in (np.arange(2), np.arange(3))]
+    right = [answer.argmax(1) == np.arange(len(answer)) % 2 for answer in answers]
+    assert abs(accuracy - np.concatenate(right).mean()) < 1e-6, (accuracy, right)
+    logs = [np.log(np.exp(a).sum(1)) - a[np.arange(len(a)), np.arange(len(a)) % 2] for a in answers]
+    assert abs(loss - np.mean([part.mean() for part in logs])) < 1e-5, (loss, logs)
 
 if __name__ == "__main__":
     dist.spawn(main, args=(sys.argv[1],), nprocs=2)
@@ -241,6 +252,49 @@ def test_processes_share_one_shuffled_order_that_the_seed_decides(tmp_path):
             assert sorted(mine[epoch] + rest[epoch]) == list(range(8))
 
 
+FIT = """
+import sys
+import numpy as np
+import sampan
+from sampan import nn
+import sampan.distributed as dist
+
+class Points(sampan.io.Dataset):
+    def __len__(self):
+        return 32
+    def __getitem__(self, i):
+        x = np.random.RandomState(i).rand(4).astype("float32")
+        return x, np.array([int(x.sum() > 2)], "int64")
+
+sampan.seed(3)
+model = sampan.Model(nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2)))
+adam = sampan.optimizer.Adam(0.05, parameters=model.parameters())
+model.prepare(adam, nn.CrossEntropyLoss(), sampan.metric.Accuracy())
+model.fit(Points(), epochs=3, batch_size=8 // dist.get_world_size(), shuffle=False, verbose=2, log_freq=1)
+result = model.evaluate(Points(), batch_size=8 // dist.get_world_size(), verbose=0)
+model.save(sys.argv[1])
+if dist.get_rank() == 0:
+    print("JUDGED", result["loss"][0], result["acc"])
+"""
+
+
+def test_fit_under_launch_trains_what_one_process_trains(tmp_path):
+    (tmp_path / "fit.py").write_text(FIT)
+    alone = run(tmp_path, "fit.py", "alone")
+    launched = run(tmp_path, "-m", "sampan.distributed.launch", "--nproc_per_node", "2", "fit.py", "launched")
+    assert alone.returncode == launched.returncode == 0, alone.stderr + launched.stderr
+    one, two = (sampan.load(str(tmp_path / f"{name}.pdparams")) for name in ("alone", "launched"))
+    for name, value in one.items():
+        np.testing.assert_allclose(two[name].numpy(), value.numpy(), rtol=1e-5, atol=1e-6, err_msg=name)
+    # The same losses and accuracies in one log, and in the judgement.
+    logs = [re.findall(r"(loss|acc): ([0-9.]+)", text.stdout) for text in (alone, launched)]
+    assert len(logs[0]) > 20 and [name for name, _ in logs[0]] == [name for name, _ in logs[1]]
+    for (_, a), (_, b) in zip(*logs):
+        assert float(a) == pytest.approx(float(b), abs=2e-4)
+    judged = [text.stdout.split("JUDGED ")[1].split() for text in (alone, launched)]
+    assert [float(v) for v in judged[0]] == pytest.approx([float(v) for v in judged[1]], abs=1e-5)
+
+
 def test_a_model_in_two_processes_judges_every_sample_once(tmp_path):
     (tmp_path / "model.py").write_text(MODEL)
     done = run(tmp_path, "model.py", str(tmp_path))
@@ -251,4 +305,4 @@ def test_a_model_in_two_processes_judges_every_sample_once(tmp_path):
     points = sampan.to_tensor([[float(i), 1.0] for i in range(9)])
     share = (net(points).argmax(-1).numpy() == np.arange(9) % 2).mean()
     assert found == [pytest.approx(share)] * 2
-    assert "Eval samples: 9" in done.stdout
+    assert done.stdout.count("Eval samples: 9") == 1  # one log

@@ -129,6 +129,80 @@ def test_ctrl_c_ends_all_in_time(job):
     assert process.returncode == 130 and time.monotonic() - since < 5 and gone(pids, 1)
 
 
+WAITING = """
+import os
+import sampan
+import sampan.distributed as dist
+
+group = dist.init_parallel_env()
+print("met by", group.backend, flush=True)
+if dist.get_rank() == 0:
+    dist.barrier()
+else:
+    import time
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("engine", ["shared_memory", "tcp", "gloo", "nobody comes"])
+def test_ctrl_c_is_heard_by_one_who_waits_for_others(tmp_path, engine):
+    (tmp_path / "job.py").write_text(WAITING)
+    env = os.environ | {"PYTHONPATH": HOME, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    env |= {"SAMPAN_BACKEND": "auto" if engine == "nobody comes" else engine}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    start = lambda rank: subprocess.Popen(  # noqa: E731
+        [sys.executable, "job.py"], cwd=tmp_path, env=env | {"RANK": str(rank)}, **pipes
+    )
+    waiting = start(0)
+    other = None
+    if engine != "nobody comes":
+        other = start(1)
+        waiting.stdout.readline()
+    time.sleep(1)
+    since = time.monotonic()
+    waiting.send_signal(signal.SIGINT)
+    out, err = waiting.communicate(timeout=20)
+    if other is not None:
+        other.kill()
+        other.communicate()
+    assert "KeyboardInterrupt" in err and time.monotonic() - since < 5, out + err
+
+
+def test_a_full_disk_stops_a_log_and_not_the_program(job):
+    (job.folder / "loud.py").write_text("for i in range(20000):\n    print('a line of a loud program', i)\nprint('the end')\n")
+    import resource
+
+    # A file may have so many bytes; more are an error as on a full disk.
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))  # noqa: E731
+    command = [*LAUNCH, "--nproc_per_node", "2", "loud.py"]
+    env = os.environ | {"PYTHONPATH": HOME}
+    done = subprocess.run(command, cwd=job.folder, env=env, capture_output=True, text=True, preexec_fn=limit, timeout=60)
+    assert done.returncode == 0 and done.stdout.endswith("the end\n"), done.stderr
+    assert done.stderr.count("cannot be written") == 2 and "workerlog.1" in done.stderr, done.stderr
+    assert (job.folder / "log" / "workerlog.1").stat().st_size == 100_000
+
+
+def test_two_jobs_on_one_machine_at_once(job):
+    both = [job.start("--nproc_per_node", "2", "--log_dir", f"log{i}", "job.py", "once") for i in range(2)]
+    for process in both:
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0 and "rank 0 of 2 by SHARED_MEMORY" in out, out + err
+
+
+def test_a_port_that_somebody_else_has_is_told(job):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        # Somebody who speaks first, and somebody who waits to be spoken to.
+        master = f"127.0.0.1:{other.getsockname()[1]}"
+        process = job.start("--nnodes", "2", "--master", master, "--timeout", "30", "job.py", "once")
+        other.accept()[0].sendall(b"220 mail.example.org ESMTP, at your service\r\n")
+        since = time.monotonic()
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 2 and "something else answers" in err and "--master" in err, err
+        assert time.monotonic() - since < 10
+        code, out, err = job.run("--nnodes", "2", "--master", master, "--timeout", "2", "job.py", "once")
+        assert code == 2 and "cannot be reached" in err, err
+
+
 def test_a_killed_launcher_leaves_no_orphans(job):
     process = job.start("--nproc_per_node", "2", "job.py", "sleep")
     pids = job.pids(2)
@@ -162,6 +236,30 @@ def test_variables_of_other_launchers(job):
     port = free_port()
     said = [process.communicate(timeout=60)[0].strip() for process in [start(rank, port) for rank in range(2)]]
     assert said == ["0 2.0 torchrun", "1 2.0 torchrun"]
+
+
+def test_processes_that_only_wait_for_each_other():
+    code = "import sys, sampan.distributed as d; d.gloo_init_parallel_env(int(sys.argv[1]), 2, sys.argv[2]); "
+    code += "d.gloo_barrier(); print(d.get_rank(), 'of', d.get_world_size()); d.gloo_release()"
+    place, env = f"127.0.0.1:{free_port()}", os.environ | {"PYTHONPATH": HOME}
+    both = [
+        subprocess.Popen([sys.executable, "-c", code, str(rank), place], env=env, stdout=subprocess.PIPE, text=True)
+        for rank in range(2)
+    ]
+    assert [process.communicate(timeout=60)[0] for process in both] == ["0 of 2\n", "1 of 2\n"]
+
+
+def test_a_process_that_counts_otherwise_is_told():
+    code = "import sampan.distributed as d; d.init_parallel_env()"
+    env = {"PYTHONPATH": HOME, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "SAMPAN_PATIENCE": "4"}
+
+    def start(rank, size):
+        more = os.environ | env | {"RANK": str(rank), "WORLD_SIZE": str(size)}
+        return subprocess.Popen([sys.executable, "-c", code], env=more, stderr=subprocess.PIPE, text=True)
+
+    first, second = start(0, 3), start(1, 2)
+    said = first.communicate(timeout=60)[1] + second.communicate(timeout=60)[1]
+    assert "processes, another one that there are" in said and "(Unavailable)" in said, said
 
 
 def wait_for(condition, seconds=60):
@@ -270,6 +368,34 @@ def test_a_machine_without_the_secret_is_refused(job):
     stranger = node(job, "node1", *common, SAMPAN_SECRET="guess")
     assert "different secrets" in stranger.communicate(timeout=30)[1] and stranger.returncode == 2
     assert "1 of 2 machines" in keeper.communicate(timeout=30)[1] and keeper.returncode == 2
+
+
+def test_strangers_where_machines_meet_harm_nobody(job):
+    port = free_port()
+    common = ["--nnodes", "2", "--nproc_per_node", "1", "--master", f"127.0.0.1:{port}"]
+    env = {"SAMPAN_SECRET": "word", "SAMPAN_BACKEND": "tcp", "KILLS": "0"}
+    keeper = node(job, "node0", *common, **env)
+    strangers = []
+    for bytes in (b"\xff" * 4096, b"GET / HTTP/1.1\r\n\r\n", b"sampan1\n" + b"\xff" * 84, b"") * 5:
+        wait_for(lambda: connected(port, strangers), 20)
+        try:
+            strangers[-1].sendall(bytes)
+        except OSError:
+            pass  # refused already
+    nodes = [keeper, node(job, "node1", *common, **env)]
+    for process in nodes:
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0 and "counted to 10 with 2" in out, out + err
+    for stranger in strangers:
+        stranger.close()
+
+
+def connected(port, links):
+    try:
+        links.append(socket.create_connection(("127.0.0.1", port)))
+    except OSError:
+        return False
+    return True
 
 
 def test_machines_come_and_go(job):

@@ -49,9 +49,12 @@ def test_the_program_of_the_readme(readme, tmp_path, monkeypatch):
 def test_the_programs_of_the_page_on_deployment(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "deploy"}
-    for program in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S):
-        exec(compile(program, page, "exec"), names)
-    assert (tmp_path / "inference/net.json").exists() and not (tmp_path / "inference/branch.json").exists()
+    for i, program in enumerate(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S)):
+        # In a file, since functions that are saved are read there.
+        path = tmp_path / f"program_{i}.py"
+        path.write_text(program)
+        exec(compile(program, str(path), "exec"), names)
+    assert (tmp_path / "inference/net.json").exists() and not (tmp_path / "inference/reads.json").exists()
 
 
 def test_the_program_of_the_page_on_speed(capsys):

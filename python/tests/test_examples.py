@@ -58,3 +58,18 @@ def test_a_program_of_the_course(name, runs):
     done = runs[name].result()
     assert done.returncode == 0, done.stderr
     assert COURSE[name] in done.stdout
+
+
+def test_a_saved_network_runs(tmp_path):
+    """The example of deployment; its siblings in C and Rust have tests of their own."""
+    net = sampan.nn.Sequential(sampan.nn.Linear(4, 3), sampan.nn.Tanh())
+    path = str(tmp_path / "net")
+    sampan.jit.save(net, path, input_spec=[sampan.static.InputSpec([None, 4], "float32", "x")])
+    program = EXAMPLES.parents[1] / "examples" / "deploy" / "infer.py"
+    env = os.environ | {"PYTHONPATH": str(pathlib.Path(sampan.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-W", "error", str(program), path + ".pdmodel"], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    expected = net(sampan.to_tensor([[0.0, 0.25, 0.5, 0.75]])).tolist()[0]
+    first, second = done.stdout.splitlines()
+    assert first == "input x [1, 4]" and second.startswith("output 0 [1, 3] ")
+    assert [float(word) for word in second.split()[4:]] == pytest.approx(expected, abs=1e-4)

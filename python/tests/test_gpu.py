@@ -21,12 +21,13 @@ def gpu():
 
 @pytest.mark.parametrize("page", ["gpu.md", "gpu.zh-CN.md"])
 def test_the_program_of_the_guide(page, capsys):
-    (program,) = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.S)
+    programs = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.S)
     try:
-        exec(compile(program, page, "exec"), {"__name__": page})
+        for program in programs:
+            exec(compile(program, page, "exec"), {"__name__": page})
     finally:
         paddle.set_device("cpu")
-    assert capsys.readouterr().out == "[3, 2] True\n"
+    assert capsys.readouterr().out == "[3, 2] True\nTrue\n"
 
 
 def test_both_guides_have_the_same_programs():
@@ -114,3 +115,49 @@ def test_memory_is_counted(gpu):
     with pytest.raises(RuntimeError, match="memory is full"):
         paddle.zeros([1 << 42])
     assert "gpu:0" in paddle.device.cuda.memory_summary()
+
+
+@needs_gpu
+def test_memory_is_shared_with_torch(gpu):
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("PyTorch has no GPU")
+    ours = paddle.arange(12, dtype="float32").reshape([3, 4])
+    theirs = torch.from_dlpack(ours)
+    theirs += 1
+    torch.cuda.synchronize()
+    assert ours.numpy().tolist() == (np.arange(12).reshape(3, 4) + 1).tolist()
+    theirs += 1
+    torch.cuda.synchronize()
+    assert float(ours[0, 0]) == 2.0
+    seen = torch.as_tensor(ours.T, device="cuda")
+    assert seen.shape == (4, 3) and seen.data_ptr() == ours.data_ptr()
+    source = torch.arange(6, device="cuda").reshape(2, 3).t()
+    back = paddle.utils.dlpack.from_dlpack(source)
+    assert back.place.is_gpu_place() and back.tolist() == source.tolist()
+    back += 10
+    paddle.device.synchronize()
+    assert paddle.to_tensor(source).tolist() == source.tolist()
+    del source
+    assert back.shape == [3, 2]
+
+
+@needs_gpu
+def test_amp_trains_on_a_gpu(gpu):
+    for dtype in ("float16", "bfloat16"):
+        paddle.seed(1)
+        net = paddle.vision.models.LeNet()
+        opt = paddle.optimizer.Adam(2e-3, parameters=net.parameters())
+        net, opt = paddle.amp.decorate(net, opt, level="O2", dtype=dtype)
+        scaler = paddle.amp.GradScaler(init_loss_scaling=1024, enable=dtype == "float16")
+        x, y = paddle.randn([32, 1, 28, 28]), paddle.randint(0, 10, [32, 1])
+        losses = []
+        for _ in range(20):
+            with paddle.amp.auto_cast(level="O2", dtype=dtype):
+                loss = paddle.nn.functional.cross_entropy(net(x), y)
+            scaler.scale(loss).backward()
+            scaler.step(opt)
+            scaler.update()
+            opt.clear_grad()
+            losses.append(float(loss))
+        assert losses[-1] < 0.7 * losses[0], (dtype, losses)

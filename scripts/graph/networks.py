@@ -1,7 +1,7 @@
 """Networks by name, in Paddle or in sampan: `make(paddle, name)` gives a layer, what its inputs are like, and inputs."""
 import numpy as np
 def make(paddle, name):
-    nn, F = paddle.nn, paddle.nn.functional
+    nn = paddle.nn
     S = paddle.static.InputSpec
     r = np.random.RandomState(0)
     def image(c=3, n=64, b=2):
@@ -46,11 +46,12 @@ def make(paddle, name):
                 self.emb = nn.Embedding(20, 8, padding_idx=0)
                 self.pos = self.create_parameter([1, 6, 8])
                 self.fc = nn.Linear(8, 3)
+                self.gelu, self.softmax = nn.GELU(), nn.Softmax()
             def forward(self, ids):
                 x = self.emb(ids) + self.pos
                 m = (ids != 0).astype('float32').unsqueeze(-1)
                 x = x[:, :6] * m
-                return F.softmax(self.fc(F.gelu(x.sum(axis=1))), axis=-1), x.argmax(axis=-1)
+                return self.softmax(self.fc(self.gelu(x.sum(axis=1)))), x.argmax(axis=-1)
         return Net(), [S([None, 6], 'int64', 'ids')], [r.randint(0, 20, (3, 6)).astype('int64')]
     raise KeyError(name)
 ALL = 'mlp lenet resnet18 resnet50 mobilenet_v1 mobilenet_v2 mobilenet_v3_small mobilenet_v3_large squeezenet1_1 shufflenet_v2_x0_5 densenet121 vgg11 lstm gru rnn transformer embedding'.split()

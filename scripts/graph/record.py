@@ -2,9 +2,11 @@
 
     python scripts/graph/record.py crates/sampan-graph/tests/paddle-2.6.npz               # in an environment with that Paddle
     python scripts/graph/record.py crates/sampan-graph/tests/paddle-3.0.npz --networks    # without the single calls
+    python scripts/graph/record.py crates/sampan-graph/tests/paddle-2.6-flows.npz --flows  # programs that branch and loop
 """
 
 import importlib.util
+import inspect
 import os
 import sys
 import tempfile
@@ -14,6 +16,7 @@ import paddle
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import calls
+import flows
 import networks
 
 SMALL = ["mlp", "lstm", "gru", "rnn", "transformer", "embedding"]
@@ -42,6 +45,36 @@ def function(name: str, count: int, folder: str):
     spec.loader.exec_module(module)
     module.FN = calls.CASES[name][0]
     return getattr(module, f"forward_{name}")
+
+
+def record_flows(target: str) -> None:
+    """Each program with several inputs, which take different ways through it."""
+    entries, left_out = {}, []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, function in flows.CASES.items():
+            # Paddle rewrites the source of a function, and asks its module for `paddle`.
+            path = os.path.join(folder, f"flow_{name}.py")
+            with open(path, "w") as file:
+                file.write("import paddle\n\n\n" + inspect.getsource(function).replace("(paddle, x)", "(x)", 1))
+            spec = importlib.util.spec_from_file_location(f"flow_{name}", path)
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[spec.name] = module
+            spec.loader.exec_module(module)
+            x = paddle.static.InputSpec([None, 3], "float32", "x")
+            try:
+                marked = paddle.jit.to_static(getattr(module, name), input_spec=[x], full_graph=True)
+                paddle.jit.save(marked, os.path.join(folder, name))
+            except Exception as error:
+                left_out.append(f"{name}: {type(error).__name__}")
+                continue
+            entries |= {f"{name}/{key}": value for key, value in saved(os.path.join(folder, name)).items()}
+            for k, array in enumerate(flows.ARRAYS):
+                # A loop may write the inputs: each is of its own.
+                results = paddle.jit.load(os.path.join(folder, name))(paddle.to_tensor(array.copy()))
+                results = list(results) if isinstance(results, (list, tuple)) else [results]
+                entries |= {f"{name}/x{k}": array} | {f"{name}/y{k}_{i}": r.numpy() for i, r in enumerate(results)}
+    np.savez_compressed(target, **entries)
+    print(f"{target}: Paddle {paddle.__version__}; left out: {left_out}")
 
 
 def main(target: str, networks_only: bool) -> None:
@@ -73,4 +106,7 @@ def main(target: str, networks_only: bool) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], "--networks" in sys.argv)
+    if "--flows" in sys.argv:
+        record_flows(sys.argv[1])
+    else:
+        main(sys.argv[1], "--networks" in sys.argv)

@@ -35,6 +35,17 @@ pub struct Policy {
 }
 
 impl Policy {
+    /// The same text for policies that do the same.
+    pub(crate) fn describe(&self) -> String {
+        let sorted = |names: &HashSet<String>| {
+            let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+            names.sort_unstable();
+            names.join(" ")
+        };
+        let (white, black) = (sorted(&self.white), sorted(&self.black));
+        format!("{} {:?} {} {white} {black}", self.dtype, self.level, self.use_promote)
+    }
+
     /// Level O1 without lists of its own.
     pub fn new(dtype: DType) -> Policy {
         Policy { dtype, level: Level::O1, white: HashSet::new(), black: HashSet::new(), use_promote: true }

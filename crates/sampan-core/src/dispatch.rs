@@ -2,11 +2,13 @@
 //! the gradient, the listener; the profiler sees it from end to end.
 
 use crate::autograd::{self, Grad, GradFn, Grads, Node, grad_enabled};
+use crate::captured::tape;
 use crate::gpu::Gpu;
 use crate::op::{OpDef, OutputSet, Outputs};
 use crate::shape::{Shape, checked_numel};
 use crate::value::Args;
-use crate::{DType, Device, Error, Result, Tensor, Value, device, flags, profiler};
+use crate::{DType, Device, Error, Result, Tensor, Value, device, flags, profiler, recording};
+use sampan_formula::Bound;
 use sampan_kernels::any::Refused;
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
@@ -20,7 +22,14 @@ pub struct Cx<'a> {
     device: Device,
     track: bool,
     recorded: Cell<bool>,
+    /// Is the call done again from a tape?
+    again: bool,
+    /// Where a call from a tape puts what it saves for its gradient.
+    kept: Option<&'a Kept>,
 }
+
+/// What a call saves for its gradient.
+pub(crate) type Kept = RefCell<smallvec::SmallVec<[Tensor; 2]>>;
 
 /// Watches this thread: tracers, profilers, debuggers. Every method has an empty default.
 ///
@@ -39,6 +48,8 @@ pub trait Listener {
     /// Values left for the host: `what` is who asked for them, such as `item` or `numpy`. Ops read through their kernels,
     /// which does not count.
     fn read(&self, _tensor: &Tensor, _what: &'static str) {}
+    /// A call is this formula over these tensors, computed in a dtype.
+    fn formula(&self, _formula: &Bound, _dtype: DType, _tensors: &[&Tensor], _output: &Tensor) {}
 }
 
 /// How memory was written.
@@ -99,6 +110,14 @@ fn tell(f: impl Fn(&dyn Listener)) {
 pub(crate) fn wrote(before: &Tensor, after: &Tensor, write: Write) {
     if LISTENING.get() {
         tell(|l| l.wrote(before, after, &write));
+    }
+}
+
+/// Tells those who watch which formula a call is.
+#[inline]
+pub(crate) fn is_formula(formula: &Bound, dtype: DType, tensors: &[&Tensor], output: &Tensor) {
+    if LISTENING.get() {
+        tell(|l| l.formula(formula, dtype, tensors, output));
     }
 }
 
@@ -299,7 +318,7 @@ fn call(op: &'static OpDef, args: &[Value]) -> Result<Outputs> {
     let device = found.unwrap_or_else(device::current);
     let _stay = device::Stay::on(device);
     let track = wants_grad && recording;
-    let cx = Cx { op, args, device, track, recorded: Cell::new(false) };
+    let cx = Cx { op, args, device, track, recorded: Cell::new(false), again: false, kept: None };
     let complex = complex.filter(|_| !op.complex);
     if LISTENING.get() { watched(&cx, complex) } else { run(&cx, complex) }
 }
@@ -386,6 +405,17 @@ impl<'a> Cx<'a> {
         self.op
     }
 
+    /// Does a call again that was made before, with arguments that fit: the body alone.
+    pub(crate) fn again(op: &'static OpDef, args: &[Value], track: bool, kept: Option<&Kept>) -> Result<Outputs> {
+        let cx = Cx { op, args, device: Device::Cpu, track, recorded: Cell::new(false), again: true, kept };
+        (op.run)(&cx).map_err(|e| e.in_op(op.name).received_args(op, args))
+    }
+
+    /// Will the call become a node?
+    pub(crate) fn records(&self) -> bool {
+        self.track && !self.again
+    }
+
     /// Will a gradient be asked for?
     pub fn tracks(&self) -> bool {
         self.track
@@ -444,6 +474,9 @@ impl<'a> Cx<'a> {
 
     /// For ops whose result's shape depends on values: refuses meta tensors.
     pub fn needs_values(&self) -> Result<()> {
+        if recording::taping() {
+            tape::by_values();
+        }
         match self.device {
             Device::Meta => Err(Error::invalid("the result's shape depends on the values, which a meta tensor lacks")),
             _ => Ok(()),
@@ -482,6 +515,15 @@ impl<'a> Cx<'a> {
         self.recorded.set(true);
         if !self.track {
             return Ok(outputs);
+        }
+        if self.again {
+            if let Some(kept) = self.kept {
+                kept.borrow_mut().extend(saved.iter().map(|&t| t.clone()));
+            }
+            return Ok(outputs);
+        }
+        if recording::taping() {
+            tape::saved(saved);
         }
         let mut inputs = smallvec::SmallVec::<[&Tensor; 4]>::new();
         self.args.iter().for_each(|v| v.for_each_tensor(&mut |t| inputs.push(t)));

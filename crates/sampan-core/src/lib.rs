@@ -12,6 +12,7 @@ extern crate self as sampan_core;
 
 pub mod amp;
 pub mod autograd;
+mod captured;
 pub mod class;
 pub mod debug;
 pub mod device;
@@ -26,6 +27,7 @@ pub mod ops;
 pub mod profiler;
 pub mod promote;
 pub mod random;
+pub mod recording;
 mod registry;
 pub mod sample;
 pub mod shape;
@@ -35,6 +37,7 @@ pub mod tensor;
 pub mod value;
 
 pub use autograd::{GradOptions, backward, enable_grad, grad, grad_enabled, no_grad, set_grad_enabled};
+pub use captured::{Captured, Line};
 pub use device::Device;
 pub use error::{Error, Result};
 pub use sampan_formula::formula;

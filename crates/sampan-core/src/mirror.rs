@@ -29,6 +29,7 @@ impl From<Fault> for Error {
     fn from(fault: Fault) -> Error {
         let kind = match fault {
             Fault::Missing(_) | Fault::OutOfMemory { .. } => crate::error::Kind::Unavailable,
+            Fault::Recording { .. } => crate::error::Kind::PreconditionNotMet,
             Fault::Call { .. } => crate::error::Kind::External,
             Fault::Index { .. } => crate::error::Kind::OutOfRange,
         };
@@ -51,6 +52,19 @@ impl Mirror {
         Mirror { len: host.len(), fresh: Fresh::Host, host, block: None }
     }
 
+    /// Values that lie on the device.
+    pub(crate) fn of_block(block: Block) -> Mirror {
+        let (len, host) = (block.len(), Buffer::uninit(0));
+        Mirror { len, fresh: Fresh::Device, host, block: Some(Arc::new(block)) }
+    }
+
+    /// Others may have written on the device.
+    pub(crate) fn distrust_host(&mut self) {
+        if self.fresh == Fresh::Both {
+            self.fresh = Fresh::Device;
+        }
+    }
+
     /// All bytes zero.
     pub(crate) fn zeros(number: u8, len: usize) -> Result<Mirror> {
         let mut mirror = Mirror::new(len);
@@ -62,6 +76,11 @@ impl Mirror {
     /// Does the host lack the values?
     pub(crate) fn is_behind(&self) -> bool {
         matches!(self.fresh, Fresh::Device | Fresh::Nowhere)
+    }
+
+    /// Does the host alone have the values?
+    pub(crate) fn is_on_host(&self) -> bool {
+        self.fresh == Fresh::Host
     }
 
     pub(crate) fn host(&self) -> &Buffer {
@@ -95,7 +114,7 @@ impl Mirror {
     pub(crate) fn on_device(&mut self, number: u8) -> Result<Arc<Block>> {
         let block = self.block(number)?;
         if self.fresh == Fresh::Host {
-            block.device().upload(self.host.bytes(), &block)?;
+            crate::gpu::send(block.device(), self.host.bytes(), &block)?;
             self.fresh = Fresh::Both;
         }
         Ok(block)

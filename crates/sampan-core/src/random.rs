@@ -1,6 +1,7 @@
 //! The one source of randomness of the process.
 
 use crate::Result;
+use crate::recording;
 use parking_lot::Mutex;
 use sampan_kernels::rng::{Generator, philox};
 use std::cell::Cell;
@@ -39,25 +40,77 @@ fn current<R>(f: impl FnOnce(&mut Generator) -> R) -> R {
 /// assert_eq!(a, sampan_core::ops::random::rand([3]).to_vec::<f32>());
 /// ```
 pub fn seed(seed: u64) {
+    recording::refuse(|| "the seed of the random numbers is set on the host".into());
     current(|g| *g = Generator::new(seed));
 }
 
 /// Seed and position, to be kept with a checkpoint.
 pub fn state() -> (u64, u64) {
+    recording::refuse(|| "the state of the random numbers is read on the host".into());
     current(|g| g.state())
 }
 
 /// Goes on from a kept position.
 pub fn set_state(state: (u64, u64)) {
+    recording::refuse(|| "the state of the random numbers is set on the host".into());
     current(|g| *g = Generator::from_state(state));
 }
 
 /// Takes `n` numbers from the stream: the seed and where they start.
 pub fn reserve(n: usize) -> (u64, u64) {
+    recording::refuse(|| "random numbers are drawn on the host".into());
     current(|g| {
         let start = g.reserve(n);
         (g.seed(), start)
     })
+}
+
+/// Where a fill begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Start {
+    /// At the beginning of the stream of a seed of its own.
+    Own(u64),
+    /// Where the stream of all is, which moves on by so many numbers.
+    Next(usize),
+}
+
+impl Start {
+    /// Seed and position, taken now.
+    pub fn taken(self) -> (u64, u64) {
+        match self {
+            Start::Own(seed) => (seed, 0),
+            Start::Next(n) => reserve(n),
+        }
+    }
+
+    /// The same for a GPU, whose work may be recorded: then the place is taken anew each time it is done.
+    pub fn for_gpu(self) -> Result<sampan_cuda::random::Start> {
+        use sampan_cuda::random::Start as To;
+        match self {
+            Start::Next(n) if recording::on() => {
+                let mut first = [0; 2];
+                recording::Live::next(&mut Draws(n), &mut first)?;
+                Ok(To::Kept(recording::words(&first, Draws(n))?))
+            }
+            _ => {
+                let (seed, start) = self.taken();
+                Ok(To::At(seed, start))
+            }
+        }
+    }
+}
+
+/// The place of `n` numbers in the stream, for recorded work.
+struct Draws(usize);
+
+impl recording::Live for Draws {
+    fn next(&mut self, words: &mut [u64]) -> Result<()> {
+        (words[0], words[1]) = current(|g| {
+            let start = g.reserve(self.0);
+            (g.seed(), start)
+        });
+        Ok(())
+    }
 }
 
 /// Runs `f` from a kept position and goes back to where the stream was.
@@ -86,6 +139,7 @@ pub fn fork<R>(state: (u64, u64), f: impl FnOnce() -> Result<R>) -> Result<R> {
 /// assert_eq!(rand([2]).to_vec::<f32>(), inside);
 /// ```
 pub fn with_state<R>(state: (u64, u64), f: impl FnOnce() -> R) -> R {
+    recording::refuse(|| "random numbers come from another stream for a while".into());
     // Also where `f` unwinds.
     struct Back(Option<Generator>);
     impl Drop for Back {
@@ -95,6 +149,21 @@ pub fn with_state<R>(state: (u64, u64), f: impl FnOnce() -> R) -> R {
     }
     let _back = Back(LOCAL.replace(Some(Generator::from_state(state))));
     f()
+}
+
+/// Gives this thread a generator of its own, from here on: what other threads seed and draw no longer matters to it.
+///
+/// ```
+/// # use sampan_core::{random, ops::random::rand};
+/// random::own(3);
+/// let mine = rand([2]).to_vec::<f32>();
+/// std::thread::spawn(|| rand([5])).join().unwrap();
+/// random::own(3);
+/// assert_eq!(rand([2]).to_vec::<f32>(), mine);
+/// ```
+pub fn own(seed: u64) {
+    recording::refuse(|| "the seed of the random numbers is set on the host".into());
+    LOCAL.set(Some(Generator::new(seed)));
 }
 
 /// Runs `f` with a generator of this thread's own: the start of stream number `stream` of `seed`. Streams of one seed

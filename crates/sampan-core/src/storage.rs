@@ -1,13 +1,33 @@
 //! Memory shared by a tensor and its views.
 
 use crate::mirror::Mirror;
+use crate::recording;
 use crate::{DType, Device, Error, profiler};
 use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use sampan_cuda::Block;
 use sampan_kernels::Buffer;
 use sampan_kernels::buffer::OutOfMemory;
-use std::sync::Arc;
+use smallvec::SmallVec;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+/// Locks that are held together.
+type Guards<T> = SmallVec<[T; 8]>;
+
+/// Memory that may be gone.
+#[derive(Clone)]
+pub(crate) struct WeakStorage(Weak<Inner>);
+
+impl WeakStorage {
+    pub fn upgrade(&self) -> Option<Storage> {
+        self.0.upgrade().map(Storage)
+    }
+
+    /// Is it this memory?
+    pub fn is(&self, storage: &Storage) -> bool {
+        std::ptr::eq(self.0.as_ptr(), Arc::as_ptr(&storage.0))
+    }
+}
 
 /// Reference-counted memory with a version that every in-place write advances.
 #[derive(Clone)]
@@ -112,6 +132,11 @@ impl Storage {
         }
     }
 
+    /// Takes over memory of a GPU.
+    pub(crate) fn from_block(number: u8, block: Block) -> Storage {
+        Self::with(Memory::Cuda(number, RwLock::new(Mirror::of_block(block))))
+    }
+
     fn locked(buffer: Buffer) -> RwLock<Bytes> {
         RwLock::new(Bytes::Own(buffer))
     }
@@ -150,6 +175,7 @@ impl Storage {
 
     /// Gives the address of the bytes away: from now on somebody else may read and write them.
     pub fn expose(&self) -> usize {
+        self.used();
         self.0.exposed.store(true, Ordering::Release);
         match &self.0.memory {
             Memory::Cpu(bytes) => bytes.write().get_mut().bytes().as_ptr().addr(),
@@ -165,7 +191,20 @@ impl Storage {
         {
             profiler::allocated(buffer.len());
         }
-        Storage(Arc::new(Inner { memory, version: AtomicU64::new(0), exposed: AtomicBool::new(false) }))
+        let storage = Storage(Arc::new(Inner { memory, version: AtomicU64::new(0), exposed: AtomicBool::new(false) }));
+        if recording::taping() {
+            recording::made(&storage);
+        }
+        storage
+    }
+
+    /// Does the host have the values, and no GPU?
+    pub(crate) fn is_on_host(&self) -> bool {
+        match &self.0.memory {
+            Memory::Cpu(_) => true,
+            Memory::Cuda(_, mirror) => mirror.read_recursive().is_on_host(),
+            Memory::Meta => false,
+        }
     }
 
     /// Where it lies.
@@ -177,18 +216,33 @@ impl Storage {
         }
     }
 
+    /// Whoever records the CPU's work must know what uses values.
+    #[inline]
+    fn used(&self) {
+        if recording::on_cpu() {
+            recording::stray();
+        }
+    }
+
     /// Reads the bytes. Panics on a meta tensor, which has none; `Cx::cpu` keeps kernels away from those.
     pub fn read(&self) -> MappedRwLockReadGuard<'_, Buffer> {
+        self.used();
         match &self.0.memory {
             // Recursive, since one call may read the same tensor twice (`x * x`).
             Memory::Cpu(b) => RwLockReadGuard::map(b.read_recursive(), Bytes::get),
-            Memory::Cuda(_, mirror) => Self::fetched(mirror),
+            Memory::Cuda(_, mirror) => {
+                if self.0.exposed.load(Ordering::Acquire) {
+                    mirror.write().distrust_host();
+                }
+                Self::fetched(mirror)
+            }
             Memory::Meta => panic!("a meta tensor holds no values"),
         }
     }
 
     /// Writes the bytes.
     pub fn write(&self) -> MappedRwLockWriteGuard<'_, Buffer> {
+        self.used();
         match &self.0.memory {
             Memory::Cpu(b) => RwLockWriteGuard::map(b.write(), Bytes::get_mut),
             Memory::Cuda(_, mirror) => RwLockWriteGuard::map(mirror.write(), Mirror::for_host),
@@ -201,9 +255,9 @@ impl Storage {
     pub fn lock_all<'a>(
         writes: impl Iterator<Item = &'a Storage> + Clone,
         reads: impl Iterator<Item = &'a Storage> + Clone,
-    ) -> (Vec<MappedRwLockWriteGuard<'a, Buffer>>, Vec<MappedRwLockReadGuard<'a, Buffer>>) {
+    ) -> (Guards<MappedRwLockWriteGuard<'a, Buffer>>, Guards<MappedRwLockReadGuard<'a, Buffer>>) {
         'again: loop {
-            let (mut written, mut read) = (Vec::new(), Vec::new());
+            let (mut written, mut read) = (Guards::new(), Guards::new());
             for storage in writes.clone() {
                 let Some(guard) = storage.try_write() else {
                     drop(written);
@@ -241,6 +295,7 @@ impl Storage {
     }
 
     fn try_read(&self) -> Option<MappedRwLockReadGuard<'_, Buffer>> {
+        self.used();
         match &self.0.memory {
             Memory::Cpu(b) => Some(RwLockReadGuard::map(b.try_read_recursive()?, Bytes::get)),
             Memory::Cuda(_, mirror) => {
@@ -254,6 +309,7 @@ impl Storage {
     }
 
     fn try_write(&self) -> Option<MappedRwLockWriteGuard<'_, Buffer>> {
+        self.used();
         match &self.0.memory {
             Memory::Cpu(b) => Some(RwLockWriteGuard::map(b.try_write()?, Bytes::get_mut)),
             Memory::Cuda(_, mirror) => Some(RwLockWriteGuard::map(mirror.try_write()?, Mirror::for_host)),
@@ -276,15 +332,27 @@ impl Storage {
     /// The memory on the GPU with the values as they are, for a kernel that reads it.
     pub(crate) fn on_device(&self) -> crate::Result<Arc<Block>> {
         match &self.0.memory {
-            Memory::Cuda(number, mirror) => mirror.write().on_device(*number),
+            Memory::Cuda(number, mirror) => self.noted(mirror.write().on_device(*number)?, false),
             _ => Err(Error::invalid("needs a tensor on a GPU")),
         }
+    }
+
+    /// Tells whoever records the work of a GPU that a kernel works on this memory.
+    fn noted(&self, block: Arc<Block>, written: bool) -> crate::Result<Arc<Block>> {
+        if recording::on() {
+            recording::touched(self, &block, written);
+        }
+        Ok(block)
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakStorage {
+        WeakStorage(Arc::downgrade(&self.0))
     }
 
     /// The memory on the GPU for a kernel that writes all of it.
     pub(crate) fn for_device(&self) -> crate::Result<Arc<Block>> {
         match &self.0.memory {
-            Memory::Cuda(number, mirror) => mirror.write().for_device(*number),
+            Memory::Cuda(number, mirror) => self.noted(mirror.write().for_device(*number)?, true),
             _ => Err(Error::invalid("needs a tensor on a GPU")),
         }
     }
@@ -295,7 +363,7 @@ impl Storage {
             Memory::Cuda(number, mirror) => {
                 let mut mirror = mirror.write();
                 mirror.on_device(*number)?;
-                mirror.for_device(*number)
+                self.noted(mirror.for_device(*number)?, true)
             }
             _ => Err(Error::invalid("needs a tensor on a GPU")),
         }
@@ -319,6 +387,11 @@ impl Storage {
     /// Do both name the same memory?
     pub fn same(&self, other: &Storage) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// How many hold it.
+    pub(crate) fn holders(&self) -> usize {
+        Arc::strong_count(&self.0)
     }
 
     /// Does anybody else hold it?

@@ -227,6 +227,17 @@ impl Value {
         }
     }
 
+    /// Calls `f` for the place of each tensor in it.
+    pub(crate) fn for_each_tensor_mut(&mut self, f: &mut impl FnMut(&mut Tensor)) {
+        match self {
+            Value::Tensor(t) => f(t),
+            Value::Tensors(ts) => ts.iter_mut().for_each(f),
+            Value::List(vs) => vs.iter_mut().for_each(|v| v.for_each_tensor_mut(f)),
+            Value::Dict(d) => d.0.iter_mut().for_each(|(_, v)| v.for_each_tensor_mut(f)),
+            _ => {}
+        }
+    }
+
     /// Replaces each tensor in it.
     pub fn map_tensors(&mut self, f: &mut impl FnMut(&Tensor) -> Result<Tensor>) -> Result<()> {
         match self {

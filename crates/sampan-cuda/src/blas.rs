@@ -17,6 +17,10 @@ functions! {
         create = "cublasCreate_v2": fn(*mut Handle);
         set_stream = "cublasSetStream_v2": fn(Handle, Handle);
         set_workspace = "cublasSetWorkspace_v2": fn(Handle, *mut c_void, usize);
+        product_at = "cublasGemmBatchedEx": fn(
+            Handle, i32, i32, i32, i32, i32, *const c_void, u64, i32, i32, u64, i32, i32, *const c_void, u64, i32, i32, i32,
+            i32, i32
+        );
         product = "cublasGemmStridedBatchedEx": fn(
             Handle, i32, i32, i32, i32, i32, *const c_void, u64, i32, i32, i64, u64, i32, i32, i64, *const c_void, u64, i32,
             i32, i64, i32, i32, i32
@@ -139,39 +143,11 @@ pub fn product(device: &'static Device, dtype: DType, e: Extents, a: Matrices, b
     let (Some((turn_a, step_a)), Some((turn_b, step_b)), true) = (a.reading(m, k), b.reading(k, n), fits) else {
         return Ok(false);
     };
-    // CUDA's number for the type, and how it is computed.
-    let (kind, compute) = match dtype {
-        DType::Float16 => (2, 68),
-        DType::BFloat16 => (14, 68),
-        DType::Float32 => (0, if precision::products_may_round() { 77 } else { 68 }),
-        DType::Float64 => (1, 70),
-        DType::Complex64 => (4, 68),
-        DType::Complex128 => (5, 70),
-        _ => return Ok(false),
-    };
+    let Some((kind, compute)) = kind_of(dtype) else { return Ok(false) };
     let blas = blas()?;
-    device.enter()?;
-    let mut ready = device.products.0.lock();
-    if ready.is_none() {
-        let workspace = device.alloc(WORKSPACE)?;
-        let mut handle = std::ptr::null_mut();
-        // SAFETY: it writes a handle, which is never destroyed; the workspace lives as long.
-        unsafe {
-            check("cublasCreate", (blas.create)(&mut handle))?;
-            check("cublasSetStream", (blas.set_stream)(handle, device.stream))?;
-            let at = workspace.address() as usize as *mut c_void;
-            check("cublasSetWorkspace", (blas.set_workspace)(handle, at, WORKSPACE))?;
-        }
-        *ready = Some(Ready { handle, _workspace: workspace });
-    }
-    let handle = ready.as_ref().expect("made above").handle;
-    // One and zero in the type that is computed in; a complex number is a pair.
-    let (narrow, wide) = ([1.0f32, 0.0, 0.0, 0.0], [1.0f64, 0.0, 0.0, 0.0]);
-    let double = matches!(dtype, DType::Float64 | DType::Complex128);
-    let (one, zero): (*const c_void, *const c_void) = match double {
-        true => (wide[..2].as_ptr().cast(), wide[2..].as_ptr().cast()),
-        false => (narrow[..2].as_ptr().cast(), narrow[2..].as_ptr().cast()),
-    };
+    let ready = prepared(device, blas)?;
+    let handle = ready.as_ref().expect("made ready").handle;
+    let (one, zero) = factors(dtype);
     // Seen by columns, the row-major result is the product of the operands the other way round.
     // SAFETY: every element of the operands and of the result was found inside its block above.
     let status = unsafe {
@@ -203,6 +179,114 @@ pub fn product(device: &'static Device, dtype: DType, e: Extents, a: Matrices, b
     };
     check("cublasGemmStridedBatchedEx", status)?;
     Ok(true)
+}
+
+/// `y = a · b` for matrices that begin at places of their own, given in elements from where `a` and `b` begin; `y` is row-major.
+/// False, with nothing done, if the library cannot read an operand as it lies.
+pub fn product_at(
+    device: &'static Device,
+    dtype: DType,
+    e: Extents,
+    [a, b]: [Matrices; 2],
+    places: [&[usize]; 2],
+    y: &Block,
+) -> Result<bool> {
+    let Extents { count, m, n, k } = e;
+    let size = dtype.size();
+    assert!(count * m * n * size <= y.len(), "the result has room for all elements");
+    assert!(places.iter().all(|p| p.len() == count), "a place for each matrix");
+    let fits = [count, m, n, k].iter().all(|&n| i32::try_from(n).is_ok() && n > 0);
+    let (Some((turn_a, step_a)), Some((turn_b, step_b)), true) = (a.reading(m, k), b.reading(k, n), fits) else {
+        return Ok(false);
+    };
+    let Some((kind, compute)) = kind_of(dtype) else { return Ok(false) };
+    let mut addresses: Vec<u64> = Vec::with_capacity(2 * count);
+    for (at_a, at_b) in places[0].iter().zip(places[1]) {
+        let (a, b) = (Matrices { offset: a.offset + at_a, ..a }, Matrices { offset: b.offset + at_b, ..b });
+        a.check(1, m, k, size);
+        b.check(1, k, n, size);
+        addresses.push(a.address(size));
+        addresses.push(b.address(size));
+    }
+    let of = |which: usize| addresses.iter().skip(which).step_by(2).copied();
+    let results = (0..count).map(|i| y.address() + (i * m * n * size) as u64);
+    let bytes: Vec<u8> = of(0).chain(of(1)).chain(results).flat_map(u64::to_ne_bytes).collect();
+    let list = device.alloc(bytes.len())?;
+    device.upload(&bytes, &list)?;
+    let part = |which: usize| list.address() + (which * count * 8) as u64;
+    let blas = blas()?;
+    let ready = prepared(device, blas)?;
+    let handle = ready.as_ref().expect("made ready").handle;
+    let (one, zero) = factors(dtype);
+    // SAFETY: every element of the operands and of the result was found inside its block above; the lists lie on the device.
+    let status = unsafe {
+        (blas.product_at)(
+            handle,
+            turn_b,
+            turn_a,
+            n as i32,
+            m as i32,
+            k as i32,
+            one,
+            part(1),
+            kind,
+            step_b,
+            part(0),
+            kind,
+            step_a,
+            zero,
+            part(2),
+            kind,
+            n as i32,
+            count as i32,
+            compute,
+            -1,
+        )
+    };
+    check("cublasGemmBatchedEx", status)?;
+    Ok(true)
+}
+
+/// CUDA's number for a type, and for how products of it are computed.
+fn kind_of(dtype: DType) -> Option<(i32, i32)> {
+    Some(match dtype {
+        DType::Float16 => (2, 68),
+        DType::BFloat16 => (14, 68),
+        DType::Float32 => (0, if precision::products_may_round() { 77 } else { 68 }),
+        DType::Float64 => (1, 70),
+        DType::Complex64 => (4, 68),
+        DType::Complex128 => (5, 70),
+        _ => return None,
+    })
+}
+
+/// One and zero in the type that is computed in; a complex number is a pair.
+fn factors(dtype: DType) -> (*const c_void, *const c_void) {
+    static NARROW: [f32; 4] = [1.0, 0.0, 0.0, 0.0];
+    static WIDE: [f64; 4] = [1.0, 0.0, 0.0, 0.0];
+    match dtype {
+        DType::Float64 | DType::Complex128 => (WIDE[..2].as_ptr().cast(), WIDE[2..].as_ptr().cast()),
+        _ => (NARROW[..2].as_ptr().cast(), NARROW[2..].as_ptr().cast()),
+    }
+}
+
+/// The device's handle of the library, made at the first product.
+fn prepared(device: &'static Device, blas: &Blas) -> Result<parking_lot::MutexGuard<'static, Option<Ready>>> {
+    device.enter()?;
+    let mut ready = device.products.0.lock();
+    if ready.is_none() {
+        let workspace = device.alloc(WORKSPACE)?;
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: it writes a handle, which is never destroyed; the workspace lives as long.
+        unsafe {
+            check("cublasCreate", (blas.create)(&mut handle))?;
+            check("cublasSetStream", (blas.set_stream)(handle, device.stream))?;
+            let at = workspace.address() as usize as *mut c_void;
+            check("cublasSetWorkspace", (blas.set_workspace)(handle, at, WORKSPACE))?;
+        }
+        *ready = Some(Ready { handle, _workspace: workspace });
+    }
+    Ok(ready)
 }
 
 fn check(function: &'static str, status: i32) -> Result<()> {

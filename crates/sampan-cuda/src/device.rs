@@ -5,11 +5,13 @@ use crate::blas::Products;
 use crate::compile::Kernels;
 use crate::dnn::Convolutions;
 use crate::driver::{Address, Driver, Handle, driver};
-use crate::fault::{Missing, Result};
+use crate::fault::{Fault, Missing, Result};
 use crate::memory::{Block, Memory};
-use std::cell::Cell;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use crate::pinned::Pinned;
+use parking_lot::Mutex;
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// How many devices one process uses at most.
 const MOST: usize = 64;
@@ -18,6 +20,8 @@ const MOST: usize = 64;
 pub struct Device {
     pub(crate) driver: &'static Driver,
     pub(crate) stream: Handle,
+    /// For copies that must be done at once while work for the other stream is recorded.
+    side: Handle,
     pub(crate) alarm: Alarm,
     pub(crate) kernels: Kernels,
     pub(crate) products: Products,
@@ -26,6 +30,11 @@ pub struct Device {
     ordinal: usize,
     info: Info,
     memory: Memory,
+    /// Is work being recorded? Whoever records holds `turn`; all others wait for it.
+    pub(crate) recording: AtomicBool,
+    pub(crate) turn: Mutex<()>,
+    /// What recorded work copies from.
+    pub(crate) kept: Mutex<Vec<Pinned>>,
 }
 
 // SAFETY: handles of the driver may be used from any thread, once its context is current there, which `enter` sees to.
@@ -47,6 +56,14 @@ pub struct Info {
 }
 
 thread_local! {
+    /// Are waits of this thread not counted?
+    static UNCOUNTED: Cell<bool> = const { Cell::new(false) };
+    /// How often this thread waited for a device, or tried to while it recorded work.
+    static WAITS: Cell<u64> = const { Cell::new(0) };
+    /// Is told when this thread waits for a device.
+    static TOLD: RefCell<Option<Arc<dyn Fn()>>> = const { RefCell::new(None) };
+    /// Does this thread record work?
+    pub(crate) static RECORDS: Cell<bool> = const { Cell::new(false) };
     static CURRENT: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
@@ -84,6 +101,37 @@ pub fn device(ordinal: usize) -> Result<&'static Device> {
     DEVICES[ordinal].get_or_init(|| Device::start(ordinal)).as_ref().map_err(Clone::clone)
 }
 
+/// How often the calling thread waited for a GPU, or tried to while it recorded work.
+pub fn waits() -> u64 {
+    WAITS.get()
+}
+
+/// Runs `f`, whose waits do not count: it would not wait if work were recorded.
+pub fn uncounted<R>(f: impl FnOnce() -> R) -> R {
+    // Also where `f` unwinds.
+    struct Back(bool);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            UNCOUNTED.set(self.0);
+        }
+    }
+    let _back = Back(UNCOUNTED.replace(true));
+    f()
+}
+
+/// Runs `f`, and `told` whenever it waits for a GPU or tries to.
+pub fn watch_waits<R>(told: Arc<dyn Fn()>, f: impl FnOnce() -> R) -> R {
+    // Also where `f` unwinds.
+    struct Back(Option<Arc<dyn Fn()>>);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            TOLD.set(self.0.take());
+        }
+    }
+    let _back = Back(TOLD.replace(Some(told)));
+    f()
+}
+
 /// What the GPU of a number is.
 pub fn info(ordinal: usize) -> Result<Info> {
     device(ordinal).map(|d| d.info.clone())
@@ -91,10 +139,15 @@ pub fn info(ordinal: usize) -> Result<Info> {
 
 impl Device {
     fn start(ordinal: usize) -> Result<Device> {
+        Device::of(driver()?, ordinal)
+    }
+
+    /// A device of a driver.
+    pub(crate) fn of(driver: &'static Driver, ordinal: usize) -> Result<Device> {
         const CAPABILITY: [i32; 2] = [75, 76];
         const MULTIPROCESSORS: i32 = 16;
-        let driver = driver()?;
-        let (mut id, mut context, mut stream) = (0, std::ptr::null_mut(), std::ptr::null_mut());
+        let (mut id, mut context) = (0, std::ptr::null_mut());
+        let (mut stream, mut side) = (std::ptr::null_mut(), std::ptr::null_mut());
         let mut name = [0u8; 256];
         let (mut free, mut total) = (0, 0);
         // SAFETY: every pointer is to a place of the type that the function writes, the name's with its length.
@@ -106,6 +159,7 @@ impl Device {
             driver.check("cuDeviceGetName", (driver.device_name)(name.as_mut_ptr().cast(), 256, id))?;
             // A stream that does not wait for the default one.
             driver.check("cuStreamCreate", (driver.stream_create)(&mut stream, 1))?;
+            driver.check("cuStreamCreate", (driver.stream_create)(&mut side, 1))?;
             driver.check("cuMemGetInfo", (driver.memory_info)(&mut free, &mut total))?;
         }
         let attribute = |which: i32| -> Result<i32> {
@@ -124,6 +178,7 @@ impl Device {
             alarm: Alarm::new(driver)?,
             driver,
             stream,
+            side,
             kernels: Kernels::default(),
             products: Products::default(),
             convolutions: Convolutions::default(),
@@ -131,6 +186,9 @@ impl Device {
             ordinal,
             info,
             memory: Memory::default(),
+            recording: AtomicBool::new(false),
+            turn: Mutex::new(()),
+            kept: Mutex::new(Vec::new()),
         })
     }
 
@@ -149,8 +207,28 @@ impl Device {
         &self.memory
     }
 
-    /// Makes this the device of the calling thread.
+    /// Does the calling thread record work of this device?
+    pub fn records(&self) -> bool {
+        self.recording.load(Ordering::Relaxed) && RECORDS.get()
+    }
+
+    /// Fails while work is recorded, for what needs it done.
+    fn not_recording(&self, what: &'static str) -> Result<()> {
+        if UNCOUNTED.get() && !self.records() {
+            return Ok(());
+        }
+        WAITS.set(WAITS.get() + 1);
+        if let Some(told) = TOLD.with_borrow(Option::clone) {
+            told();
+        }
+        if self.records() { Err(Fault::Recording { what }) } else { Ok(()) }
+    }
+
+    /// Makes this the device of the calling thread, once nobody else records work for it.
     pub(crate) fn enter(&self) -> Result<()> {
+        if self.recording.load(Ordering::Acquire) && !RECORDS.get() {
+            drop(self.turn.lock());
+        }
         if CURRENT.get() == Some(self.ordinal) {
             return Ok(());
         }
@@ -173,9 +251,29 @@ impl Device {
             return Ok(());
         }
         self.enter()?;
+        if self.records() {
+            return self.upload_while_recording(from, to);
+        }
         // SAFETY: both places are as long as the copy. Memory that is not pinned is read before the call returns.
         let status = unsafe { (self.driver.upload)(to.address(), from.as_ptr().cast(), from.len(), self.stream) };
         self.driver.check("cuMemcpyHtoDAsync", status)
+    }
+
+    /// What recorded work made for itself gets the same bytes whenever it is started; what was there before gets them now.
+    fn upload_while_recording(&self, from: &[u8], to: &Block) -> Result<()> {
+        let (mut pinned, name) = (Pinned::new(self.driver, from.len())?, "cuMemcpyHtoDAsync");
+        pinned.bytes_mut().copy_from_slice(from);
+        let stream = if to.is_private() { self.stream } else { self.side };
+        // SAFETY: both places are as long as the copy, and the host's is kept as long as it can be read: until the wait, or
+        // as long as what is recorded.
+        let status = unsafe { (self.driver.upload)(to.address(), pinned.address(), from.len(), stream) };
+        self.driver.check(name, status)?;
+        if to.is_private() {
+            self.kept.lock().push(pinned);
+            return Ok(());
+        }
+        // SAFETY: the stream is never destroyed.
+        self.driver.check("cuStreamSynchronize", unsafe { (self.driver.stream_wait)(self.side) })
     }
 
     /// Copies bytes from the device, after everything that was begun before.
@@ -184,6 +282,7 @@ impl Device {
         if to.is_empty() {
             return Ok(());
         }
+        self.not_recording("reading a value on the host")?;
         self.enter()?;
         // SAFETY: both places are as long as the copy, and the wait below ends after it.
         let status = unsafe { (self.driver.download)(to.as_mut_ptr().cast(), from.address(), to.len(), self.stream) };
@@ -216,10 +315,18 @@ impl Device {
 
     /// Waits until everything that was begun has ended.
     pub fn wait(&self) -> Result<()> {
+        self.not_recording("waiting for the GPU")?;
         self.enter()?;
         // SAFETY: the stream is never destroyed.
         self.driver.check("cuStreamSynchronize", unsafe { (self.driver.stream_wait)(self.stream) })?;
         self.alarm.look()
+    }
+
+    /// Waits for everybody's work on the device, other libraries' too.
+    pub fn wait_for_all(&self) -> Result<()> {
+        self.wait()?;
+        // SAFETY: a context is current.
+        self.driver.check("cuCtxSynchronize", unsafe { (self.driver.context_wait)() })
     }
 
     /// Free and all bytes of the device.

@@ -16,6 +16,7 @@ use std::sync::OnceLock;
 functions! {
     /// libcudnn.
     Dnn {
+        version = "cudnnGetVersion": fn();
         create = "cudnnCreate": fn(*mut Handle);
         set_stream = "cudnnSetStream": fn(Handle, Handle);
         describe = "cudnnBackendCreateDescriptor": fn(i32, *mut Handle);
@@ -69,6 +70,12 @@ fn dnn() -> std::result::Result<&'static Dnn, Missing> {
     })
     .as_ref()
     .map_err(Clone::clone)
+}
+
+/// The version of the library, such as 91400; none if it is not installed.
+pub fn version() -> Option<i32> {
+    // SAFETY: it takes nothing. It gives a longer number, of which the lower half is all there is.
+    dnn().ok().map(|dnn| unsafe { (dnn.version)() })
 }
 
 /// Which of the three convolutions over one geometry.
@@ -202,6 +209,10 @@ pub fn convolve(
         device.zero(result)?;
         return Ok(true);
     }
+    let addresses = data.map(|(block, offset)| block.address() + (offset * size) as u64);
+    if crate::direct::convolve(device, direction, dtype, &geometry, addresses)? {
+        return Ok(true);
+    }
     let dnn = dnn()?;
     device.enter()?;
     let mut ready = device.convolutions.0.lock();
@@ -215,7 +226,6 @@ pub fn convolve(
         *ready = Some(Ready { handle, plans: HashMap::new() });
     }
     let Ready { handle, plans } = ready.as_mut().expect("made above");
-    let addresses = data.map(|(block, offset)| block.address() + (offset * size) as u64);
     let aligned = addresses.iter().all(|a| a.is_multiple_of(16));
     let key = Key { direction, dtype, geometry, repeatable, round: precision::convolutions_may_round(), aligned };
     if !plans.contains_key(&key) {

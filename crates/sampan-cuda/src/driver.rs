@@ -21,6 +21,7 @@ functions! {
         device_attribute = "cuDeviceGetAttribute": fn(*mut i32, i32, i32);
         retain_context = "cuDevicePrimaryCtxRetain": fn(*mut Handle, i32);
         set_context = "cuCtxSetCurrent": fn(Handle);
+        context_wait = "cuCtxSynchronize": fn();
         alloc = "cuMemAlloc_v2": fn(*mut Address, usize);
         free = "cuMemFree_v2": fn(Address);
         host_alloc = "cuMemHostAlloc": fn(*mut *mut c_void, usize, u32);
@@ -32,6 +33,20 @@ functions! {
         fill = "cuMemsetD8Async": fn(Address, u8, usize, Handle);
         stream_create = "cuStreamCreate": fn(*mut Handle, u32);
         stream_wait = "cuStreamSynchronize": fn(Handle);
+        host_free = "cuMemFreeHost": fn(*mut c_void);
+        event_create = "cuEventCreate": fn(*mut Handle, u32);
+        event_record = "cuEventRecord": fn(Handle, Handle);
+        event_wait = "cuEventSynchronize": fn(Handle);
+        event_ready = "cuEventQuery": fn(Handle);
+        event_elapsed = "cuEventElapsedTime": fn(*mut f32, Handle, Handle);
+        event_destroy = "cuEventDestroy_v2": fn(Handle);
+        record_begin = "cuStreamBeginCapture_v2": fn(Handle, u32);
+        record_end = "cuStreamEndCapture": fn(Handle, *mut Handle);
+        graph_make = "cuGraphInstantiateWithFlags": fn(*mut Handle, Handle, u64);
+        graph_launch = "cuGraphLaunch": fn(Handle, Handle);
+        graph_nodes = "cuGraphGetNodes": fn(Handle, *mut Handle, *mut usize);
+        graph_destroy = "cuGraphDestroy": fn(Handle);
+        graph_drop = "cuGraphExecDestroy": fn(Handle);
         module_load = "cuModuleLoadData": fn(*mut Handle, *const c_void);
         module_function = "cuModuleGetFunction": fn(*mut Handle, Handle, *const c_char);
         launch = "cuLaunchKernel": fn(
@@ -42,6 +57,8 @@ functions! {
     }
 }
 
+/// `CUDA_ERROR_NOT_READY`.
+pub(crate) const NOT_READY: i32 = 600;
 /// `CUDA_ERROR_OUT_OF_MEMORY`.
 pub(crate) const OUT_OF_MEMORY: i32 = 2;
 /// The oldest driver that is used: that of CUDA 12.

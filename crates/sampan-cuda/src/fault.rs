@@ -37,6 +37,11 @@ pub enum Fault {
         /// The bytes the device has.
         total: usize,
     },
+    /// Work is being recorded, of which nothing has been done yet: values cannot be asked for.
+    Recording {
+        /// What was asked for.
+        what: &'static str,
+    },
     /// A function of the driver or a library said no.
     Call {
         /// The function.
@@ -62,6 +67,9 @@ impl fmt::Display for Fault {
             }
             Fault::Index { op, position, value, limit } => {
                 write!(f, "index {value} at position {position} of {op} lies outside [0, {limit})")
+            }
+            Fault::Recording { what } => {
+                write!(f, "work for the GPU is being recorded, and nothing of it has been done yet: {what} must wait")
             }
             Fault::Call { function, said } => write!(f, "the GPU failed in {function}: {said}"),
         }

@@ -38,6 +38,20 @@ macro_rules! functions {
         }
 
         impl $table {
+            /// Functions that do nothing and say that all is well, for tests.
+            #[cfg(test)]
+            #[allow(dead_code)]
+            pub(crate) fn stand_in() -> $table {
+                $table {
+                    $($field: {
+                        unsafe extern "C" fn nothing($(_: $arg),*) -> i32 {
+                            0
+                        }
+                        nothing
+                    },)*
+                }
+            }
+
             /// Looks the functions up; the library stays open for the rest of the process.
             pub(crate) fn load(library: libloading::Library) -> std::result::Result<$table, $crate::fault::Missing> {
                 let library: &'static libloading::Library = Box::leak(Box::new(library));

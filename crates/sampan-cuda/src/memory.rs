@@ -4,7 +4,7 @@ use crate::device::Device;
 use crate::driver::Address;
 use crate::fault::{Fault, Result};
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Sizes up to this are rounded to [`SMALL`], larger ones to an eighth of their power of two.
 const LARGE: usize = 1 << 20;
@@ -14,9 +14,18 @@ const SMALL: usize = 512;
 #[derive(Default)]
 pub struct Memory(Mutex<Pool>);
 
+/// The memory of whoever asks; recorded work has a pool of its own, which nobody else may use while it can be started again.
+const COMMON: u32 = 0;
+
 #[derive(Default)]
 struct Pool {
-    free: BTreeMap<usize, Vec<Address>>,
+    free: BTreeMap<(u32, usize), Vec<Address>>,
+    /// The pool that memory is taken from now.
+    current: u32,
+    /// Pools that were ever made.
+    made: u32,
+    /// Those that are in use.
+    private: BTreeSet<u32>,
     allocated: usize,
     reserved: usize,
     most_allocated: usize,
@@ -29,9 +38,25 @@ pub struct Block {
     address: Address,
     len: usize,
     class: usize,
+    pool: u32,
+    /// Whose memory it is, if it is not the pool's.
+    owner: Option<Box<dyn std::any::Any + Send + Sync>>,
 }
 
 impl Block {
+    /// Memory of somebody else, who is dropped with it, once all work has been done.
+    ///
+    /// # Safety
+    /// There are so many bytes at the address, on this device, as long as the owner lives.
+    pub unsafe fn foreign(
+        device: &'static Device,
+        address: u64,
+        len: usize,
+        owner: impl std::any::Any + Send + Sync,
+    ) -> Block {
+        Block { device, address, len, class: 0, pool: COMMON, owner: Some(Box::new(owner)) }
+    }
+
     /// Where it lies.
     pub fn address(&self) -> u64 {
         self.address
@@ -47,6 +72,11 @@ impl Block {
         self.len == 0
     }
 
+    /// Was it taken for the work that is being recorded? Then that work alone decides what lies there.
+    pub fn is_private(&self) -> bool {
+        self.pool != COMMON && self.pool == self.device.memory().0.lock().current
+    }
+
     /// The device it lies on.
     pub fn device(&self) -> &'static Device {
         self.device
@@ -55,10 +85,15 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
+        if self.owner.is_some() {
+            // Work of ours may still use it. A failure is told by the next call that waits.
+            let _ = self.device.wait();
+        }
         if self.class > 0 {
             let mut pool = self.device.memory().0.lock();
             pool.allocated -= self.class;
-            pool.free.entry(self.class).or_default().push(self.address);
+            let home = if pool.private.contains(&self.pool) { self.pool } else { COMMON };
+            pool.free.entry((home, self.class)).or_default().push(self.address);
         }
     }
 }
@@ -77,9 +112,10 @@ impl Memory {
     pub(crate) fn take(&self, device: &'static Device, bytes: usize) -> Result<Block> {
         let class = class(bytes);
         if class == 0 {
-            return Ok(Block { device, address: 0, len: 0, class });
+            return Ok(Block { device, address: 0, len: 0, class, pool: COMMON, owner: None });
         }
         let mut pool = self.0.lock();
+        let home = pool.current;
         let address = match pool.recycled(class) {
             Some(address) => address,
             None => {
@@ -103,13 +139,39 @@ impl Memory {
         };
         pool.allocated += class;
         pool.most_allocated = pool.most_allocated.max(pool.allocated);
-        Ok(Block { device, address, len: bytes, class })
+        Ok(Block { device, address, len: bytes, class, pool: home, owner: None })
     }
 
     /// Gives back to the driver what nobody uses.
     pub fn release(&self, device: &'static Device) -> Result<()> {
         device.wait()?;
         self.0.lock().release(device)
+    }
+
+    /// Takes memory from a new pool from now on; its number.
+    pub(crate) fn begin_private(&self) -> u32 {
+        let mut pool = self.0.lock();
+        pool.made += 1;
+        pool.current = pool.made;
+        let new = pool.made;
+        pool.private.insert(new);
+        new
+    }
+
+    /// Takes memory from the common pool again.
+    pub(crate) fn end_private(&self) {
+        self.0.lock().current = COMMON;
+    }
+
+    /// Everybody may use the memory of a pool, now and when what still holds some is dropped.
+    pub(crate) fn dissolve(&self, private: u32) {
+        let mut pool = self.0.lock();
+        pool.private.remove(&private);
+        let keys: Vec<_> = pool.free.keys().copied().filter(|(home, _)| *home == private).collect();
+        for key in keys {
+            let list = pool.free.remove(&key).expect("its key was found");
+            pool.free.entry((COMMON, key.1)).or_default().extend(list);
+        }
     }
 
     /// Bytes in use.
@@ -140,18 +202,27 @@ impl Memory {
 }
 
 impl Pool {
-    /// A block of this class that was given back.
+    /// A block of this class that was given back. What lies in the common pool may go over to another: all work on it was
+    /// begun before.
     fn recycled(&mut self, class: usize) -> Option<Address> {
-        let list = self.free.get_mut(&class)?;
+        let own = self.taken_from(self.current, class);
+        own.or_else(|| self.taken_from(COMMON, class))
+    }
+
+    fn taken_from(&mut self, home: u32, class: usize) -> Option<Address> {
+        let list = self.free.get_mut(&(home, class))?;
         let address = list.pop();
         if list.is_empty() {
-            self.free.remove(&class);
+            self.free.remove(&(home, class));
         }
         address
     }
 
     fn release(&mut self, device: &Device) -> Result<()> {
-        for (class, list) in std::mem::take(&mut self.free) {
+        let (unused, kept) = std::mem::take(&mut self.free).into_iter().partition(|((home, _), _)| *home == COMMON);
+        self.free = kept;
+        let unused: BTreeMap<(u32, usize), Vec<Address>> = unused;
+        for ((_, class), list) in unused {
             for address in list {
                 self.reserved -= class;
                 device.drop_memory(address)?;

@@ -28,11 +28,15 @@ pub struct Part<'a> {
     pub states: Vec<(&'a Block, usize)>,
     /// The numbers of this parameter's step.
     pub constants: Vec<f64>,
+    /// Where on the device they are when the work is done, if it is recorded.
+    pub kept: Option<u64>,
+    /// A float64 number on the device that the gradient is multiplied by first: the block and which of its elements.
+    pub factor: Option<(&'a Block, usize)>,
 }
 
 /// Steps of parameters of one dtype by the same formulas: the new parameter, then each new state, over the parameter, its
-/// gradient and the states.
-pub fn step(device: &Device, formulas: &[Formula], dtype: DType, parts: &[Part<'_>]) -> Result<()> {
+/// gradient and the states. Nothing is changed if the word that `gate` is the address of is not zero when the work is done.
+pub fn step(device: &Device, formulas: &[Formula], dtype: DType, parts: &[Part<'_>], gate: Option<u64>) -> Result<()> {
     let states = formulas.len() - 1;
     let constants = formulas[0].captured();
     let computed = if dtype == DType::Float64 { DType::Float64 } else { DType::Float32 };
@@ -47,7 +51,8 @@ pub fn step(device: &Device, formulas: &[Formula], dtype: DType, parts: &[Part<'
                 && part.master.is_none_or(|m| fits((m, 0), wide))
                 && part.states.len() == states
                 && part.states.iter().all(|&s| fits(s, wide))
-                && part.constants.len() == constants,
+                && part.constants.len() == constants
+                && part.factor.is_none_or(|(block, at)| (at + 1) * 8 <= block.len()),
             "parameter, gradient and states of one length"
         );
     }
@@ -56,7 +61,7 @@ pub fn step(device: &Device, formulas: &[Formula], dtype: DType, parts: &[Part<'
     let kernel = device.kernel(&key, || (written(formulas, dtype, computed, masters), "step".into()))?;
     for group in parts.chunks(MOST) {
         // As the text's struct: lengths with the first chunk of each, addresses, then constants.
-        let mut words: Vec<i64> = vec![group.len() as i64];
+        let mut words: Vec<i64> = vec![gate.unwrap_or(0) as i64, group.len() as i64];
         let mut chunks = 0i64;
         for i in 0..MOST {
             words.push(chunks);
@@ -66,10 +71,11 @@ pub fn step(device: &Device, formulas: &[Formula], dtype: DType, parts: &[Part<'
         let at = |(block, offset): (&Block, usize), size: usize| (block.address() + (offset * size) as u64) as i64;
         for i in 0..MOST {
             let Some(p) = group.get(i) else {
-                words.extend(std::iter::repeat_n(0, 3 + states));
+                words.extend(std::iter::repeat_n(0, 5 + states));
                 continue;
             };
             words.extend([at((p.param, 0), 1), at(p.grad, dtype.size()), p.master.map_or(0, |m| at((m, 0), 1))]);
+            words.extend([p.kept.unwrap_or(0) as i64, p.factor.map_or(0, |f| at(f, 8))]);
             words.extend(p.states.iter().map(|&s| at(s, computed.size())));
         }
         for i in 0..MOST {
@@ -111,9 +117,10 @@ fn written(formulas: &[Formula], dtype: DType, computed: DType, masters: bool) -
     let state_field = if states > 0 { format!("{w} {held};") } else { String::new() };
     write!(
         text,
-        "struct part {{ {t}* p; const {t}* g; {w}* m; {state_field} }};\n\
-         struct parts {{ i64 count, first[{MOST}], len[{MOST}]; part at[{MOST}]; double c[{MOST}][{}]; }};\n\
+        "struct part {{ {t}* p; const {t}* g; {w}* m; const double* c; const double* f; {state_field} }};\n\
+         struct parts {{ const i64* gate; i64 count, first[{MOST}], len[{MOST}]; part at[{MOST}]; double c[{MOST}][{}]; }};\n\
          extern \"C\" __global__ void step(const __grid_constant__ parts all) {{\n    \
+         if (all.gate && *all.gate) return;\n    \
          int k = 0;\n    while (k + 1 < all.count && all.first[k + 1] <= blockIdx.x) k++;\n    \
          const part a = all.at[k];\n    i64 start = (blockIdx.x - all.first[k]) * {CHUNK}ll;\n    \
          i64 end = start + {CHUNK} < all.len[k] ? start + {CHUNK} : all.len[k];\n    \
@@ -122,10 +129,11 @@ fn written(formulas: &[Formula], dtype: DType, computed: DType, masters: bool) -
     )
     .expect("a string takes all");
     for i in 0..constants {
-        writeln!(text, "        double c{i} = all.c[k][{i}];").expect("a string takes all");
+        writeln!(text, "        double c{i} = a.c ? a.c[{i}] : all.c[k][{i}];").expect("a string takes all");
     }
     let old = if masters { "a.m[i]".to_string() } else { "wide(a.p[i])".to_string() };
     writeln!(text, "        {w} x = {old}, g = wide(a.g[i]);").expect("a string takes all");
+    writeln!(text, "        if (a.f) g = g * ({w})*a.f;").expect("a string takes all");
     for i in 0..states {
         writeln!(text, "        {w} s{i} = a.s{i}[i];").expect("a string takes all");
     }

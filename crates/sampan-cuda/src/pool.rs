@@ -19,6 +19,8 @@ pub struct Pool<'a> {
     pub output: [usize; 3],
     /// The windows.
     pub table: &'a Block,
+    /// The longest side of a window.
+    pub window: usize,
 }
 
 /// What an average divides by.
@@ -64,6 +66,26 @@ impl Pool<'_> {
         unsafe { device.launch(kernel, Grid::of(total, device), &mut arguments) }
     }
 
+    /// Has it small windows over two axes?
+    fn is_small(&self) -> bool {
+        let planes = self.input[0] == 1 && self.output[0] == 1 && self.input[1] * self.input[2] <= i32::MAX as usize;
+        planes && matches!(self.window, 1..=3)
+    }
+
+    /// The largest of each small window, or its place as 32 bits.
+    fn small(&self, device: &Device, dtype: DType, x: At<'_>, y: Option<&Block>, index: Option<&Block>) -> Result<()> {
+        let (input, output) = self.counts();
+        let mut arguments = self.head(output);
+        arguments.push(Self::data(x, dtype, input));
+        let result = |block: Option<&Block>, dtype| match block {
+            Some(block) => Self::data((block, 0), dtype, output),
+            None => Argument::Address(0),
+        };
+        arguments.extend([result(y, dtype), result(index, DType::Int32)]);
+        let side = self.window.max(2);
+        self.launch(device, &format!("max_small<{}, {side}>", spelt(dtype)), output, arguments)
+    }
+
     /// The largest of each window, its place, or both.
     pub fn max(
         &self,
@@ -74,6 +96,9 @@ impl Pool<'_> {
         index: Option<&Block>,
     ) -> Result<()> {
         let (input, output) = self.counts();
+        if let (Some(y), None, true) = (y, index, self.is_small()) {
+            return self.small(device, dtype, x, Some(y), None);
+        }
         let mut arguments = self.head(output);
         arguments.push(Self::data(x, dtype, input));
         let result = |block: Option<&Block>, dtype| match block {
@@ -84,8 +109,31 @@ impl Pool<'_> {
         self.launch(device, &format!("max_pool<{}>", spelt(dtype)), output, arguments)
     }
 
+    /// Brings each output's gradient to the place of the largest input of its window, which is looked for.
+    pub fn max_gradient(&self, device: &'static Device, dtype: DType, x: At<'_>, dy: At<'_>, dx: &Block) -> Result<()> {
+        let (input, output) = self.counts();
+        let small = self.input[1] * self.input[2] <= i32::MAX as usize;
+        if self.input[0] != 1 || self.output[0] != 1 || !small {
+            let index = device.alloc(output * 8)?;
+            self.max(device, dtype, x, None, Some(&index))?;
+            return self.max_back(device, dtype, &index, dy, dx);
+        }
+        let index = device.alloc(output * 4)?;
+        let places = Self::data((&index, 0), DType::Int32, output);
+        if self.is_small() {
+            self.small(device, dtype, x, None, Some(&index))?;
+        } else {
+            let mut arguments = self.head(output);
+            arguments.extend([Self::data(x, dtype, input), places.clone()]);
+            self.launch(device, &format!("max_places<{}>", spelt(dtype)), output, arguments)?;
+        }
+        let mut arguments = self.head(input);
+        arguments.extend([places, Self::data(dy, dtype, output), Self::data((dx, 0), dtype, input)]);
+        self.launch(device, &format!("max_back<{}>", spelt(dtype)), input, arguments)
+    }
+
     /// Brings each output's gradient to the place of its largest input.
-    pub fn max_back(&self, device: &Device, dtype: DType, index: &Block, dy: At<'_>, dx: &Block) -> Result<()> {
+    fn max_back(&self, device: &Device, dtype: DType, index: &Block, dy: At<'_>, dx: &Block) -> Result<()> {
         let (input, output) = self.counts();
         let mut arguments = self.head(input);
         arguments.push(Self::data((index, 0), DType::Int64, output));

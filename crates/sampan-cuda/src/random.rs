@@ -27,15 +27,29 @@ pub enum Draw<'a> {
     Exponential { scale: f64 },
 }
 
+/// Where in the stream of a seed the numbers start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Start {
+    /// At a place of the stream of a seed.
+    At(u64, u64),
+    /// At the seed and the place that two words of device memory hold when the work is done.
+    Kept(u64),
+}
+
 /// Fills `n` elements from a place in the stream of a seed.
-pub fn fill(device: &Device, draw: Draw, dtype: DType, n: usize, (seed, start): (u64, u64), y: &Block) -> Result<()> {
+pub fn fill(device: &Device, draw: Draw, dtype: DType, n: usize, from: Start, y: &Block) -> Result<()> {
     if n == 0 {
         return Ok(());
     }
     assert!(n * dtype.size() <= y.len(), "the block has room for all elements");
     let t = spelt(dtype);
     let double = dtype == DType::Float64;
-    let mut arguments = vec![Argument::Int(n as i64), Argument::Int(seed as i64), Argument::Int(start as i64)];
+    let (seed, start, kept) = match from {
+        Start::At(seed, start) => (seed as i64, start as i64, 0),
+        Start::Kept(address) => (0, 0, address),
+    };
+    let mut arguments =
+        vec![Argument::Int(n as i64), Argument::Int(seed), Argument::Int(start), Argument::Address(kept)];
     let float = Argument::Float;
     let instance = match draw {
         Draw::Uniform { low, width, top } => {

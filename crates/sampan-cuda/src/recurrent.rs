@@ -7,7 +7,7 @@ use crate::memory::Block;
 use crate::spelling::spelt;
 use sampan_formula::DType;
 
-const TEXT: &str = include_str!("kernels/recurrent.cu");
+pub(crate) const TEXT: &str = include_str!("kernels/recurrent.cu");
 
 /// A kernel of `recurrent.cu`.
 #[derive(Clone, Copy, Debug, PartialEq)]

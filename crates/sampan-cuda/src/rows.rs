@@ -24,7 +24,12 @@ fn wide(dtype: DType) -> DType {
 
 /// Starts a kernel of this file with numbers first and data after them.
 fn run(device: &Device, name: &str, dtype: DType, grid: Grid, head: Vec<Argument>, data: &[Data<'_>]) -> Result<()> {
-    let kernel = device.template(TEXT, &format!("{name}<{}>", spelt(dtype)))?;
+    start(device, &format!("{name}<{}>", spelt(dtype)), grid, head, data)
+}
+
+/// Starts an instance of a kernel of this file.
+fn start(device: &Device, name: &str, grid: Grid, head: Vec<Argument>, data: &[Data<'_>]) -> Result<()> {
+    let kernel = device.template(TEXT, name)?;
     let mut arguments = head;
     for Data(at, n, dtype) in data {
         arguments.push(match at {
@@ -287,11 +292,25 @@ impl Channels {
         self.batch * self.channels * self.inner
     }
 
+    /// A thread for each pack of elements.
+    fn packs(self, device: &Device, dtype: DType) -> Grid {
+        let most = 16 / dtype.size();
+        Grid::of(self.total().div_ceil(if self.inner.is_multiple_of(most) { most } else { 1 }), device)
+    }
+
     /// Blocks for each channel, and a row of them for each part.
     fn grid(self, device: &Device) -> Grid {
-        let room = device.info().multiprocessors.max(1) as usize * 4;
-        let parts = (room / self.channels.max(1)).min(self.batch * self.inner / 1024).clamp(1, PARTS);
+        let room = device.info().multiprocessors.max(1) as usize * 8;
+        let parts = (room / self.channels.max(1)).min(self.batch * self.inner / 2048).clamp(1, PARTS);
         Grid { blocks: self.channels as u32, parts: parts as u32, threads: 256 }
+    }
+
+    /// The instance of a kernel that reads as many elements at a time as lie in a plane without a rest.
+    fn instance(self, name: &str, dtype: DType, data: &[At<'_>]) -> String {
+        let most = 16 / dtype.size();
+        let aligned = |(block, offset): &At<'_>| (block.address() + (offset * dtype.size()) as u64).is_multiple_of(16);
+        let whole = self.inner.is_multiple_of(most) && data.iter().all(aligned);
+        format!("{name}<{}, {}>", spelt(dtype), if whole { most } else { 1 })
     }
 
     fn shape(self) -> Vec<Argument> {
@@ -311,7 +330,7 @@ impl Channels {
         let parts = grid.parts as usize;
         let sums = device.alloc(2 * parts * c * 8)?;
         let data = [Data(Some(x), self.total(), dtype), Data(Some((&sums, 0)), 2 * parts * c, DType::Float64)];
-        run(device, "channel_sums", dtype, grid, self.shape(), &data)?;
+        start(device, &self.instance("channel_sums", dtype, &[x]), grid, self.shape(), &data)?;
         let mut head = ints([c, parts]);
         head.push(Argument::Float((self.batch * self.inner) as f64));
         let data = [
@@ -346,7 +365,7 @@ impl Channels {
             Data(bias, c, w),
             Data(Some((y, 0)), total, dtype),
         ];
-        run(device, "channel_apply", dtype, Grid::of(total, device), head, &data)
+        start(device, &self.instance("channel_apply", dtype, &[x, (y, 0)]), self.packs(device, dtype), head, &data)
     }
 
     /// The gradients of x, weight and bias.
@@ -379,7 +398,7 @@ impl Channels {
         };
         let mut data = given();
         data.push(Data(Some((&sums, 0)), 2 * parts * c, DType::Float64));
-        run(device, "channel_back_sums", dtype, grid, head, &data)?;
+        start(device, &self.instance("channel_back_sums", dtype, &[x, g]), grid, head, &data)?;
         joined(device, dtype, c, parts, &sums, [dw, db])?;
         if total == 0 {
             return Ok(());
@@ -389,6 +408,7 @@ impl Channels {
         head.extend(self.settings());
         let mut data = given();
         data.extend([Data(Some((dw, 0)), c, w), Data(Some((db, 0)), c, w), Data(Some((dx, 0)), total, dtype)]);
-        run(device, "channel_back", dtype, Grid::of(total, device), head, &data)
+        let name = self.instance("channel_back", dtype, &[x, g, (dx, 0)]);
+        start(device, &name, self.packs(device, dtype), head, &data)
     }
 }

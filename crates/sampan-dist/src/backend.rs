@@ -198,6 +198,10 @@ pub trait Backend: Send + Sync {
     fn send(&self, call: &Call, to: usize, data: &[u8]) -> Result<()>;
     /// Takes bytes from one process.
     fn recv(&self, call: &Call, from: usize, data: &mut [u8]) -> Result<()>;
+    /// Does a call that waits hear nothing of an interruption? Then it is left on a thread of its own.
+    fn is_deaf(&self) -> bool {
+        false
+    }
     /// Tells all that the group is at an end, and why.
     fn abort(&self, why: &str);
 }

@@ -1,7 +1,8 @@
 //! The processes that this one works with.
 
 use crate::backend::ReduceOp;
-use crate::group::{Engine, Group, Plan};
+use crate::engine::Engine;
+use crate::group::{Group, Plan};
 use crate::secret::Secret;
 use crate::store::{Store, StoreServer};
 use crate::world::{GENERATION, World};
@@ -79,7 +80,19 @@ impl Job {
             let connected = Store::connect(&address, secret, options.patience)?;
             // Whoever leaves and meets again finds nothing of the first time.
             let time = JOINED.fetch_add(1, Ordering::Relaxed);
-            store = Some(connected.within(&format!("job{generation}-{time}"), options.patience)?);
+            let met = connected.within(&format!("job{generation}-{time}"), options.patience)?;
+            // Whoever counts otherwise would wait for others, or others for it.
+            let size = met.propose("size", world.size.to_string().as_bytes())?;
+            if size != world.size.to_string().as_bytes() {
+                let theirs = String::from_utf8_lossy(&size).into_owned();
+                return Err(Error::invalid(format!(
+                    "rank {} was told that there are {} processes, another one that there are {theirs}",
+                    world.rank, world.size
+                ))
+                .hint("start all of them with the same number of processes")
+                .in_op("init_parallel_env"));
+            }
+            store = Some(met);
         }
         let job = Job { world, options, store, _server: server, groups: Mutex::default() };
         job.new_group((0..job.world.size).collect(), options.engine, options.timeout)?;
@@ -153,10 +166,11 @@ pub fn init_parallel_env_with(options: Options) -> Result<Arc<Job>> {
     let (size, local) = (world.size, world.local_size);
     let job = Arc::new(Job::join(world, options)?);
     if size > 1 {
-        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-        sampan_core::set_num_threads((cores / local).max(1));
-    }
-    if size > 1 {
+        // Unless somebody has said how many.
+        if std::env::var_os("SAMPAN_NUM_THREADS").is_none_or(|n| n.is_empty()) {
+            let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+            sampan_core::set_num_threads((cores / local).max(1));
+        }
         set_joint(Some(Arc::new(Everybody(job.everybody()))));
     }
     *held = Some(job.clone());

@@ -6,11 +6,18 @@ compile_error!("sampan-dist needs a Unix system");
 mod arithmetic;
 mod backend;
 mod data_parallel;
+mod engine;
+mod gloo;
 mod group;
 pub mod interrupt;
 pub mod job;
 mod lane;
 pub mod launch;
+mod moved;
+mod mpi;
+mod nccl;
+#[cfg(feature = "ps")]
+pub mod ps;
 mod reducer;
 pub mod secret;
 mod shared_memory;
@@ -22,7 +29,8 @@ pub mod world;
 
 pub use backend::{Action, Arithmetic, Backend, Call, ReduceOp};
 pub use data_parallel::DataParallel;
-pub use group::{Engine, Group, Plan};
+pub use engine::Engine;
+pub use group::{Group, Plan};
 pub use job::{Job, Options, init_parallel_env, init_parallel_env_with};
 pub use lane::Task;
 pub use reducer::{Buckets, Reducer};

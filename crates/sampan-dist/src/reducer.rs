@@ -70,7 +70,9 @@ struct Pending {
     flat: Option<Tensor>,
 }
 
-/// Puts parameters into buckets by dtype, those of the first layers into a small one, and gives the last layers' first.
+/// Puts parameters into buckets by dtype, those of the first layers into a small one, and gives the last layers' first. From the
+/// first layers on each bucket is twice as large as the one before, up to the limit: one that is full only when the walk is
+/// nearly done has little time to hide in.
 fn plan(parameters: &[(DType, usize)], limits: Buckets) -> Vec<Vec<usize>> {
     let mut dtypes: Vec<DType> = Vec::new();
     parameters.iter().for_each(|(d, _)| {
@@ -86,7 +88,7 @@ fn plan(parameters: &[(DType, usize)], limits: Buckets) -> Vec<Vec<usize>> {
             bytes += size;
             if bytes >= limit {
                 all.push(std::mem::take(&mut bucket));
-                (bytes, limit) = (0, limits.bytes);
+                (bytes, limit) = (0, limits.bytes.min(limit.saturating_mul(2).max(1 << 20)));
             }
         }
         if !bucket.is_empty() {

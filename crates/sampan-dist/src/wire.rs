@@ -41,16 +41,16 @@ pub fn unavailable(message: impl Into<String>) -> Error {
     Error::new(Kind::Unavailable, message)
 }
 
-fn prepare(stream: &TcpStream) -> io::Result<()> {
+fn prepare(stream: &TcpStream, limit: Duration) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(limit))?;
+    stream.set_write_timeout(Some(limit))?;
     sys::keep_alive(stream, SILENCE)
 }
 
 /// Answers a caller: the introduction, if it knows the secret.
 pub fn answer(mut stream: &TcpStream, secret: &Secret) -> io::Result<Introduction> {
-    prepare(stream)?;
+    prepare(stream, PATIENCE)?;
     let mine: [u8; 16] = random()?;
     stream.write_all(&[&MAGIC[..], &mine].concat())?;
     let mut hello = [0u8; 8 + 16 + 36 + 32];
@@ -70,9 +70,14 @@ pub fn answer(mut stream: &TcpStream, secret: &Secret) -> io::Result<Introductio
     })
 }
 
+fn is_late(e: &io::Error) -> bool {
+    matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
 fn call_once(address: SocketAddr, secret: &Secret, who: &Introduction, limit: Duration) -> io::Result<TcpStream> {
-    let mut stream = TcpStream::connect_timeout(&address, limit.max(Duration::from_millis(1)))?;
-    prepare(&stream)?;
+    let limit = limit.clamp(Duration::from_millis(1), PATIENCE);
+    let mut stream = TcpStream::connect_timeout(&address, limit)?;
+    prepare(&stream, limit)?;
     let mut greeting = [0u8; 24];
     stream.read_exact(&mut greeting)?;
     let (magic, theirs) = greeting.split_at(8);
@@ -85,7 +90,7 @@ fn call_once(address: SocketAddr, secret: &Secret, who: &Introduction, limit: Du
     stream.write_all(&[&MAGIC[..], &mine, &introduction, &proof].concat())?;
     let mut answer = [0u8; 32];
     let refused = || io::Error::new(io::ErrorKind::PermissionDenied, "the two sides have different secrets");
-    stream.read_exact(&mut answer).map_err(|_| refused())?;
+    stream.read_exact(&mut answer).map_err(|e| if is_late(&e) { e } else { refused() })?;
     if !secret.proves(&answer, &[b"answer", theirs, &mine, &introduction]) {
         return Err(refused());
     }
@@ -111,10 +116,17 @@ pub fn call(address: &str, secret: &Secret, who: &Introduction, deadline: Instan
                 crate::secret::FILE_VARIABLE
             )));
         }
+        if problem.kind() == io::ErrorKind::InvalidData {
+            return Err(unavailable(format!("{address} is no place to meet: {problem}")).hint(
+                "does another program use that port? Take another one, on all machines (--master, PADDLE_MASTER or MASTER_PORT)",
+            ));
+        }
+        let problem = if is_late(&problem) { "it does not answer".into() } else { problem.to_string() };
         if Instant::now() + PAUSE >= deadline {
             return Err(unavailable(format!("{address} cannot be reached: {problem}"))
                 .hint("is the address right, is the port open, and has the other side started?"));
         }
+        crate::interrupt::check()?;
         std::thread::sleep(PAUSE);
     }
 }

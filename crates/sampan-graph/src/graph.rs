@@ -3,7 +3,7 @@
 use sampan_core::op::OpDef;
 use sampan_core::{DType, Tensor, Value};
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// The number of a value in a graph; every value is given once.
 pub type Id = usize;
@@ -110,6 +110,8 @@ pub enum Arg {
     Sizes(Vec<Size>),
     /// Anything nested.
     List(Vec<Arg>),
+    /// What a branch or the step of a loop computes: a graph that sees nothing but its inputs.
+    Block(Arc<Graph>),
 }
 
 /// A whole number that follows extents: `(times · extent · … + plus) / over`, rounded down.
@@ -161,7 +163,7 @@ impl Arg {
     /// Calls `f` for each value of the graph that the argument reads, the extents of sizes included.
     pub fn for_each_id(&self, f: &mut impl FnMut(Id)) {
         match self {
-            Arg::Plain(_) => {}
+            Arg::Plain(_) | Arg::Block(_) => {}
             Arg::Tensor(id) => f(*id),
             Arg::Tensors(ids) => ids.iter().copied().for_each(f),
             Arg::Size(s) => s.extents.iter().for_each(|&(id, _)| f(id)),
@@ -199,6 +201,11 @@ impl Graph {
     /// The weight of a value.
     pub fn weight_of(&self, id: Id) -> Option<&Weight> {
         self.weights.iter().find(|w| w.value == id)
+    }
+
+    /// What the outputs are called where they have to have names; files of Paddle have none for them.
+    pub fn output_names(&self) -> Vec<String> {
+        (0..self.outputs.len()).map(|i| format!("output_{i}")).collect()
     }
 
     /// Names the weights that are tensors of a list, such as a layer's parameters.

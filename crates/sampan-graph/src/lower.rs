@@ -7,6 +7,10 @@ use sampan_core::{Result, Tensor, Value};
 
 /// What an op's call is made of, one level down: a graph whose inputs are the call's tensors.
 pub(crate) fn lowered(call: &Call, graph: &Graph) -> Result<Graph> {
+    if call.args.iter().any(|a| matches!(a, Arg::Block(_))) {
+        // Which of its calls are made, values decide.
+        return Err(refused(format!("{} is control flow, and made of no other ops", call.op.name)));
+    }
     let mut ids = Vec::new();
     call.args.iter().for_each(|a| tensor_ids(a, &mut ids));
     let mut symbols =
@@ -42,7 +46,7 @@ pub(crate) fn lowered(call: &Call, graph: &Graph) -> Result<Graph> {
         runs.push(run_on(&mut program, inputs.collect(), 1, &|| None)?);
     }
     let spec = |&id: &Id| Spec { shape: vec![], dtype: graph.values[id].dtype, name: None, stop_gradient: false };
-    merge(&ids.iter().map(spec).collect::<Vec<_>>(), runs)
+    merge(&ids.iter().map(spec).collect::<Vec<_>>(), &runs.iter().collect::<Vec<_>>())
 }
 
 /// The tensors of an argument, in order.
@@ -51,7 +55,7 @@ pub(crate) fn tensor_ids(arg: &Arg, ids: &mut Vec<Id>) {
         Arg::Tensor(id) => ids.push(*id),
         Arg::Tensors(all) => ids.extend(all),
         Arg::List(parts) => parts.iter().for_each(|p| tensor_ids(p, ids)),
-        Arg::Plain(_) | Arg::Size(_) | Arg::Sizes(_) => {}
+        Arg::Plain(_) | Arg::Size(_) | Arg::Sizes(_) | Arg::Block(_) => {}
     }
 }
 
@@ -63,6 +67,7 @@ fn valued(
 ) -> Option<Value> {
     Some(match arg {
         Arg::Plain(v) => v.clone(),
+        Arg::Block(_) => return None,
         Arg::Tensor(_) => Value::Tensor(next.next()?),
         Arg::Tensors(ids) => Value::Tensors(ids.iter().map(|_| next.next()).collect::<Option<_>>()?),
         Arg::Size(s) => Value::Int(s.eval(size)?),

@@ -5,8 +5,8 @@ use crate::graph::{Arg, Call, Graph, Id, Known, Weight};
 use sampan_core::dispatch::dispatch;
 use sampan_core::op::{self, OpDef};
 use sampan_core::value::Args;
-use sampan_core::{Result, Tensor, Value, no_grad};
-use std::collections::HashMap;
+use sampan_core::{DType, Result, Tensor, Value, no_grad};
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 impl Graph {
@@ -22,10 +22,13 @@ impl Graph {
     /// ```
     pub fn for_inference(&self) -> Result<Graph> {
         no_grad(|| {
-            let mut pass = Pass::new(self);
+            let mut graph = self.clone();
+            crate::quantize::turn(&mut graph)?;
+            let mut pass = Pass::new(graph);
             pass.fold_constants()?;
             pass.join_bias()?;
             pass.fold_norms()?;
+            crate::quantize::recognise(&mut pass.graph)?;
             pass.finish()
         })
     }
@@ -37,6 +40,12 @@ struct Pass {
     held: HashMap<Id, Tensor>,
     /// Values that are other values.
     same: HashMap<Id, Id>,
+    /// What was computed already, by op and arguments.
+    computed: HashMap<String, Vec<Id>>,
+    /// What was transposed, and how.
+    turned: HashMap<Id, (Id, Vec<i64>)>,
+    /// Weights of layers that compute with codes: they stay codes.
+    coded: HashSet<Id>,
 }
 
 /// The calls of a chain: the one before and the one after, of which nobody else reads the value between.
@@ -64,11 +73,13 @@ fn id(call: &Call, name: &str) -> Option<Id> {
 }
 
 impl Pass {
-    fn new(graph: &Graph) -> Pass {
+    fn new(graph: Graph) -> Pass {
         let held = graph.weights.iter().map(|w| (w.value, w.tensor.detach())).collect();
         // What is written at the end may be read by the next run, so it is no constant.
         let written = graph.writes.iter().map(|(t, _)| *t).collect::<Vec<_>>();
-        let mut pass = Pass { graph: graph.clone(), held, same: HashMap::new() };
+        let coded = coded(&graph);
+        let mut pass =
+            Pass { graph, held, same: HashMap::new(), computed: HashMap::new(), turned: HashMap::new(), coded };
         pass.held.retain(|id, _| !written.contains(id));
         pass
     }
@@ -94,21 +105,69 @@ impl Pass {
     fn fold_constants(&mut self) -> Result<()> {
         for mut call in std::mem::take(&mut self.graph.calls) {
             call.args.iter_mut().for_each(|a| self.rename(a));
-            if let Some(from) = idle(&call, &self.graph) {
+            let unturned = self.join_transposes(&mut call);
+            if let Some(from) = unturned.or_else(|| idle(&call, &self.graph)) {
                 self.same.insert(call.outputs[0], from);
                 continue;
             }
+            if let Some(known) = self.computed_before(&call) {
+                self.same.extend(call.outputs.iter().copied().zip(known));
+                continue;
+            }
             match self.constant_args(&call) {
-                Some(args) => {
+                Some(args) if !self.coded.contains(&call.outputs[0]) => {
                     let outputs = dispatch(call.op, args)?;
                     for (&id, t) in call.outputs.iter().zip(outputs) {
                         self.keep(id, t);
                     }
                 }
-                None => self.graph.calls.push(call),
+                _ => self.graph.calls.push(call),
             }
         }
         Ok(())
+    }
+
+    /// The shape and dtype of a weight, of codes too.
+    fn weight(&self, id: Id) -> Option<(Vec<usize>, DType)> {
+        if let Some(w) = self.held.get(&id) {
+            return Some((w.shape().to_vec(), w.dtype()));
+        }
+        let known = self.coded.contains(&id).then(|| &self.graph.values[id])?;
+        Some((known.dims.iter().map(|d| d.fixed()).collect::<Option<_>>()?, known.dtype))
+    }
+
+    /// A transpose of what is one already becomes one of the tensor before; the tensor, if that is as it was.
+    fn join_transposes(&mut self, call: &mut Call) -> Option<Id> {
+        let (x, Some(Arg::Plain(Value::Ints(perm)))) = (id(call, "x")?, call.arg("perm")) else { return None };
+        if call.op.name != "transpose" || perm.iter().any(|&p| p < 0) {
+            return None;
+        }
+        let (from, perm) = match self.turned.get(&x) {
+            Some((from, before)) => {
+                (*from, perm.iter().map(|&p| before.get(p as usize).copied()).collect::<Option<Vec<_>>>()?)
+            }
+            None => (x, perm.to_vec()),
+        };
+        if perm.iter().enumerate().all(|(i, &p)| i as i64 == p) {
+            return Some(from);
+        }
+        set(call, "x", Arg::Tensor(from));
+        set(call, "perm", plain(Value::Ints(perm.iter().copied().collect())));
+        self.turned.insert(call.outputs[0], (from, perm));
+        None
+    }
+
+    /// What the same call gave before; a new one is remembered.
+    fn computed_before(&mut self, call: &Call) -> Option<Vec<Id>> {
+        if call.op.random || is_true(call.arg("training")) || call.args.iter().any(opaque) {
+            return None;
+        }
+        let key = format!("{} {:?}", call.op.name, call.args);
+        if let Some(known) = self.computed.get(&key).filter(|known| known.len() >= call.outputs.len()) {
+            return Some(known.clone());
+        }
+        self.computed.insert(key, call.outputs.clone());
+        None
     }
 
     fn rename(&self, arg: &mut Arg) {
@@ -118,7 +177,7 @@ impl Pass {
             }
         };
         match arg {
-            Arg::Plain(_) => {}
+            Arg::Plain(_) | Arg::Block(_) => {}
             Arg::Tensor(id) => now(id),
             Arg::Tensors(ids) => ids.iter_mut().for_each(now),
             Arg::Size(s) => s.extents.iter_mut().for_each(|(id, _)| now(id)),
@@ -136,7 +195,7 @@ impl Pass {
                 Arg::Tensors(ids) => {
                     Value::Tensors(ids.iter().map(|id| self.held.get(id).cloned()).collect::<Option<_>>()?)
                 }
-                Arg::Size(_) | Arg::Sizes(_) | Arg::List(_) => return None,
+                Arg::Size(_) | Arg::Sizes(_) | Arg::List(_) | Arg::Block(_) => return None,
             })
         };
         let trains = is_true(call.arg("training"));
@@ -169,11 +228,13 @@ impl Pass {
             let Some(bias) = id(next, "y").and_then(|y| self.held.get(&y)).cloned() else { continue };
             let turned = is_true(call.arg("transpose_x")) || is_true(call.arg("transpose_y"));
             let weight = id(call, if call.op.name == "matmul" { "y" } else { "weight" });
-            let Some(w) = weight.and_then(|w| self.held.get(&w)).filter(|w| w.ndim() >= 2) else { continue };
+            let Some((w, w_dtype)) = weight.and_then(|w| self.weight(w)).filter(|(w, _)| w.len() >= 2) else {
+                continue;
+            };
             let mut joined = call.clone();
             if call.op.name == "matmul" {
-                let vector = bias.ndim() == 1 && w.ndim() == 2 && w.shape()[1] == bias.numel();
-                if turned || !vector || bias.dtype() != w.dtype() {
+                let vector = bias.ndim() == 1 && w.len() == 2 && w[1] == bias.numel();
+                if turned || !vector || bias.dtype() != w_dtype {
                     continue;
                 }
                 let kept = self.hold(bias);
@@ -181,8 +242,8 @@ impl Pass {
                 set(&mut joined, "bias", Arg::Tensor(kept));
             } else {
                 // Along the channels: [1, C, 1, 1].
-                let channels = w.shape()[0];
-                let alone = bias.numel() == channels && bias.ndim() == w.ndim() && bias.shape()[1] == channels;
+                let channels = w[0];
+                let alone = bias.numel() == channels && bias.ndim() == w.len() && bias.shape()[1] == channels;
                 let first_format =
                     matches!(call.arg("data_format"), Some(Arg::Plain(Value::Str(f))) if f.starts_with("NC"));
                 if !alone || !first_format || call.arg("bias").is_some_and(|b| !b.is_none()) {
@@ -275,6 +336,33 @@ impl Pass {
     }
 }
 
+/// The weights of layers between codes: what `dequantize_linear` gives, where nothing but such layers reads it.
+fn coded(graph: &Graph) -> HashSet<Id> {
+    let made: HashSet<Id> = graph
+        .calls
+        .iter()
+        .filter(|c| c.op.name == "dequantize_linear")
+        .flat_map(|c| c.outputs.iter().copied())
+        .collect();
+    let mut found = HashSet::new();
+    let mut others = HashSet::new();
+    for call in &graph.calls {
+        let weight = crate::quantize::parts(call, graph).filter(|(x, w, _)| made.contains(x) && made.contains(w));
+        let weight = weight.map(|(_, w, _)| w);
+        found.extend(weight);
+        call.args.iter().for_each(|a| {
+            a.for_each_id(&mut |id| {
+                if Some(id) != weight {
+                    others.insert(id);
+                }
+            });
+        });
+    }
+    others.extend(&graph.outputs);
+    found.retain(|id| !others.contains(id));
+    found
+}
+
 /// A call of another op with the tensors of this one: (its parameter, ours).
 fn renamed(call: &Call, op: &'static OpDef, tensors: &[(&str, &str)]) -> Call {
     let args = op.params.iter().map(|p| p.default.map_or(plain(()), |d| plain(d()))).collect();
@@ -285,6 +373,22 @@ fn renamed(call: &Call, op: &'static OpDef, tensors: &[(&str, &str)]) -> Call {
         }
     }
     new
+}
+
+/// Does it hold something that is not told apart by how it is shown?
+fn opaque(arg: &Arg) -> bool {
+    fn is(value: &Value) -> bool {
+        match value {
+            Value::Object(_) | Value::Dict(_) | Value::Tensor(_) | Value::Tensors(_) => true,
+            Value::List(all) => all.iter().any(is),
+            _ => false,
+        }
+    }
+    match arg {
+        Arg::Plain(value) => is(value),
+        Arg::List(parts) => parts.iter().any(opaque),
+        _ => false,
+    }
 }
 
 /// What a call gives back that changes nothing.

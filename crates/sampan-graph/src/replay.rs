@@ -2,7 +2,7 @@
 
 use crate::graph::{Arg, Dim, Graph, Id, Size};
 use sampan_core::dispatch::dispatch;
-use sampan_core::value::Args;
+use sampan_core::value::{Args, Object};
 use sampan_core::{Error, Result, Tensor, Value, no_grad};
 
 /// The values of one run.
@@ -22,6 +22,7 @@ impl Values {
     fn value(&self, arg: &Arg) -> Result<Value> {
         Ok(match arg {
             Arg::Plain(v) => v.clone(),
+            Arg::Block(graph) => Value::Object(Object::new(graph.clone())),
             Arg::Tensor(id) => Value::Tensor(self.get(*id)?.clone()),
             Arg::Tensors(ids) => Value::Tensors(ids.iter().map(|&id| self.get(id).cloned()).collect::<Result<_>>()?),
             Arg::Size(s) => Value::Int(self.size(s)?),
@@ -94,8 +95,17 @@ impl Graph {
     }
 
     fn check(&self, inputs: &[Tensor], weights: &[Tensor]) -> Result<()> {
+        if weights.len() != self.weights.len() {
+            let (wanted, got) = (self.weights.len(), weights.len());
+            return Err(Error::invalid(format!("has {wanted} weights, got {got}")).in_op("graph"));
+        }
+        self.check_inputs(inputs)
+    }
+
+    /// Are these inputs of the kind that the graph takes?
+    pub(crate) fn check_inputs(&self, inputs: &[Tensor]) -> Result<()> {
         let fail = |message: String| Err(Error::invalid(message).in_op("graph"));
-        if inputs.len() != self.inputs.len() || weights.len() != self.weights.len() {
+        if inputs.len() != self.inputs.len() {
             let names = self.inputs.iter().map(|i| i.name.as_str()).collect::<Vec<_>>().join(", ");
             return fail(format!("takes {} inputs ({names}), got {}", self.inputs.len(), inputs.len()));
         }

@@ -4,48 +4,58 @@ use crate::graph::Id;
 use crate::record::{Event, Heard, tensors};
 use sampan_core::dispatch::Cx;
 use sampan_core::error::Kind;
-use sampan_core::op::{Amp, OpDef, Outputs, Param, Returns};
+use sampan_core::op::{Amp, Kind as Kinds, OpDef, Outputs, Param, Returns};
 use sampan_core::value::Arg as _;
 use sampan_core::{Device, Error, Result, Tensor, Value};
 use std::collections::HashMap;
 
 /// `x.detach()` is no call to those who listen, so the graph has one of its own.
-pub static DETACH: OpDef = OpDef {
-    name: "detach",
-    module: "",
-    file: file!(),
-    doc: "The same values, left out of gradients.",
-    params: &[Param {
-        name: "x",
-        kind: sampan_core::op::Kind::Tensor,
-        optional: false,
-        default: None,
-        default_repr: "",
-    }],
-    aliases: &[],
-    also: &[],
-    internal: true,
-    fused_on_gpu: false,
-    returns: Returns::One,
-    results: &[],
-    tuple: None,
-    several: None,
-    keywords: &[],
-    primitive: false,
-    non_diff: true,
-    complex: true,
-    inplace: false,
-    random: false,
-    amp: Amp::Keep,
-    work: None,
-    flops: None,
-    onnx: Some("Identity"),
-    peer: None,
-    tol: None,
-    run: detach,
-    reference: None,
-    samples: None,
-};
+pub static DETACH: OpDef =
+    own("detach", "The same values, left out of gradients.", &[param("x", Kinds::Tensor)], detach);
+
+/// An op that only graphs have.
+pub(crate) const fn own(
+    name: &'static str,
+    doc: &'static str,
+    params: &'static [Param],
+    run: fn(&Cx) -> Result<Outputs>,
+) -> OpDef {
+    OpDef {
+        name,
+        module: "",
+        file: file!(),
+        doc,
+        params,
+        aliases: &[],
+        also: &[],
+        internal: true,
+        fused_on_gpu: false,
+        returns: Returns::Varying,
+        results: &[],
+        tuple: None,
+        several: None,
+        keywords: &[],
+        primitive: false,
+        non_diff: false,
+        complex: true,
+        inplace: false,
+        random: false,
+        amp: Amp::Keep,
+        work: None,
+        flops: None,
+        onnx: None,
+        peer: None,
+        tol: None,
+        run,
+        reference: None,
+        samples: None,
+    }
+}
+
+/// A parameter of such an op, which must be given.
+pub(crate) const fn param(name: &'static str, kind: Kinds) -> Param {
+    Param { name, kind, optional: false, default: None, default_repr: "" }
+}
 
 fn detach(cx: &Cx) -> Result<Outputs> {
     Ok(Outputs::from_iter([<&Tensor>::get(&cx.args()[0], "x")?.detach()]))
@@ -73,6 +83,8 @@ pub(crate) struct Run {
     /// A tensor for each value.
     pub tensors: Vec<Tensor>,
     pub stopped: Vec<bool>,
+    /// How many of the first values are inputs.
+    pub inputs: usize,
     /// Tensors that were there before and whose values went to the host.
     pub reads: Vec<(Tensor, &'static str, Option<String>)>,
 }
@@ -96,6 +108,8 @@ pub(crate) struct Builder {
     run: Run,
     handles: Vec<Handle>,
     by_id: HashMap<u64, usize>,
+    /// Is it a part of a run? What it does not know, the rest of the run gave.
+    inner: bool,
 }
 
 fn at(source: &Option<String>) -> String {
@@ -103,11 +117,12 @@ fn at(source: &Option<String>) -> String {
 }
 
 impl Builder {
-    pub fn new(inputs: &[Tensor]) -> Builder {
-        let mut builder = Builder { run: Run::default(), handles: Vec::new(), by_id: HashMap::new() };
+    pub fn new(inputs: &[Tensor], inner: bool) -> Builder {
+        let mut builder = Builder { run: Run::default(), handles: Vec::new(), by_id: HashMap::new(), inner };
         for t in inputs {
             builder.root(t, t.stop_gradient());
         }
+        builder.run.inputs = inputs.len();
         builder
     }
 
@@ -168,7 +183,7 @@ impl Builder {
             return Err(refused(format!("a view of another tensor was made without a call{}", at(source)))
                 .hint("use reshape, slices or transpose"));
         }
-        if t.device() == Device::Meta {
+        if t.device() == Device::Meta && !self.inner {
             return Err(refused(format!("a tensor of shape {:?} came from nowhere{}", t.shape(), at(source)))
                 .hint("a tensor that an earlier trace made cannot be kept between calls"));
         }

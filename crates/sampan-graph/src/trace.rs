@@ -1,13 +1,14 @@
 //! A program as a graph: it runs a few times without values, at different sizes, and what differs follows the sizes.
 
+use crate::flow::Block;
 use crate::graph::{Arg, Call, Dim, Graph, Id, Input, Known, Weight};
-use crate::record::{Event, Recorder};
+use crate::record::{Event, Recorder, recorded};
 use crate::size::Extents;
 use crate::ssa::{Builder, Run, read_error, refused};
-use sampan_core::dispatch::{listen, with_composites};
+use sampan_core::dispatch::with_composites;
 use sampan_core::{DType, Device, Error, Result, Tensor, Value, enable_grad};
 use std::rc::Rc;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// What is known of an input before there is one.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +63,7 @@ pub fn trace_with(
     let mut first_error = None;
     for plan in plans(specs) {
         let runs = plan.iter().map(|sizes| run_once(&mut program, specs, sizes, &source)).collect::<Result<Vec<_>>>();
-        match runs.and_then(|runs| merge(specs, runs)) {
+        match runs.and_then(|runs| merge(specs, &runs.iter().collect::<Vec<_>>())) {
             Ok(graph) => return Ok(graph),
             Err(e) => _ = first_error.get_or_insert(e),
         }
@@ -104,16 +105,16 @@ pub(crate) fn run_on(
     source: &(impl Fn() -> Option<String> + Clone + 'static),
 ) -> Result<Run> {
     let recorder = Rc::new(Recorder::new(level, Box::new(source.clone())));
-    let outputs = listen(recorder.clone(), || with_composites(|| enable_grad(|| caught(|| program(&inputs)))));
+    let outputs = recorded(&recorder, || with_composites(|| enable_grad(|| caught(|| program(&inputs)))));
     let events = recorder.take();
     let outputs = outputs.map_err(|e| explained(e, &events))?;
-    let mut builder = Builder::new(&inputs);
+    let mut builder = Builder::new(&inputs, false);
     events.into_iter().try_for_each(|event| builder.event(event))?;
     builder.finish(&outputs)
 }
 
 /// A program may be written in ops that panic: at a size that does not suit it, that is no more than an error.
-fn caught<R>(f: impl FnOnce() -> Result<R>) -> Result<R> {
+pub(crate) fn caught<R>(f: impl FnOnce() -> Result<R>) -> Result<R> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<String>().cloned();
         let text = text.or_else(|| payload.downcast_ref::<&str>().map(|s| s.to_string()));
@@ -192,8 +193,8 @@ fn plan(free: &[(usize, usize)], group: &dyn Fn(usize) -> usize, sizes: [usize; 
 }
 
 /// What the runs have in common, as a graph.
-pub(crate) fn merge(specs: &[Spec], runs: Vec<Run>) -> Result<Graph> {
-    let first = &runs[0];
+pub(crate) fn merge(specs: &[Spec], runs: &[&Run]) -> Result<Graph> {
+    let first = runs[0];
     for run in &runs[1..] {
         same_structure(first, run)?;
     }
@@ -351,7 +352,13 @@ fn merge_arg(all: &[&Value], ids: &mut impl Iterator<Item = Id>, extents: &Exten
             }
         }
         // A formula is compared by what it is called with; objects cannot be told apart.
-        Value::Object(_) => Ok(Arg::Plain(all[0].clone())),
+        Value::Object(object) => {
+            match (all.iter().map(|v| Block::of(v)).collect::<Option<Vec<_>>>(), object.downcast::<Arc<Graph>>()) {
+                (Some(runs), _) => crate::flow::merged(&runs).map(Arg::Block).map_err(|e| e.to_string()),
+                (None, Some(graph)) => Ok(Arg::Block(graph.clone())),
+                (None, None) => Ok(Arg::Plain(all[0].clone())),
+            }
+        }
         other => {
             let text = format!("{other:?}");
             let same = all.iter().all(|v| format!("{v:?}") == text);

@@ -1,8 +1,10 @@
 //! The initialisers of an ONNX file, what the graph does with them, and other values in their place.
 //!
-//! No more of the graph is read than tells what a weight is: which node takes it, as which of its inputs, and whether the
-//! node turns it.
+//! No more of the graph is read here than tells what a weight is: which node takes it, as which of its inputs, and whether the
+//! node turns it. [`model`] reads and writes all of it.
 
+mod encode;
+pub mod model;
 mod tensor;
 
 use crate::fault::{Fault, Parse};
@@ -12,6 +14,8 @@ use crate::{atomic, read_file};
 use sampan_core::{Result, Tensor};
 use std::collections::HashMap;
 use std::path::Path;
+
+pub use tensor::{code_of, dtype_of};
 
 const FORMAT: &str = "ONNX file";
 

@@ -4,7 +4,8 @@ use crate::init::{self, Initializer};
 use crate::invoke::all_tensors;
 use crate::{Buffer, ParamAttr, Parameter, unique_name};
 use sampan_core::promote::default_dtype;
-use sampan_core::{DType, Error, Result, Tensor, Value, bail};
+use sampan_core::recording;
+use sampan_core::{DType, Device, Error, Result, Tensor, Value, bail};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -43,7 +44,9 @@ pub struct Base {
     name: String,
     /// The type of the parameters, where it is not the default one.
     dtype: Option<DType>,
-    training: AtomicBool,
+    /// Where the parameters are, if not where tensors are made by default.
+    device: Option<Device>,
+    training: Arc<AtomicBool>,
     hooks: Arc<Hooks>,
     weights: AtomicUsize,
     biases: AtomicUsize,
@@ -60,7 +63,8 @@ impl Base {
         Base {
             name,
             dtype: None,
-            training: AtomicBool::new(true),
+            device: None,
+            training: Arc::new(AtomicBool::new(true)),
             hooks: Arc::default(),
             weights: AtomicUsize::new(0),
             biases: AtomicUsize::new(0),
@@ -83,14 +87,13 @@ impl Base {
         Base::new(&prefix)
     }
 
-    /// Makes parameters of this type instead of the default one. `device` is where they are to be: only the processor is
-    /// known.
+    /// Makes parameters of this type instead of the default one, on a device (`"cpu"`, `"gpu"`, `"gpu:1"`) if one is named.
     pub fn placed(mut self, device: &Value, dtype: Option<DType>) -> Result<Base> {
-        match device {
-            Value::None => {}
-            Value::Str(name) if &**name == "cpu" => {}
-            other => bail!("device must be None or \"cpu\", got {other:?}"),
-        }
+        self.device = match device {
+            Value::None => None,
+            Value::Str(name) => Some(Device::named(name)?),
+            other => bail!("device must be None or a name such as \"cpu\" or \"gpu:0\", got {other:?}"),
+        };
         self.dtype = dtype;
         Ok(self)
     }
@@ -107,7 +110,12 @@ impl Base {
 
     /// Is the layer training, or evaluating?
     pub fn training(&self) -> bool {
-        self.training.load(Ordering::Relaxed)
+        let now = self.training.load(Ordering::Relaxed);
+        if recording::on() {
+            let mode = self.training.clone();
+            recording::guard(move || mode.load(Ordering::Relaxed) == now);
+        }
+        now
     }
 
     /// Switches between training and evaluation.
@@ -151,10 +159,14 @@ impl Base {
         };
         // Before an initializer computes with the extents.
         sampan_core::shape::checked_numel(shape)?;
-        let values = match (&attr.initializer, init::global(is_bias)) {
-            (Some(own), _) => own.init(shape, dtype)?,
-            (None, Some(global)) => global.init(shape, dtype)?,
-            (None, None) => default.init(shape, dtype)?,
+        let make = || match (&attr.initializer, init::global(is_bias)) {
+            (Some(own), _) => own.init(shape, dtype),
+            (None, Some(global)) => global.init(shape, dtype),
+            (None, None) => default.init(shape, dtype),
+        };
+        let values = match self.device {
+            Some(device) => sampan_core::device::with(device, make)?,
+            None => make()?,
         };
         Ok(Some(Parameter::with_attr(values, &attr)))
     }
@@ -167,7 +179,10 @@ impl Base {
 
     /// Makes a buffer of values that are kept but not trained.
     pub fn buffer(&self, values: Tensor, name: Option<&str>) -> Result<Buffer> {
-        let values = values.try_cast(self.dtype())?;
+        let mut values = values.try_cast(self.dtype())?;
+        if let Some(device) = self.device {
+            values = values.try_to_device(&device.to_string())?;
+        }
         values.set_name(name.map_or_else(|| self.member_name(false), str::to_string));
         Ok(Buffer::new(values))
     }

@@ -102,34 +102,50 @@ impl ClipGradByGlobalNorm {
     }
 }
 
+/// What clipping does to a gradient.
+#[derive(Clone, Default)]
+pub(crate) struct Plan {
+    pub prepare: Prepare,
+    /// On a GPU: a tensor of float64 numbers there, and which of them the gradient is multiplied by.
+    pub factor: Option<(Tensor, usize)>,
+}
+
 impl ClipGrad {
     /// What to do with each gradient; `None` for one that is not to be clipped. Gradients are contiguous.
-    pub(crate) fn plan(&self, grads: &[Option<&Tensor>]) -> Result<Vec<Prepare>> {
-        let mut plans = vec![Prepare::default(); grads.len()];
-        let clipped: Vec<(&mut Prepare, &Tensor)> =
+    pub(crate) fn plan(&self, grads: &[Option<&Tensor>]) -> Result<Vec<Plan>> {
+        let mut plans = vec![Plan::default(); grads.len()];
+        let clipped: Vec<(&mut Plan, &Tensor)> =
             plans.iter_mut().zip(grads).filter_map(|(plan, g)| g.map(|g| (plan, g))).collect();
         if let ClipGrad::Value { max, min } = *self {
-            clipped.into_iter().for_each(|(plan, _)| plan.limits = Some((min, max)));
+            clipped.into_iter().for_each(|(plan, _)| plan.prepare.limits = Some((min, max)));
             return Ok(plans);
         }
         let tensors: Vec<&Tensor> = clipped.iter().map(|(_, g)| *g).collect();
-        let squares = match sampan_core::gpu::square_sums(&tensors)? {
-            Some(squares) => squares,
-            None => Tensor::update(&[], &tensors, |_, bytes| {
-                let arrays: Vec<_> = tensors.iter().zip(bytes).map(|(t, b)| (t.dtype(), *b)).collect();
-                square_sums(&arrays)
-            })?,
+        let (ClipGrad::GlobalNorm { clip_norm: limit, .. } | ClipGrad::Norm { clip_norm: limit }) = *self else {
+            return Ok(plans);
         };
+        let together = matches!(self, ClipGrad::GlobalNorm { .. });
+        // On a GPU nothing is brought to the host: the factor is applied there.
+        if let Some(factors) = sampan_core::gpu::clip_factors(&tensors, limit, together)? {
+            for (i, (plan, _)) in clipped.into_iter().enumerate() {
+                plan.factor = Some((factors.clone(), if together { 0 } else { i }));
+            }
+            return Ok(plans);
+        }
+        let squares = Tensor::update(&[], &tensors, |_, bytes| {
+            let arrays: Vec<_> = tensors.iter().zip(bytes).map(|(t, b)| (t.dtype(), *b)).collect();
+            square_sums(&arrays)
+        })?;
         match *self {
             ClipGrad::GlobalNorm { clip_norm, .. } => {
                 let norm = squares.iter().sum::<f64>().sqrt();
                 // Written so that a NaN norm goes on to the parameters, where it is seen, rather than hiding.
                 let scale = if norm <= clip_norm { 1.0 } else { clip_norm / norm };
-                clipped.into_iter().for_each(|(plan, _)| plan.scale = scale);
+                clipped.into_iter().for_each(|(plan, _)| plan.prepare.scale = scale);
             }
             ClipGrad::Norm { clip_norm } => clipped.into_iter().zip(squares).for_each(|((plan, _), square)| {
                 let norm = square.sqrt();
-                plan.scale = if norm <= clip_norm { 1.0 } else { clip_norm / norm };
+                plan.prepare.scale = if norm <= clip_norm { 1.0 } else { clip_norm / norm };
             }),
             ClipGrad::Value { .. } => {}
         }
@@ -141,10 +157,14 @@ impl ClipGrad {
         let contiguous: Vec<(bool, Tensor)> =
             gradients.iter().map(|(p, g)| (p.settings().need_clip, g.detach().contiguous())).collect();
         let plans = self.plan(&contiguous.iter().map(|(clip, g)| clip.then_some(g)).collect::<Vec<_>>())?;
-        let one = |((p, g), plan): (&(Parameter, Tensor), &Prepare)| {
-            let g = match plan {
-                Prepare { limits: Some((low, high)), .. } => g.detach().try_clip(*low, *high)?,
-                Prepare { scale, .. } if *scale != 1.0 => g.detach() * *scale,
+        let one = |((p, g), plan): (&(Parameter, Tensor), &Plan)| {
+            let g = match (&plan.factor, plan.prepare) {
+                (Some((factors, at)), _) => {
+                    let factor = factors.try_slice([0i64], [*at as i64], [*at as i64 + 1])?.try_cast(g.dtype())?;
+                    g.detach().try_multiply(factor.try_reshape(Vec::<i64>::new())?)?
+                }
+                (_, Prepare { limits: Some((low, high)), .. }) => g.detach().try_clip(low, high)?,
+                (_, Prepare { scale, .. }) if scale != 1.0 => g.detach() * scale,
                 _ => g.clone(),
             };
             Ok((p.clone(), g))

@@ -2,7 +2,7 @@
 
 use crate::regularizer::Regularizer;
 use crate::{ParamAttr, Path, Visitor};
-use sampan_core::{DType, Object, Result, Tensor, Value};
+use sampan_core::{DType, Object, Result, Tensor, Value, recording};
 use std::any::Any;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -107,7 +107,28 @@ impl Parameter {
 
     /// The tensor that is trained and saved.
     pub fn tensor(&self) -> Tensor {
-        read(&self.0.tensor)
+        let tensor = read(&self.0.tensor);
+        if recording::on() {
+            self.note(&tensor);
+        }
+        tensor
+    }
+
+    /// Recorded work stands for others as long as the parameter is the same tensor and is computed in the same way.
+    #[cold]
+    fn note(&self, tensor: &Tensor) {
+        let (place, id, form) = (self.clone(), tensor.id(), self.form());
+        recording::guard_once(self.id(), || {
+            move || {
+                let now = place.0.form.read().unwrap_or_else(PoisonError::into_inner);
+                let same = match (&*now, &form) {
+                    (None, None) => true,
+                    (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+                    _ => false,
+                };
+                same && place.0.tensor.read().unwrap_or_else(PoisonError::into_inner).id() == id
+            }
+        });
     }
 
     /// What a layer computes with: the tensor, or what its form makes of other parameters.

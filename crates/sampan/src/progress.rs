@@ -8,13 +8,7 @@ const WIDTH: usize = 20;
 /// Cut a line at the edge of the terminal instead of going on in the next, where `\r` could not take it back; and undo.
 const CUT: [&str; 2] = ["\x1b[?7l", "\x1b[?7h"];
 
-/// Writes a line to standard output. Whoever reads it may have left, as in `| head -1`: that is no error.
-pub fn say(line: impl std::fmt::Display) -> std::io::Result<()> {
-    match writeln!(std::io::stdout(), "{line}") {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(e),
-        _ => Ok(()),
-    }
-}
+pub use sampan_deploy::print_line as say;
 
 /// Writes a line about how training goes, which goes on even if nobody can be told.
 pub fn mention(line: impl std::fmt::Display) {

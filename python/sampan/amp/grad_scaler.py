@@ -38,13 +38,21 @@ class AmpScaler:
         self._use_dynamic_loss_scaling = use_dynamic_loss_scaling
         self._incr_count = self._decr_count = 0
         self._found_inf = False
+        # Asks other processes whether any of them found a gradient that is not finite.
+        self._agree = bool
         # Optimizers whose gradients were scaled down, or that made their step, since the last update.
         self._unscaled: dict[int, bool] = {}
         self._stepped: set[int] = set()
         self._set_scale(init_loss_scaling)
 
     def _set_scale(self, value: float) -> None:
-        self._scale = _core.to_tensor_py([float(value)], "float32")
+        self._value = float(value)
+        new = _core.to_tensor_py([self._value], "float32")
+        # In place, since recorded work of a GPU knows where it lies.
+        if self._scale is None or self._scale.place != new.place:
+            self._scale = new
+        else:
+            self._scale.set_value(new)
 
     def scale(self, var):
         """The loss times the scale."""
@@ -71,11 +79,12 @@ class AmpScaler:
             raise RuntimeError(
                 "(PreconditionNotMet) unscale_() was called on this optimizer since the last update() already."
             )
-        parameters, scale = _parameters(optimizer), self._scale.item()
+        parameters, scale = _parameters(optimizer), self._scale
         plain = [p for p in parameters if not getattr(p, "_master_grad", False)]
         wide = [p for p in parameters if getattr(p, "_master_grad", False)]
         found = [_core._unscale(plain, scale, False), _core._unscale(wide, scale, True)]
-        self._found_inf = any(found)
+        # None where work of a GPU is recorded: it leaves steps out by itself, and the answer comes afterwards.
+        self._found_inf = None if None in found else self._agree(any(found))
         self._unscaled[key] = self._found_inf
 
     def _step(self, optimizer, make_step):
@@ -96,13 +105,21 @@ class AmpScaler:
     def _update(self) -> None:
         self._unscaled.clear()
         self._stepped.clear()
+        if self._found_inf is None:
+            _core._afterwards(self._learn)
+        else:
+            self._learn(self._found_inf)
+
+    def _learn(self, found_inf: bool) -> None:
+        """Moves the scale by what was found."""
+        self._found_inf = found_inf
         if not self._use_dynamic_loss_scaling:
             return
-        if self._found_inf:
+        if found_inf:
             self._incr_count = 0
             self._decr_count += 1
             if self._decr_count == self._decr_every_n_nan_or_inf:
-                before = self._scale.item()
+                before = self._value
                 print(f"Found inf or nan, current scale is: {before}, decrease to: {before}*{float(self._decr_ratio)}")
                 self._set_scale(before * self._decr_ratio)
                 self._decr_count = 0
@@ -110,7 +127,7 @@ class AmpScaler:
             self._decr_count = 0
             self._incr_count += 1
             if self._incr_count == self._incr_every_n_steps:
-                self._set_scale(self._scale.item() * self._incr_ratio)
+                self._set_scale(self._value * self._incr_ratio)
                 self._incr_count = 0
 
     def is_enable(self) -> bool:

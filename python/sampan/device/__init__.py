@@ -104,8 +104,11 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 
 
 def get_cudnn_version() -> int | None:
-    """The version of cuDNN, or None without it."""
-    return None
+    """The version of cuDNN, such as 91400, or None without it."""
+    if not device_count():
+        return None
+    _find_libraries()
+    return _core._cudnn_version()
 
 
 def _number(device=None) -> int:

@@ -1,5 +1,5 @@
-"""Streams and events. The processor finishes each op before the next line runs. A GPU has one stream here, and an event waits for it
-when it is recorded, so that the time between two events is that of the work between them."""
+"""Streams and events. The processor finishes each op before the next line runs; a GPU works in the order of the calls, on one
+stream, and the time between two events is that of the work between them."""
 
 from __future__ import annotations
 
@@ -13,25 +13,32 @@ class Event:
 
     def __init__(self, device=None, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False):
         self.device = _core._get_device() if device is None else _core._check_place(device)
+        # On a GPU an event of its own; else the time at which it was recorded.
+        self._gpu = None if self.device == "cpu" else _core.GpuEvent(int(self.device.rpartition(":")[2]))
         self._at: float | None = None
 
     def record(self, stream: Stream | None = None) -> None:
         """Marks the moment, after all work that was begun before."""
-        synchronize()
         self._at = time.perf_counter()
+        if self._gpu is not None:
+            self._gpu.record()
 
     def query(self) -> bool:
         """Has all work before it been done?"""
-        return True
+        return self._gpu is None or self._gpu.query()
 
     def elapsed_time(self, end_event: Event) -> float:
         """Milliseconds to another event."""
         if self._at is None or end_event._at is None:
             raise RuntimeError("(PreconditionNotMet) elapsed_time: both events must be recorded first.")
+        if self._gpu is not None and end_event._gpu is not None:
+            return self._gpu.elapsed_time(end_event._gpu)
         return 1000.0 * (end_event._at - self._at)
 
     def synchronize(self) -> None:
-        """Waits for the work before it: recording it has."""
+        """Waits for the work before it."""
+        if self._gpu is not None:
+            self._gpu.synchronize()
 
 
 class Stream:
@@ -54,7 +61,7 @@ class Stream:
 
     def query(self) -> bool:
         """Has all work been done?"""
-        return True
+        return self.record_event(Event(self.device)).query()
 
     def synchronize(self) -> None:
         """Waits for all work."""

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import os
+import sys
 
 from .. import _core
 
+# Where pip puts MPICH.
+os.environ.setdefault("SAMPAN_MPI_PREFIX", sys.prefix)
 # Paddle's half hour.
 _TIMEOUT = datetime.timedelta(minutes=30)
 
@@ -53,7 +57,7 @@ class Group:
 
     @property
     def backend(self) -> str:
-        """The engine: shared_memory, tcp, or none where there is one process."""
+        """The engine: shared_memory, tcp, gloo, nccl, mpi, or none where there is one process."""
         return self._group.name()
 
     @property
@@ -91,13 +95,14 @@ def everybody(op: str) -> Group:
 def of(group: Group | None, op: str):
     """The engine's group for an argument `group`; None where this process has no part in it."""
     group = everybody(op) if group is None else group
-    return group._group if group.rank >= 0 else None
+    # Paddle's programs also give `group.process_group`.
+    return getattr(group, "_group", group) if group.rank >= 0 else None
 
 
 def new_group(ranks=None, backend=None, timeout=_TIMEOUT, nccl_comm_init_option=0, nccl_config=None) -> Group:
     """A group of some processes, all of them by default. Every process of the job calls it, members or not.
 
-    `backend` is auto, shared_memory or tcp; `timeout` is how long a call may wait for a process.
+    `backend` is auto, shared_memory, tcp, gloo, nccl or mpi; `timeout` is how long a call may wait for a process.
     """
     made = _core._dist_new_group(None if ranks is None else sorted(ranks), backend, timeout.total_seconds())
     _groups[made.id] = Group(made, f"_default_pg{made.id}")

@@ -137,7 +137,7 @@ class DataParallel(Layer):
                 "(PreconditionNotMet) DataParallel: this process is not a member of the group. Hint: make the network "
                 "parallel in the processes of the group only."
             )
-        engine = group._group
+        engine = getattr(group, "_group", group)
         engine.broadcast_all([*layers.parameters(), *layers.buffers()], engine.ranks[0])
         named = [(name, p) for name, p in layers.named_parameters() if not p.stop_gradient]
         sizes = int(comm_buffer_size * _MEGABYTE), int(last_comm_buffer_size * _MEGABYTE)

@@ -36,7 +36,7 @@ class Model:
         self.mode = "train"
         self.network = network
         self.stop_training = False
-        self._optimizer = self._loss = self._scaler = None
+        self._optimizer = self._loss = self._scaler = self._graphed = None
         self._metrics = []
         self._precision = Precision()
         self._replicas = Replicas()
@@ -49,11 +49,13 @@ class Model:
 
     # ---- what is trained, and how
 
-    def prepare(self, optimizer=None, loss=None, metrics=None, amp_configs=None) -> None:
+    def prepare(self, optimizer=None, loss=None, metrics=None, amp_configs=None, *, cuda_graph=False, capture=False) -> None:
         """Sets optimizer, loss (a layer or a function of outputs and labels), metrics and mixed precision.
 
         `amp_configs` is a level ('O1', 'O2') or a dict with `level`, `init_loss_scaling`, `custom_white_list` and the
-        like.
+        like. With `cuda_graph` a step on a GPU is recorded at the third batch and then started as a whole; see
+        `sampan.device.cuda.cuda_graph`. With `capture` that is done on the CPU too, with the same bits; see
+        `sampan.jit.to_static`.
         """
         if loss is not None and not callable(loss):
             raise TypeError(f"(InvalidType) prepare: loss is a Layer or a function, received {type(loss).__name__}.")
@@ -65,6 +67,16 @@ class Model:
         self._loss, self._metrics = loss, as_list(metrics)
         self._precision, self._scaler = Precision(amp_configs), None
         self.network, self._optimizer = self._precision.decorate(self.network, optimizer)
+        self._graphed = None
+        if cuda_graph:
+            from ..device.cuda import cuda_graph as graphed
+
+            self._graphed = graphed(self._learn)
+        if capture:
+            from ..jit.steps import Steps
+
+            steps = Steps(self._learn)
+            self._graphed = lambda inputs, labels, update: steps.call((tensors(inputs), tensors(labels), update), {})
 
     def parameters(self, *args, **kwargs) -> list:
         """The parameters of the network."""
@@ -85,8 +97,19 @@ class Model:
             )
         self.network.train()
         self.mode = "train"
-        inputs, labels = tensors(inputs), tensors(labels)
-        self._learn_shapes(inputs)
+        if self._graphed is not None and self._replicas.count == 1:
+            # As they come: the record has places of its own for them.
+            inputs, labels = as_list(inputs), as_list(labels)
+            self._learn_shapes(inputs)
+            losses, outputs = self._graphed(inputs, labels, update)
+        else:
+            inputs, labels = tensors(inputs), tensors(labels)
+            self._learn_shapes(inputs)
+            losses, outputs = self._learn(inputs, labels, update)
+        return self._report(losses, outputs, tensors(labels))
+
+    def _learn(self, inputs, labels, update):
+        """A step: losses and outputs."""
         with self._precision.cast():
             outputs = as_list(self._replicas.trained(self.network)(*inputs))
         losses = as_list(self._loss(*outputs, *labels))
@@ -104,7 +127,7 @@ class Model:
                 self._optimizer.step()
         if update:
             self.network.clear_gradients()
-        return self._report(losses, outputs, labels)
+        return losses, outputs
 
     def eval_batch(self, inputs, labels=None):
         """Loss and metrics of one batch, without learning from it."""
@@ -112,7 +135,6 @@ class Model:
             inputs, labels = tensors(inputs), tensors(labels)
             outputs = self._forward(inputs, "eval")
             losses = as_list(self._loss(*outputs, *labels)) if self._loss else []
-            outputs, labels = self._replicas.together(outputs, labels)
             return self._report(losses, outputs, labels)
 
     def predict_batch(self, inputs) -> list:
@@ -129,6 +151,9 @@ class Model:
     def _report(self, losses, outputs, labels):
         metrics = []
         with framework.no_grad():
+            losses = self._replicas.mean(losses)
+            if self._metrics or self.mode == "eval":
+                outputs, labels = self._replicas.together(outputs, labels)
             for metric in self._metrics:
                 computed = as_list(metric.compute(*outputs, *labels))
                 metrics.append(metric.update(*[_numpy(part) for part in computed]))
@@ -250,7 +275,7 @@ class Model:
 
     def _run_one_epoch(self, loader, told: CallbackList, mode: str, predictions: list | None = None) -> dict:
         logs: dict = {}
-        self._replicas.begin(loader)
+        self._replicas.begin(loader, mode, self.network)
         # Whether a batch is the last matters only for gradients that are still to be used; to know it, one is read
         # ahead.
         ahead = mode == "train" and self._accumulate > 1
@@ -278,6 +303,7 @@ class Model:
                     self._remaining = None
                     self.stop_training = True
                     break
+        self._replicas.end()
         for metric in self._metrics:
             metric.reset()
         return logs

@@ -25,11 +25,33 @@ class Replicas:
             self._network, self._parallel = network, DataParallel(network)
         return self._parallel
 
-    def begin(self, loader) -> None:
-        """An evaluation begins. A sampler repeats a few samples so that all processes have as many; they do not
-        count."""
-        data = getattr(loader, "dataset", None)
+    def begin(self, loader, mode: str, network) -> None:
+        """A pass over the data begins. In an evaluation samples that a sampler repeated, so that all processes have as
+        many, do not count; and all judge with the statistics of the first process, whose network is the one saved."""
+        data = getattr(loader, "dataset", None) if mode == "eval" else None
         self._left = len(data) if hasattr(data, "__len__") else None
+        if self.count > 1 and mode == "eval":
+            from ..distributed import init_parallel_env
+
+            statistics = [*(p for p in network.parameters() if p.stop_gradient), *network.buffers()]
+            if statistics:
+                init_parallel_env()._group.broadcast_all(statistics, 0)
+
+    def end(self) -> None:
+        """The pass is over: single batches are judged as they are."""
+        self._left = None
+
+    def mean(self, losses: list) -> list:
+        """Losses as the means over all processes."""
+        if self.count == 1:
+            return losses
+        from ..distributed import ReduceOp, all_reduce, init_parallel_env
+
+        init_parallel_env()
+        losses = [loss.detach().clone() for loss in losses]
+        for loss in losses:
+            all_reduce(loss, ReduceOp.AVG)
+        return losses
 
     def together(self, outputs: list, labels: list) -> tuple[list, list]:
         """Outputs and labels of all processes."""
@@ -51,10 +73,12 @@ class Replicas:
 
 
 def _joined(part):
-    from .. import concat
-    from ..distributed import all_gather, init_parallel_env
+    from .. import concat, zeros
+    from ..distributed import init_parallel_env
+    from ..distributed.objects import _sizes
 
-    init_parallel_env()
-    parts: list = []
-    all_gather(parts, part)
-    return concat(parts)
+    engine, part = init_parallel_env()._group, part.detach()
+    # A loader of the user's own may end with batches of different sizes.
+    rooms = [zeros([rows, *part.shape[1:]], dtype=part.dtype) for rows in _sizes(engine, part.shape[0])]
+    engine.all_to_all(rooms, [part] * engine.size(), True)
+    return concat(rooms)

@@ -219,14 +219,16 @@ class Tensor:
 class Predictor:
     """A network that is ready to run. Clones share its weights."""
 
-    def __init__(self, config, graph=None):
+    def __init__(self, config, graph=None, planned=None):
         if not isinstance(config, Config):
             raise TypeError(f"(InvalidType) create_predictor: a Config is needed, got {type(config).__name__}.")
         self._config = config
         if graph is None:
             graph = _core.Graph.load_files(config.prog_file(), config.params_file())
-            graph = graph.for_inference() if config.ir_optim() else graph
-        self._graph = graph
+            if config.ir_optim():
+                planned = _core.Predictor(graph)
+                graph = planned.graph()
+        self._graph, self._planned = graph, planned
         self._inputs = {name: Tensor(name, shape, dtype, False) for name, shape, dtype in self._graph.inputs()}
         self._outputs = {
             f"fetch_name_{i}": Tensor(f"fetch_name_{i}", shape, dtype, True)
@@ -261,8 +263,6 @@ class Predictor:
 
     def run(self, inputs=None):
         """Computes the outputs: from the arrays in the handles, or from a list of tensors, which gives a list back."""
-        from .. import no_grad
-
         if inputs is None:
             missing = [name for name, handle in self._inputs.items() if handle._value is None]
             if missing:
@@ -273,15 +273,20 @@ class Predictor:
             given = [handle._value for handle in self._inputs.values()]
         else:
             given = list(inputs)
-        with no_grad():
-            results = self._graph.run(given)
+        if self._planned is not None:
+            results = self._planned.run(given)
+        else:
+            from .. import no_grad
+
+            with no_grad():
+                results = self._graph.run(given)
         for handle, value in zip(self._outputs.values(), results):
             handle._value = value
         return True if inputs is None else results
 
     def clone(self, *_) -> Predictor:
         """Another predictor on the same weights, for another thread."""
-        return Predictor(self._config, self._graph)
+        return Predictor(self._config, self._graph, self._planned)
 
     def clear_intermediate_tensor(self) -> None:
         """Does nothing: they are given back during a run."""

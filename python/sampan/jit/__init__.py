@@ -28,8 +28,8 @@ def __getattr__(name: str):
 
 
 def set_code_level(level: int = 100, also_to_stdout: bool = False) -> None:
-    """Does nothing: no code is rewritten."""
+    """Does nothing: rewritten code is not shown."""
 
 
 def set_verbosity(level: int = 0, also_to_stdout: bool = False) -> None:
-    """Does nothing: no code is rewritten."""
+    """Does nothing: rewritten code is not shown."""

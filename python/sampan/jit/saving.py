@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
+import types
 
 from .. import _core
-from . import specs
+from . import flow, rewrite, specs, to_static
 from .to_static import StaticFunction
 
 _CONFIGS = {
@@ -34,7 +36,15 @@ def trace(function, input_spec, names: list[str] | None = None):
 
     def run(inputs):
         found: list = []
-        result = function(*specs.unflatten(tree, inputs))
+        try:
+            result = function(*specs.unflatten(tree, inputs))
+        except ValueError as error:
+            if "a meta tensor holds no values" not in str(error):
+                raise
+            raise RuntimeError(
+                f"(PreconditionNotMet) trace: the program reads a tensor's value ({specs.place(error)}), which a graph does "
+                f"not know before it runs: {error}"
+            ) from error
         shapes[:] = [specs.flatten(result, found, lambda v: isinstance(v, _core.Tensor))]
         if not found:
             raise ValueError("(InvalidArgument) trace: the function gives no tensor, so there is nothing to save.")
@@ -44,7 +54,7 @@ def trace(function, input_spec, names: list[str] | None = None):
     return graph, shapes[0]
 
 
-def _target(layer, input_spec):
+def _target(layer, input_spec, caller: str):
     """The function to trace, the layer it belongs to, and what is known of its inputs."""
     from ..nn import Layer
 
@@ -65,20 +75,55 @@ def _target(layer, input_spec):
         owner = owner if isinstance(owner, Layer) else None
     else:
         raise TypeError(
-            f"(InvalidType) jit.save: the input of jit.save should be 'Layer' or 'Function', but received {type(layer)}."
+            f"(InvalidType) {caller}: the input of {caller} should be 'Layer' or 'Function', but received {type(layer)}."
         )
     if input_spec is None:
         input_spec = (marked.function_spec if marked else None) or last
     if input_spec is None:
         raise ValueError(
-            "(InvalidArgument) jit.save: nothing is known of the inputs. Hint: pass "
+            f"(InvalidArgument) {caller}: nothing is known of the inputs. Hint: pass "
             "input_spec=[InputSpec([None, 784], 'float32')], or call the network once."
         )
     if not isinstance(input_spec, (list, tuple)):
         raise TypeError(
-            f"(InvalidType) jit.save: 'input_spec' is a list or tuple, received {type(input_spec).__name__}."
+            f"(InvalidType) {caller}: 'input_spec' is a list or tuple, received {type(input_spec).__name__}."
         )
     return owner, function, list(input_spec)
+
+
+def _rewritten(function):
+    """A function with control flow that can be traced."""
+    if not to_static.is_enabled():
+        return function
+    marked = function.__func__ if inspect.ismethod(function) else function
+    if isinstance(marked, StaticFunction):
+        plain = marked.dygraph_function
+        return flow.called(types.MethodType(plain, function.__self__) if inspect.ismethod(function) else plain)
+    return flow.called(function)
+
+
+@contextlib.contextmanager
+def _traceable(owner):
+    """While it lasts, the layers of a network compute by functions with control flow that can be traced."""
+    changed = []
+    layers = [owner, *owner.sublayers()] if owner is not None and to_static.is_enabled() else []
+    try:
+        for layer in layers:
+            own = layer.__dict__.get("forward")
+            plain = own if own is not None else getattr(type(layer), "forward", None)
+            plain = plain.dygraph_function if isinstance(plain, StaticFunction) else plain
+            plain = plain.__func__ if inspect.ismethod(plain) else plain
+            made = rewrite.rewritten(plain)
+            if made is not plain:
+                changed.append((layer, own))
+                layer.__dict__["forward"] = types.MethodType(made, layer)
+        yield
+    finally:
+        for layer, own in changed:
+            if own is None:
+                del layer.__dict__["forward"]
+            else:
+                layer.__dict__["forward"] = own
 
 
 def _modes(layer) -> list:
@@ -113,25 +158,33 @@ def save(layer, path, input_spec=None, **configs) -> None:
         raise ValueError(
             f"(InvalidArgument) jit.save: the path is a folder and the beginning of a file's name, got {path!r}."
         )
-    owner, function, given = _target(layer, input_spec)
+    graph, owner = traced(layer, input_spec, configs.get("output_spec"), "jit.save")
+    graph.save(path, structured(owner))
+
+
+def traced(layer, input_spec, output_spec, caller: str):
+    """The graph of a network or function as it computes after `eval()`, and the layer it belongs to."""
+    owner, function, given = _target(layer, input_spec, caller)
     modes = _modes(owner)
     if owner is not None:
         owner.eval()
+    names = _names(owner.forward) if owner is layer and owner is not None else _names(function)
     try:
-        graph, tree = trace(function, given, _names(owner.forward) if owner is layer and owner is not None else None)
-        _select(graph, tree, configs.get("output_spec"))
-        graph.save(path, structured(owner))
+        with _traceable(owner):
+            graph, tree = trace(function if function is owner else _rewritten(function), given, names)
+        _select(graph, tree, output_spec, caller)
     finally:
         for sub, training in modes:
             sub.training = training
+    return graph, owner
 
 
-def _select(graph, tree, wanted) -> None:
+def _select(graph, tree, wanted, caller: str) -> None:
     """Leaves the outputs that `output_spec` names by their numbers."""
     if wanted is None:
         return
     if not all(isinstance(w, int) and not isinstance(w, bool) for w in wanted):
         raise NotImplementedError(
-            "(Unimplemented) jit.save: output_spec is a list of the numbers of the outputs to keep."
+            f"(Unimplemented) {caller}: output_spec is a list of the numbers of the outputs to keep."
         )
     graph.keep_outputs(list(wanted))

@@ -18,6 +18,17 @@ def source() -> str | None:
     return None if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
+def place(error: BaseException) -> str:
+    """The line of the program in which an error arose, outside of this package."""
+    found, trace = "", error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if not code.co_filename.startswith(_PACKAGE):
+            found = f"{code.co_filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return found
+
+
 def is_spec(value) -> bool:
     """Does it stand for a tensor?"""
     from ..static import InputSpec

@@ -1,4 +1,4 @@
-"""`to_static` and its relatives, which run what they are given as it stands."""
+"""`to_static` and its relatives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from .. import _core
 
 
 class StaticFunction:
-    """A function marked by `to_static`. It runs eagerly, and looks like the function it stands for."""
+    """A function marked by `to_static`, which looks like the function it stands for.
+
+    With `full_graph=True` it runs once for each kind of arguments and is repeated from then on; else Python runs each time.
+    """
 
     def __init__(self, function, input_spec=None, **options):
         self._function = function
@@ -19,11 +22,49 @@ class StaticFunction:
         # What the last call of each owner was given, for `jit.save` without an `input_spec`.
         self._last = weakref.WeakKeyDictionary()
         self._last_alone = None
+        self._captured = weakref.WeakKeyDictionary()
+        self._captured_alone = None
+        # A recorded step of training that stands for calls like the last one.
+        self._fast = None
         functools.update_wrapper(self, function)
 
     def __call__(self, *args, **kwargs):
+        fast = self._fast
+        if fast is not None and _ENABLED:
+            found = fast.call(args, kwargs)
+            if found is not NotImplemented:
+                return found
         self._remember(args, kwargs)
-        return self._function(*args, **kwargs)
+        if not self._is_captured():
+            return self._function(*args, **kwargs)
+        owner = self._owner(args)
+        captures = self._captures(owner)
+        result = captures.call(owner, args, kwargs)
+        self._fast = captures.fast()
+        return result
+
+    def _is_captured(self) -> bool:
+        function = getattr(self._function, "__func__", self._function)
+        left_out = getattr(function, "_not_to_static", False) or getattr(function, "__module__", None) in _IGNORED
+        return bool(self._options.get("full_graph")) and _ENABLED and not left_out
+
+    def _owner(self, args):
+        """The layer whose function it is."""
+        from ..nn import Layer
+
+        owner = args[0] if args and isinstance(args[0], Layer) else getattr(self._function, "__self__", None)
+        return owner if isinstance(owner, Layer) else None
+
+    def _captures(self, owner):
+        from .capture import Captures
+
+        if owner is None:
+            if self._captured_alone is None:
+                self._captured_alone = Captures(self._function)
+            return self._captured_alone
+        if owner not in self._captured:
+            self._captured[owner] = Captures(self._function)
+        return self._captured[owner]
 
     def _remember(self, args, kwargs) -> None:
         from ..nn import Layer
@@ -86,7 +127,12 @@ def _mark_layer(layer, input_spec, options):
 
 
 def to_static(function=None, input_spec=None, build_strategy=None, backend="CINN", **kwargs):
-    """Marks a function, a method, a layer or a class of layers for compiling; it runs eagerly, with the same results.
+    """Marks a function, a method, a layer or a class of layers for compiling, with the same results.
+
+    With `full_graph=True` the calls that it makes are captured and repeated without running Python, for as long as
+    arguments, modes and settings are alike; one that reads the values of tensors runs as it stands. A step of training,
+    with `backward` and optimizer, runs twice, is recorded while it runs a third time, and is done from its record after
+    that, with the same bits. Else Python runs at every call.
 
     >>> import sampan
     >>> @sampan.jit.to_static(input_spec=[sampan.static.InputSpec([None, 2])])
@@ -124,20 +170,43 @@ def to_static(function=None, input_spec=None, build_strategy=None, backend="CINN
 
 
 def not_to_static(func=None):
-    """Marks a function that is not to be compiled: it stays as it is."""
-    return (lambda f: f) if func is None else func
+    """Marks a function that is not to be compiled or rewritten: it runs as it stands."""
+
+    def mark(function):
+        try:
+            getattr(function, "__func__", function)._not_to_static = True
+        except AttributeError:
+            pass  # A function of the core, which nobody compiles.
+        return function
+
+    return mark if func is None else mark(func)
+
+
+_IGNORED: set[str] = set()
 
 
 def ignore_module(modules: list) -> None:
-    """Names modules whose functions are not to be compiled; none is."""
+    """Names modules whose functions are neither compiled nor rewritten."""
+    given = modules if isinstance(modules, (list, tuple)) else [modules]
+    _IGNORED.update(getattr(m, "__name__", str(m)) for m in given)
+
+
+def is_ignored(function) -> bool:
+    """Is a function of such a module?"""
+    return (getattr(function, "__module__", None) or "").split(".")[0] in _IGNORED or function.__module__ in _IGNORED
 
 
 _ENABLED = True
 
 
 def enable_to_static(enable_to_static_bool: bool) -> None:
-    """Switches compiling on or off; functions run eagerly either way."""
+    """Switches compiling and rewriting on or off; while it is off, marked functions run as they stand."""
     if not isinstance(enable_to_static_bool, bool):
         raise TypeError(f"(InvalidType) enable_to_static takes a bool, got {type(enable_to_static_bool).__name__}.")
     global _ENABLED
     _ENABLED = enable_to_static_bool
+
+
+def is_enabled() -> bool:
+    """Are functions rewritten when they are saved?"""
+    return _ENABLED

@@ -1,7 +1,7 @@
 """Layers: Paddle's `nn`."""
 
 from .._core import Parameter
-from . import functional, init, initializer, layer, utils
+from . import functional, init, initializer, layer, quant, utils
 from .clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from .decode import BeamSearchDecoder, dynamic_decode
 from .layer import *  # noqa: F403

@@ -44,6 +44,9 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Goes to the next epoch, or to a given one."""
+        if _core._is_recording():
+            _core._afterwards(lambda _: self.step(epoch))
+            return
         if epoch is None:
             self.last_epoch += 1
             lr = self.get_lr()

@@ -224,6 +224,9 @@ impl Walk {
 
     fn run(self) -> Result<Vec<Option<Tensor>>> {
         let create = self.create;
+        if crate::recording::on_cpu() {
+            crate::recording::with_tape(|tape| tape.walked |= self.wanted.is_none());
+        }
         let _range = profiler::range_of(profiler::Kind::Backward, "backward");
         // The formulas run in the precision the forward calls had.
         mode::with(create, || crate::amp::with_level(None, || self.walk()))

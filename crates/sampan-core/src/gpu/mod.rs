@@ -3,15 +3,18 @@
 
 mod conv;
 pub(crate) mod index;
+mod many;
 pub(crate) mod pool;
 mod product;
 pub(crate) mod random;
 pub(crate) mod rows;
+pub(crate) mod sequence;
 mod step;
 
 pub(crate) use conv::{Convolution, convolve};
+pub use many::{clip_factors, unscale};
 pub(crate) use product::product;
-pub use step::{Step, step};
+pub use step::{Step, step, written};
 
 use crate::op::OpDef;
 use crate::shape::Layout;
@@ -27,7 +30,7 @@ use std::sync::Arc;
 pub(crate) use sampan_cuda::Device as Gpu;
 
 /// How often the CPU stood in for a GPU, by op.
-static STOOD_IN: Mutex<BTreeMap<&'static str, u64>> = Mutex::new(BTreeMap::new());
+pub(crate) static STOOD_IN: Mutex<BTreeMap<&'static str, u64>> = Mutex::new(BTreeMap::new());
 
 /// Notes that an op without a kernel for the GPU ran on the CPU; the first time is said.
 #[cold]
@@ -131,6 +134,18 @@ pub(crate) fn map(gpu: &'static Gpu, f: &Bound, dtype: DType, tensors: &[&Tensor
     Ok(sampan_cuda::map::map(gpu, f, dtype, &views, Held::to_fill(out)?.view())?)
 }
 
+/// `x = f(x, tensors…)` in place.
+pub(crate) fn change(gpu: &'static Gpu, f: &Bound, x: &Tensor, tensors: &[&Tensor]) -> Result<()> {
+    let to = Held::to_change(x, x.layout().clone())?;
+    let seen = |t: &&Tensor| Held::seen(t, gpu, t.layout().broadcast_to(x.shape()));
+    let others: SmallVec<[Held; 3]> = tensors.iter().map(seen).collect::<Result<_>>()?;
+    let views: SmallVec<[View; 3]> = std::iter::once(&to).chain(&others).map(Held::view).collect();
+    sampan_cuda::map::map(gpu, f, x.dtype(), &views, to.view())?;
+    x.storage().bump();
+    crate::dispatch::wrote(x, x, crate::dispatch::Write::Update);
+    Ok(())
+}
+
 /// A copy of a tensor on a GPU.
 pub(crate) fn upload(gpu: &'static Gpu, x: &Tensor) -> Result<Tensor> {
     let x = x.detach().in_rows()?;
@@ -138,8 +153,34 @@ pub(crate) fn upload(gpu: &'static Gpu, x: &Tensor) -> Result<Tensor> {
     let bytes = x.storage().read();
     let start = x.layout().offset * x.dtype().size();
     let to = Held::to_fill(&out)?;
-    gpu.upload(&bytes.bytes()[start..start + to.block().len()], to.block())?;
+    send(gpu, &bytes.bytes()[start..start + to.block().len()], to.block())?;
     Ok(out)
+}
+
+/// Copies bytes on the host, with all threads if they are many.
+pub(crate) fn copy_bytes(from: &[u8], to: &mut [u8]) {
+    let view = sampan_kernels::View { data: from, shape: &[from.len()], strides: &[1], offset: 0 };
+    sampan_kernels::copy::copy_strided(view.into(), to.into());
+}
+
+/// Copies bytes to a GPU. Many go piece by piece through memory that the GPU reads by itself: while it reads one piece the next
+/// is brought there.
+pub(crate) fn send(gpu: &'static Gpu, from: &[u8], to: &Block) -> Result<()> {
+    /// Bytes of a piece, and the least that are cut into some.
+    const PIECE: usize = 4 << 20;
+    static FEEDS: Mutex<BTreeMap<usize, sampan_cuda::Feed>> = Mutex::new(BTreeMap::new());
+    if from.len() < PIECE || gpu.records() {
+        return Ok(gpu.upload(from, to)?);
+    }
+    let mut feeds = FEEDS.lock();
+    let feed = match feeds.entry(gpu.ordinal()) {
+        std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
+        std::collections::btree_map::Entry::Vacant(new) => new.insert(sampan_cuda::Feed::new(gpu, PIECE)?),
+    };
+    for (i, piece) in from.chunks(PIECE).enumerate() {
+        feed.send(&[(to, i * PIECE, piece.len())], |place| copy_bytes(piece, place))?;
+    }
+    Ok(())
 }
 
 /// A copy of a tensor on the host.
@@ -148,22 +189,6 @@ pub(crate) fn download(x: &Tensor) -> Result<Tensor> {
     let out = Tensor::uninit(x.shape(), x.dtype(), Device::Cpu);
     sampan_kernels::copy::copy_strided(x.values().view(), out.values_mut().slice());
     Ok(out)
-}
-
-/// The sum of squares of each tensor, if they are all on one GPU.
-pub fn square_sums(tensors: &[&Tensor]) -> Result<Option<Vec<f64>>> {
-    let Some(Device::Cuda(number)) = tensors.first().map(|t| t.device()) else { return Ok(None) };
-    let gpu = gpu(number)?;
-    let mut sums = Vec::with_capacity(tensors.len());
-    for t in tensors {
-        let sum = Tensor::uninit([], DType::Float64, Device::Cuda(number));
-        if !reduce(gpu, Reduction::Squares, t, &vec![true; t.ndim()], &sum)? {
-            return Ok(None);
-        }
-        sums.push(sum);
-    }
-    let all = crate::ops::joining::try_stack(&sums, 0)?;
-    Ok(Some(all.try_to_vec()?))
 }
 
 /// Casts a tensor into a new one.
@@ -253,6 +278,36 @@ pub(crate) fn spaced(gpu: &'static Gpu, first: f64, last: f64, base: Option<f64>
     Ok(true)
 }
 
+/// A moment in the work of a GPU, for waiting and for measuring.
+pub struct Event(sampan_cuda::Event);
+
+impl Event {
+    /// An event of a GPU; it lies in the past until it is recorded.
+    pub fn new(number: u8) -> Result<Event> {
+        Ok(Event(sampan_cuda::Event::new(gpu(number)?, true)?))
+    }
+
+    /// Now: after all work that was begun before.
+    pub fn record(&self) -> Result<()> {
+        Ok(self.0.record()?)
+    }
+
+    /// Waits for the work before it.
+    pub fn wait(&self) -> Result<()> {
+        Ok(self.0.wait()?)
+    }
+
+    /// Has the work before it been done?
+    pub fn is_over(&self) -> Result<bool> {
+        Ok(self.0.is_over()?)
+    }
+
+    /// Milliseconds from this event to a later one.
+    pub fn milliseconds_to(&self, end: &Event) -> Result<f32> {
+        Ok(self.0.milliseconds_to(&end.0)?)
+    }
+}
+
 /// How many GPUs there are, or why none can be used.
 pub fn count() -> Result<usize> {
     sampan_cuda::count().map_err(|why| Error::new(crate::error::Kind::Unavailable, why.0))
@@ -261,6 +316,11 @@ pub fn count() -> Result<usize> {
 /// Folders in which NVIDIA's libraries are looked for before the system's.
 pub fn look_in(folders: Vec<std::path::PathBuf>) {
     sampan_cuda::look_in(folders);
+}
+
+/// The version of cuDNN, such as 91400; none if it is not installed.
+pub fn cudnn_version() -> Option<i32> {
+    sampan_cuda::dnn::version()
 }
 
 /// What a GPU is.

@@ -10,25 +10,32 @@ use sampan_cuda::reduce::Reduction;
 use sampan_kernels::pool::{Divisor, PoolShape};
 use std::sync::Arc;
 
+/// The windows of a pooling on a device, and the longest side of one.
+struct Table {
+    block: Block,
+    longest: usize,
+}
+
 /// Tables of windows that were sent to a device, the last ones used; networks use few.
-static TABLES: Mutex<Vec<(usize, PoolShape, Arc<Block>)>> = Mutex::new(Vec::new());
+static TABLES: Mutex<Vec<(usize, PoolShape, Arc<Table>)>> = Mutex::new(Vec::new());
 /// How many are kept.
 const KEPT: usize = 64;
 
 /// The windows of a pooling on a device; see `pool.cu`.
-fn table(gpu: &'static Gpu, s: &PoolShape) -> Result<Arc<Block>> {
-    let known = |(device, shape, _): &(usize, PoolShape, Arc<Block>)| {
+fn table(gpu: &'static Gpu, s: &PoolShape) -> Result<Arc<Table>> {
+    let known = |(device, shape, _): &(usize, PoolShape, Arc<Table>)| {
         *device == gpu.ordinal() && (shape.input, shape.output, shape.windows) == (s.input, s.output, s.windows)
     };
     let mut tables = TABLES.lock();
     if let Some(at) = tables.iter().position(known) {
         let entry = tables.remove(at);
-        let block = entry.2.clone();
+        let table = entry.2.clone();
         tables.push(entry);
-        return Ok(block);
+        return Ok(table);
     }
-    let mut words: Vec<i32> = Vec::new();
+    let (mut words, mut longest): (Vec<i32>, usize) = (Vec::new(), 0);
     for (axis, windows) in s.axes().iter().enumerate() {
+        longest = windows.iter().map(|(w, _)| w.len()).fold(longest, usize::max);
         words.extend(windows.iter().flat_map(|(w, full)| [w.start as i32, w.end as i32, *full as i32]));
         for at in 0..s.input[axis] {
             let holds = |w: &&(std::ops::Range<usize>, usize)| w.0.contains(&at);
@@ -37,17 +44,22 @@ fn table(gpu: &'static Gpu, s: &PoolShape) -> Result<Arc<Block>> {
             words.extend([first as i32, past as i32]);
         }
     }
-    let block = Arc::new(gpu.alloc(words.len() * 4)?);
+    let block = gpu.alloc(words.len() * 4)?;
     gpu.upload(bytemuck::cast_slice(&words), &block)?;
+    let table = Arc::new(Table { block, longest });
+    // What is made while work is recorded belongs to that work.
+    if gpu.records() {
+        return Ok(table);
+    }
     if tables.len() == KEPT {
         tables.remove(0);
     }
-    tables.push((gpu.ordinal(), *s, block.clone()));
-    Ok(block)
+    tables.push((gpu.ordinal(), *s, table.clone()));
+    Ok(table)
 }
 
-fn pool<'a>(s: &PoolShape, table: &'a Block) -> Pool<'a> {
-    Pool { planes: s.planes, input: s.input, output: s.output, table }
+fn pool<'a>(s: &PoolShape, table: &'a Table) -> Pool<'a> {
+    Pool { planes: s.planes, input: s.input, output: s.output, table: &table.block, window: table.longest }
 }
 
 /// The largest of each window, its place, or both.
@@ -71,10 +83,7 @@ pub(crate) fn max_pool_grad(gpu: &'static Gpu, s: &PoolShape, x: &Tensor, grad: 
     let (x, grad) = (x.in_rows()?, grad.in_rows()?);
     let (from, dy, to, table) =
         (Held::values(&x, gpu)?, Held::values(&grad, gpu)?, Held::to_fill(out)?, table(gpu, s)?);
-    let (pool, dtype) = (pool(s, &table), x.dtype());
-    let index = gpu.alloc(grad.numel() * 8)?;
-    pool.max(gpu, dtype, from.start(), None, Some(&index))?;
-    pool.max_back(gpu, dtype, &index, dy.start(), to.block())?;
+    pool(s, &table).max_gradient(gpu, x.dtype(), from.start(), dy.start(), to.block())?;
     Ok(true)
 }
 

@@ -37,8 +37,9 @@ pub(crate) fn product(gpu: &'static Gpu, x: &Tensor, y: &Tensor, batch: &[usize]
     let joined = |l: &Layout| l.reshape(&[count, l.shape[batch.len()], l.shape[batch.len() + 1]]);
     match (joined(&lx), joined(&ly)) {
         (Some(lx), Some(ly)) => stacks(gpu, x, y, lx, ly, Extents { count, m, n, k }, out),
+        _ if scattered(gpu, [x, y], [&lx, &ly], Extents { count, m, n, k }, out)? => Ok(true),
         _ => {
-            // Stretched along some axes only: the copies are then laid out side by side.
+            // Read neither by rows nor by columns: the copies are laid out side by side.
             let whole = |t: &Tensor| {
                 let mut shape = batch.to_vec();
                 shape.extend_from_slice(&t.shape()[t.ndim() - 2..]);
@@ -51,6 +52,38 @@ pub(crate) fn product(gpu: &'static Gpu, x: &Tensor, y: &Tensor, batch: &[usize]
             stacks(gpu, &x, &y, lx, ly, Extents { count, m, n, k }, out)
         }
     }
+}
+
+/// Multiplies matrices that lie anywhere, as heads of attention do, each by its own address.
+fn scattered(
+    gpu: &'static Gpu,
+    tensors: [&Tensor; 2],
+    layouts: [&Layout; 2],
+    extents: Extents,
+    out: &Tensor,
+) -> Result<bool> {
+    if layouts.iter().any(|l| l.strides.iter().any(|&s| s < 0)) || extents.count == 0 {
+        return Ok(false);
+    }
+    let places = layouts.map(|l| {
+        let axes = l.shape.len() - 2;
+        let mut places = vec![0usize];
+        for axis in 0..axes {
+            let step = l.strides[axis] as usize;
+            places = places.iter().flat_map(|p| (0..l.shape[axis]).map(move |i| p + i * step)).collect();
+        }
+        places
+    });
+    let held = [Held::values(tensors[0], gpu)?, Held::values(tensors[1], gpu)?];
+    let matrices = |which: usize| {
+        let Layout { strides, offset, .. } = layouts[which];
+        let rank = strides.len();
+        let (row, column) = (strides[rank - 2] as usize, strides[rank - 1] as usize);
+        Matrices { block: held[which].block(), offset: *offset, row, column, matrix: 0 }
+    };
+    let to = Held::to_fill(out)?;
+    let pair = [matrices(0), matrices(1)];
+    Ok(blas::product_at(gpu, out.dtype(), extents, pair, [&places[0], &places[1]], to.block())?)
 }
 
 /// Multiplies stacks that layouts of two or three axes see.

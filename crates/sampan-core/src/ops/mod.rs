@@ -26,7 +26,7 @@ pub use loss::{cross_entropy, ctc_loss, loss_class, loss_margin, many_classes, r
 pub(crate) use nn::lowering;
 pub use nn::{
     attention, channel_norm, conv, decoding, flash_attention, grid_sample, normalization, pool_core, pool_sizes,
-    pooling, recurrent, resample, rnn, sequence, shuffle, softmax, sparse_attention, standardize,
+    pooling, quantization, recurrent, resample, rnn, sequence, shuffle, softmax, sparse_attention, standardize,
 };
 pub use random::{dropout, random_inplace};
 pub use reduce::{histogram, norms, reduction, scan, sorting, statistics};

@@ -211,6 +211,24 @@ impl Tensor {
         Ok(Tensor::from_parts(storage, layout, dtype))
     }
 
+    /// A tensor on memory of a GPU as it is, without a copy: views of other libraries' memory.
+    pub fn from_gpu_memory(block: sampan_cuda::Block, layout: Layout, dtype: DType) -> Result<Tensor> {
+        crate::shape::checked_numel(&layout.shape)?;
+        let ((first, last), len) = (layout.reach(), (block.len() / dtype.size()) as isize);
+        if layout.numel() > 0 && (first < 0 || last >= len) {
+            return Err(Error::invalid(format!(
+                "{} bytes do not hold a {dtype} tensor of shape {:?} with strides {:?}",
+                block.len(),
+                layout.shape,
+                layout.strides
+            )));
+        }
+        let number = block.device().ordinal() as u8;
+        let storage = Storage::from_block(number, block);
+        storage.expose();
+        Ok(Tensor::from_parts(storage, layout, dtype))
+    }
+
     /// The address of the first element; zero for a tensor that holds no values. It stays the same while the tensor lives.
     pub fn data_ptr(&self) -> usize {
         match self.device() {

@@ -2,6 +2,7 @@
 
 use super::{Inner, Tensor};
 use crate::autograd::{self, Grad, GradHook, Grads, Hook, LeafHook, Listening, Node};
+use crate::recording;
 use crate::{DType, Device, Error, Result, profiler};
 use parking_lot::Mutex;
 use sampan_kernels::arrange::add_assign;
@@ -21,8 +22,8 @@ pub(crate) struct Extra {
 }
 
 /// Where the gradient is. Zeros are made when somebody asks for them: most are replaced by the next gradient unseen.
-#[derive(Default)]
-enum Slot {
+#[derive(Clone, Default)]
+pub(crate) enum Slot {
     #[default]
     None,
     Zeros(DType),
@@ -89,7 +90,19 @@ impl Tensor {
         self.own_grad().or_else(|| self.newest()?.own_grad())
     }
 
+    /// Where its gradient is now.
+    pub(crate) fn grad_slot(&self) -> Slot {
+        self.0.extra.get().map(|e| e.grad.lock().clone()).unwrap_or_default()
+    }
+
+    /// Puts its gradient back to where it was.
+    pub(crate) fn set_grad_slot(&self, slot: Slot) {
+        let old = std::mem::replace(&mut *self.extra().grad.lock(), slot);
+        drop(old);
+    }
+
     fn own_grad(&self) -> Option<Tensor> {
+        recording::leaf(self);
         let mut slot = self.0.extra.get()?.grad.lock();
         if let Slot::Zeros(dtype) = *slot {
             *slot = Slot::Held(Tensor::zeros_on(self.shape(), dtype, self.device()));
@@ -99,6 +112,7 @@ impl Tensor {
 
     /// Replaces the gradient.
     pub fn set_grad(&self, grad: Option<Tensor>) {
+        recording::leaf(self);
         let old = std::mem::replace(&mut *self.extra().grad.lock(), grad.map_or(Slot::None, Slot::Held));
         // Without the lock, for hooks of the old one may do anything when they are dropped.
         drop(old);
@@ -106,6 +120,7 @@ impl Tensor {
 
     /// Forgets the gradient.
     pub fn clear_grad(&self) {
+        recording::leaf(self);
         if let Some(e) = self.0.extra.get() {
             let old = std::mem::take(&mut *e.grad.lock());
             drop(old);
@@ -114,6 +129,7 @@ impl Tensor {
 
     /// Sets the gradient to zeros, if there is one.
     pub fn zero_grad(&self) {
+        recording::leaf(self);
         if let Some(e) = self.0.extra.get() {
             let mut slot = e.grad.lock();
             if let Slot::Held(grad) = &*slot {
@@ -123,6 +139,7 @@ impl Tensor {
     }
 
     pub(crate) fn accumulate_grad(&self, g: Tensor, record: bool) -> Result<()> {
+        recording::leaf(self);
         // Two leaves may receive the very same tensor; each must own its gradient, for people write into it.
         let foreign = !record && (g.is_shared() || !g.is_contiguous());
         let mut sum = None;

@@ -6,7 +6,7 @@ use super::indexing::SETITEM;
 use crate::autograd::{self, History, grad_enabled};
 use crate::dispatch::Write;
 use crate::error::Kind;
-use crate::{Device, Error, Result};
+use crate::{Device, Error, Result, recording};
 use sampan_kernels::copy;
 
 /// From here on new values are not copied but taken over, until one of their holders is written.
@@ -139,6 +139,10 @@ impl Tensor {
 
     /// Copies values of the same shape (any dtype) into this tensor's memory and counts the write.
     pub(crate) fn overwrite(&self, values: &Tensor) -> Result<()> {
+        if recording::on_cpu() {
+            recording::wrote(self, values);
+            return recording::aside(|| self.overwrite(values));
+        }
         if values.device().has_values() != self.device().has_values() {
             return Err(Error::invalid(format!(
                 "values on {} cannot be written into a tensor on {}",
@@ -217,6 +221,11 @@ impl Tensor {
 
     /// A copy of the values in new, contiguous memory, without history.
     pub fn try_clone_data(&self) -> Result<Tensor> {
+        if recording::on_cpu() {
+            let copy = recording::aside(|| self.try_clone_data())?;
+            recording::copied(self, &copy, false);
+            return Ok(copy);
+        }
         let out = Tensor::uninit(self.shape(), self.dtype(), self.device());
         match self.device() {
             Device::Cpu => copy::copy_strided(self.values().view(), out.values_mut().slice()),

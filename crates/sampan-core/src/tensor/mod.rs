@@ -5,6 +5,7 @@ mod convert;
 mod data;
 mod display;
 mod grad;
+pub(crate) use grad::Slot;
 pub mod indexing;
 mod inplace;
 mod memory;
@@ -19,7 +20,7 @@ pub use grad::HookHandle;
 use crate::autograd::History;
 use crate::shape::{Layout, Shape};
 use crate::storage::Storage;
-use crate::{DType, Device, Result};
+use crate::{DType, Device, Result, recording};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -129,6 +130,11 @@ impl Tensor {
     /// A tensor of its own with the values that a layout finds in this one's memory; they are copied when either is
     /// written. The caller has checked that it stays inside.
     pub(crate) fn lazy_copy(&self, layout: Layout) -> Result<Tensor> {
+        if recording::on_cpu() && layout == *self.layout() {
+            let copy = recording::aside(|| self.lazy_copy(layout))?;
+            recording::copied(self, &copy, true);
+            return Ok(copy);
+        }
         match self.0.storage.lazy_copy() {
             Some(storage) => Ok(Tensor::from_parts(storage, layout, self.0.dtype)),
             None => Tensor::from_parts(self.0.storage.clone(), layout, self.0.dtype).try_clone_data(),

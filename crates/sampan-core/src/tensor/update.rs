@@ -4,6 +4,7 @@ use super::Tensor;
 use crate::storage::Storage;
 use crate::{Error, Result};
 use sampan_kernels::Buffer;
+use smallvec::SmallVec;
 
 /// The bytes of a contiguous tensor inside its storage.
 fn span(t: &Tensor) -> std::ops::Range<usize> {
@@ -31,7 +32,8 @@ impl Tensor {
             sources.iter().for_each(|t| crate::dispatch::reading(t, "update", || ()));
         }
         // Sorted by memory, a target that shares some stands beside whom it shares it with.
-        let mut all: Vec<(usize, bool, &Tensor)> = targets.iter().map(|t| (t.storage().address(), true, *t)).collect();
+        let mut all: SmallVec<[(usize, bool, &Tensor); 16]> =
+            targets.iter().map(|t| (t.storage().address(), true, *t)).collect();
         all.extend(sources.iter().map(|t| (t.storage().address(), false, *t)));
         all.sort_unstable_by_key(|(address, _, _)| *address);
         for pair in all.windows(2) {
@@ -42,10 +44,11 @@ impl Tensor {
         }
         let (mut writes, reads) =
             Storage::lock_all(targets.iter().map(|t| t.storage()), sources.iter().map(|t| t.storage()));
-        let mut target_bytes: Vec<&mut [u8]> =
+        let mut target_bytes: SmallVec<[&mut [u8]; 8]> =
             writes.iter_mut().zip(targets).map(|(w, t)| &mut Buffer::bytes_mut(w)[span(t)]).collect();
-        let source_bytes: Vec<&[u8]> = reads.iter().zip(sources).map(|(r, t)| &r.bytes()[span(t)]).collect();
+        let source_bytes: SmallVec<[&[u8]; 8]> = reads.iter().zip(sources).map(|(r, t)| &r.bytes()[span(t)]).collect();
         let result = f(&mut target_bytes, &source_bytes);
+        drop((target_bytes, source_bytes));
         drop((writes, reads));
         targets.iter().for_each(|t| {
             t.storage().bump();

@@ -117,3 +117,79 @@ __global__ void avg_unpool(i64 total, extents s, const int* __restrict__ table, 
         dx[e] = narrow<T>(sum);
     }
 }
+
+// The same for planes of two axes, with the place as 32 bits, for the way back.
+struct window2 { int top, bottom, left, right; };
+__device__ __forceinline__ window2 window2_of(const extents& s, const int* rows, const int* columns, u32 o) {
+    u32 h = o / (u32)s.output[2], w = o - h * (u32)s.output[2];
+    return {rows[3 * h], rows[3 * h + 1], columns[3 * w], columns[3 * w + 1]};
+}
+// Windows of at most K rows and columns, whose elements are read all at once. Either result may be left out.
+template <typename T, int K>
+__global__ void max_small(i64 total, extents s, const int* __restrict__ table, const T* __restrict__ x, T* __restrict__ y,
+                          int* __restrict__ index) {
+    typedef typename of<T>::wide W;
+    u32 out = (u32)(s.output[1] * s.output[2]);
+    i64 in = s.input[1] * s.input[2];
+    int width = (int)s.input[2];
+    const int *rows = windows(s, table, 1), *columns = windows(s, table, 2);
+    EACH(e, total) {
+        i64 o;
+        const T* plane = x + split(e, (i64)out, o) * in;
+        window2 w = window2_of(s, rows, columns, (u32)o);
+        W v[K * K];
+#pragma unroll
+        for (int k = 0; k < K * K; k++) {
+            int h = w.top + k / K, c = w.left + k % K;
+            v[k] = h < w.bottom && c < w.right ? (W)wide(plane[h * width + c]) : (W)-INFINITY;
+        }
+        W best = v[0];
+        int which = 0;
+#pragma unroll
+        for (int k = 1; k < K * K; k++)
+            if (v[k] > best || (v[k] != v[k] && best == best)) { best = v[k]; which = k; }
+        if (y) y[e] = narrow<T>(best);
+        if (index) index[e] = (w.top + which / K) * width + w.left + which % K;
+    }
+}
+template <typename T>
+__global__ void max_places(i64 total, extents s, const int* __restrict__ table, const T* __restrict__ x, int* __restrict__ index) {
+    typedef typename of<T>::wide W;
+    u32 out = (u32)(s.output[1] * s.output[2]);
+    i64 in = s.input[1] * s.input[2];
+    int width = (int)s.input[2];
+    const int *rows = windows(s, table, 1), *columns = windows(s, table, 2);
+    EACH(e, total) {
+        i64 o;
+        const T* plane = x + split(e, (i64)out, o) * in;
+        window2 w = window2_of(s, rows, columns, (u32)o);
+        W best = (W)-INFINITY;
+        int where = w.top * width + w.left;
+        bool any = false;
+        for (int h = w.top; h < w.bottom; h++)
+            for (int c = w.left; c < w.right; c++) {
+                W v = wide(plane[h * width + c]);
+                if (!any || v > best || (v != v && best == best)) { best = v; where = h * width + c; any = true; }
+            }
+        index[e] = where;
+    }
+}
+template <typename T>
+__global__ void max_back(i64 total, extents s, const int* __restrict__ table, const int* __restrict__ index,
+                         const T* __restrict__ dy, T* __restrict__ dx) {
+    typedef typename of<T>::wide W;
+    u32 in = (u32)(s.input[1] * s.input[2]), width = (u32)s.input[2];
+    int across = (int)s.output[2];
+    const int *rows = windows(s, table, 1) + 3 * s.output[1], *columns = windows(s, table, 2) + 3 * s.output[2];
+    EACH(e, total) {
+        i64 rest;
+        i64 first = split(e, (i64)in, rest) * s.output[1] * across;
+        u32 at = (u32)rest, h = at / width, c = at - h * width;
+        const int* places = index + first;
+        W sum = 0;
+        for (int i = rows[2 * h]; i < rows[2 * h + 1]; i++)
+            for (int j = columns[2 * c]; j < columns[2 * c + 1]; j++)
+                if (places[i * across + j] == (int)at) sum += wide(dy[first + i * across + j]);
+        dx[e] = narrow<T>(sum);
+    }
+}

@@ -62,11 +62,15 @@ __device__ __forceinline__ double ln(double x) {
 TURN(float, u32, __float_as_uint, 12582912.0f, 5, 1.57079632679489661923f)
 TURN(double, u64, (u64)__double_as_longlong, 6755399441055744.0, 9, 1.57079632679489661923)
 
+// Where the numbers start, for work that is recorded: it is started again with another place in the stream.
+#define FROM_KEPT if (kept) { seed = kept[0]; start = kept[1]; }
+
 template <typename T, typename R> struct draw { static __device__ __forceinline__ float uniform(u64 seed, u64 start, i64 i) { return unit(word32(seed, start, i)); } };
 template <typename T> struct draw<T, double> { static __device__ __forceinline__ double uniform(u64 seed, u64 start, i64 i) { return unit(word64(seed, start, i)); } };
 
 template <typename T, typename R>
-__global__ void uniform(i64 n, u64 seed, u64 start, double low, double width, double top, T* __restrict__ y) {
+__global__ void uniform(i64 n, u64 seed, u64 start, const u64* __restrict__ kept, double low, double width, double top, T* __restrict__ y) {
+    FROM_KEPT
     EACH(i, n) {
         R v = (R)low + draw<T, R>::uniform(seed, start, i) * (R)width;
         y[i] = narrow<T>(v < (R)top ? v : (R)top);
@@ -74,7 +78,8 @@ __global__ void uniform(i64 n, u64 seed, u64 start, double low, double width, do
 }
 
 template <typename T>
-__global__ void normal32(i64 n, u64 seed, u64 start, double mean, double deviation, T* __restrict__ y) {
+__global__ void normal32(i64 n, u64 seed, u64 start, const u64* __restrict__ kept, double mean, double deviation, T* __restrict__ y) {
+    FROM_KEPT
     EACH(i, n) {
         i64 g = i / 64; int j = (int)(i % 64), b = j % 16, q = j / 16, p = q / 2;
         words w = philox(seed, start + 16 * g + b);
@@ -83,7 +88,8 @@ __global__ void normal32(i64 n, u64 seed, u64 start, double mean, double deviati
         y[i] = narrow<T>((float)mean + r * (q % 2 ? s : c));
     }
 }
-__global__ void normal64(i64 n, u64 seed, u64 start, double mean, double deviation, double* __restrict__ y) {
+__global__ void normal64(i64 n, u64 seed, u64 start, const u64* __restrict__ kept, double mean, double deviation, double* __restrict__ y) {
+    FROM_KEPT
     EACH(i, n) {
         i64 g = i / 32; int j = (int)(i % 32), b = j % 16;
         words w = philox(seed, start + 16 * g + b);
@@ -95,12 +101,14 @@ __global__ void normal64(i64 n, u64 seed, u64 start, double mean, double deviati
 }
 // 1 where the word is at most `last`.
 template <typename T>
-__global__ void bernoulli(i64 n, u64 seed, u64 start, i64 last, T* __restrict__ y) {
+__global__ void bernoulli(i64 n, u64 seed, u64 start, const u64* __restrict__ kept, i64 last, T* __restrict__ y) {
+    FROM_KEPT
     EACH(i, n) y[i] = narrow<T>(last >= 0 && word32(seed, start, i) <= (u32)last ? 1 : 0);
 }
 // 1 with the probability of the element.
 template <typename T>
-__global__ void bernoulli_by(i64 n, u64 seed, u64 start, const T* __restrict__ p, T* __restrict__ y) {
+__global__ void bernoulli_by(i64 n, u64 seed, u64 start, const u64* __restrict__ kept, const T* __restrict__ p, T* __restrict__ y) {
+    FROM_KEPT
     EACH(i, n) {
         double t = (double)wide(p[i]) * 4294967296.0;
         u64 limit = t > 0 ? (u64)t : 0;
@@ -108,13 +116,16 @@ __global__ void bernoulli_by(i64 n, u64 seed, u64 start, const T* __restrict__ p
     }
 }
 template <typename T>
-__global__ void integers(i64 n, u64 seed, u64 start, i64 low, u64 range, T* __restrict__ y) {
+__global__ void integers(i64 n, u64 seed, u64 start, const u64* __restrict__ kept, i64 low, u64 range, T* __restrict__ y) {
+    FROM_KEPT
     EACH(i, n) y[i] = narrow<T>((i64)((u64)low + __umul64hi(word64(seed, start, i), range)));
 }
 template <typename T>
-__global__ void exponential32(i64 n, u64 seed, u64 start, double scale, T* __restrict__ y) {
+__global__ void exponential32(i64 n, u64 seed, u64 start, const u64* __restrict__ kept, double scale, T* __restrict__ y) {
+    FROM_KEPT
     EACH(i, n) y[i] = narrow<T>(ln(open_unit(word32(seed, start, i))) * (float)scale);
 }
-__global__ void exponential64(i64 n, u64 seed, u64 start, double scale, double* __restrict__ y) {
+__global__ void exponential64(i64 n, u64 seed, u64 start, const u64* __restrict__ kept, double scale, double* __restrict__ y) {
+    FROM_KEPT
     EACH(i, n) y[i] = ln(open_unit(word64(seed, start, i))) * scale;
 }

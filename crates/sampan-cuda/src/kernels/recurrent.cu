@@ -62,3 +62,85 @@ __global__ void gru_cell_back(i64 total, i64 units, const T* __restrict__ a, con
         dh[e] = narrow<T>(up * z);
     }
 }
+
+// A step of a walk along sequences. `z` is the product of the states with their weight; arrays with a step for each sequence
+// have the distance between rows beside them. What the way back needs is kept: gates after their activations, and for GRU the
+// part of the candidate that the reset gate acts on.
+template <typename T>
+__global__ void lstm_walk(i64 total, i64 units, const T* __restrict__ x, i64 x_row, const T* __restrict__ z, const T* __restrict__ bias,
+                          const T* c, i64 c_row, T* c_out, i64 o_row, T* __restrict__ y, i64 y_row, T* __restrict__ kept, i64 k_row) {
+    EACH(e, total) {
+        i64 u, r = split(e, units, u);
+        T g[4];
+        for (int k = 0; k < 4; k++) g[k] = x[r * x_row + k * units + u] + z[r * 4 * units + k * units + u] + bias[k * units + u];
+        T i = f_sigmoid(g[0]), f = f_sigmoid(g[1]), n = f_tanh(g[2]), o = f_sigmoid(g[3]);
+        T next = f * c[r * c_row + u] + i * n;
+        c_out[r * o_row + u] = next;
+        y[r * y_row + u] = o * f_tanh(next);
+        if (kept) { T* k = kept + r * k_row + u; k[0] = i; k[units] = f; k[2 * units] = n; k[3 * units] = o; }
+    }
+}
+template <typename T>
+__global__ void lstm_walk_back(i64 total, i64 units, const T* __restrict__ kept, i64 k_row, const T* __restrict__ c, i64 c_row,
+                               const T* __restrict__ now, i64 n_row, const T* __restrict__ dy, i64 dy_row, const T* __restrict__ dh,
+                               T* __restrict__ dc, T* __restrict__ dx, i64 dx_row) {
+    EACH(e, total) {
+        i64 u, r = split(e, units, u);
+        const T* k = kept + r * k_row + u;
+        T i = k[0], f = k[units], g = k[2 * units], o = k[3 * units], t = f_tanh(now[r * n_row + u]), one = 1;
+        T up = dy[r * dy_row + u] + dh[e], d = dc[e] + up * o * (one - t * t);
+        T* to = dx + r * dx_row + u;
+        to[0] = d * g * i * (one - i);
+        to[units] = d * c[r * c_row + u] * f * (one - f);
+        to[2 * units] = d * i * (one - g * g);
+        to[3 * units] = up * t * o * (one - o);
+        dc[e] = d * f;
+    }
+}
+template <typename T>
+__global__ void gru_walk(i64 total, i64 units, const T* __restrict__ x, i64 x_row, const T* __restrict__ z, const T* __restrict__ bias,
+                         const T* h, i64 h_row, T* y, i64 y_row, T* __restrict__ kept, i64 k_row) {
+    EACH(e, total) {
+        i64 u, row = split(e, units, u);
+        const T *a = x + row * x_row + u, *b = z + row * 3 * units + u, *d = bias + u;
+        T r = f_sigmoid(a[0] + (b[0] + d[0])), s = f_sigmoid(a[units] + (b[units] + d[units]));
+        T inner = b[2 * units] + d[2 * units], c = f_tanh(a[2 * units] + r * inner);
+        y[row * y_row + u] = (h[row * h_row + u] - c) * s + c;
+        if (kept) { T* k = kept + row * k_row + u; k[0] = r; k[units] = s; k[2 * units] = c; k[3 * units] = inner; }
+    }
+}
+template <typename T>
+__global__ void gru_walk_back(i64 total, i64 units, const T* __restrict__ kept, i64 k_row, const T* __restrict__ h, i64 h_row,
+                              const T* __restrict__ dy, i64 dy_row, const T* __restrict__ dh, T* __restrict__ past,
+                              T* __restrict__ dx, T* __restrict__ dz, i64 d_row) {
+    EACH(e, total) {
+        i64 u, row = split(e, units, u);
+        const T* k = kept + row * k_row + u;
+        T r = k[0], s = k[units], c = k[2 * units], inner = k[3 * units], one = 1, up = dy[row * dy_row + u] + dh[e] + past[e];
+        T ds = up * (h[row * h_row + u] - c) * s * (one - s), d = up * (one - s) * (one - c * c), dr = d * inner * r * (one - r);
+        T *a = dx + row * d_row + u, *b = dz + row * d_row + u;
+        a[0] = b[0] = dr;
+        a[units] = b[units] = ds;
+        a[2 * units] = d;
+        b[2 * units] = d * r;
+        past[e] = up * s;
+    }
+}
+template <typename T>
+__global__ void simple_walk(i64 total, i64 units, i64 relu, const T* __restrict__ x, i64 x_row, const T* __restrict__ z,
+                            const T* __restrict__ bias, T* __restrict__ y, i64 y_row) {
+    EACH(e, total) {
+        i64 u, r = split(e, units, u);
+        T v = x[r * x_row + u] + (z[e] + bias[u]);
+        y[r * y_row + u] = relu ? (v > 0 ? v : (T)0) : f_tanh(v);
+    }
+}
+template <typename T>
+__global__ void simple_walk_back(i64 total, i64 units, i64 relu, const T* __restrict__ y, i64 y_row, const T* __restrict__ dy,
+                                 i64 dy_row, const T* __restrict__ dh, T* __restrict__ dx, i64 dx_row) {
+    EACH(e, total) {
+        i64 u, r = split(e, units, u);
+        T v = y[r * y_row + u], up = dy[r * dy_row + u] + dh[e];
+        dx[r * dx_row + u] = relu ? (v > 0 ? up : (T)0) : up * ((T)1 - v * v);
+    }
+}

@@ -229,17 +229,32 @@ template <typename W> __device__ __forceinline__ W before(W y, W g, i64 activati
     return g;
 }
 
+// Elements of a plane are read V at a time, V dividing `inner`: one load of up to sixteen bytes. Element e of so many packs
+// belongs to pack e % (inner / V) of plane e / (inner / V).
+template <typename T, int V> struct alignas(sizeof(T) * V) pack { T v[V]; };
+
 // Sums of a channel's elements and of their squares, of one of gridDim.y parts of them: sums[(2 part + 0 or 1) * channels + c].
-template <typename T>
+template <typename T, int V>
 __global__ void channel_sums(i64 batch, i64 channels, i64 inner, const T* __restrict__ x, double* __restrict__ sums) {
     __shared__ double shared[32];
-    i64 c = blockIdx.x, count = batch * inner;
+    i64 c = blockIdx.x, packs = inner / V, count = batch * packs, step = (i64)gridDim.y * blockDim.x;
     double sum = 0, squares = 0;
-    for (i64 e = blockIdx.y * (i64)blockDim.x + threadIdx.x; e < count; e += (i64)gridDim.y * blockDim.x) {
-        i64 i, b = split(e, inner, i);
-        double v = (double)wide(x[(b * channels + c) * inner + i]);
-        sum += v;
-        squares += v * v;
+    // Four loads are under way at a time.
+    for (i64 e = blockIdx.y * (i64)blockDim.x + threadIdx.x; e < count; e += 4 * step) {
+        pack<T, V> p[4];
+        int n = 0;
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            if (e + k * step < count) {
+                i64 i, b = split(e + k * step, packs, i);
+                p[k] = ((const pack<T, V>*)(x + (b * channels + c) * inner))[i];
+                n = k + 1;
+            }
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            if (k < n)
+#pragma unroll
+                for (int j = 0; j < V; j++) { double v = (double)wide(p[k].v[j]); sum += v; squares += v * v; }
     }
     sum = block_sum(sum, shared);
     squares = block_sum(squares, shared);
@@ -259,39 +274,61 @@ __global__ void channel_moments(i64 channels, i64 parts, double count, const dou
         variances[c] = (typename of<T>::wide)(variance > 0 || variance != variance ? variance : 0.0);
     }
 }
-template <typename T>
+template <typename T, int V>
 __global__ void channel_apply(i64 total, i64 channels, i64 inner, double epsilon, i64 activation, const T* __restrict__ x,
                               const typename of<T>::wide* __restrict__ means, const typename of<T>::wide* __restrict__ variances,
                               const typename of<T>::wide* __restrict__ weight, const typename of<T>::wide* __restrict__ bias,
                               T* __restrict__ y) {
     typedef typename of<T>::wide W;
-    EACH(e, total) {
+    i64 packs = inner / V;
+    EACH(e, total / V) {
+        pack<T, V> p = ((const pack<T, V>*)x)[e];
         i64 i, c;
-        split(split(e, inner, i), channels, c);
-        W v = (wide(x[e]) - means[c]) * ((W)1 / f_sqrt(variances[c] + (W)epsilon));
-        if (weight) v *= weight[c];
-        if (bias) v += bias[c];
-        y[e] = narrow<T>(activated(v, activation));
+        split(split(e, packs, i), channels, c);
+        W mean = means[c], scale = (W)1 / f_sqrt(variances[c] + (W)epsilon);
+        W w = weight ? weight[c] : (W)1, shift = bias ? bias[c] : (W)0;
+#pragma unroll
+        for (int j = 0; j < V; j++) {
+            W v = (wide(p.v[j]) - mean) * scale;
+            p.v[j] = narrow<T>(activated(v * w + shift, activation));
+        }
+        ((pack<T, V>*)y)[e] = p;
     }
 }
 // Sums of the gradient before the activation times the normalised element, and of the gradient.
-template <typename T>
+template <typename T, int V>
 __global__ void channel_back_sums(i64 batch, i64 channels, i64 inner, double epsilon, i64 activation, const T* __restrict__ x,
                                   const T* __restrict__ g, const typename of<T>::wide* __restrict__ means,
                                   const typename of<T>::wide* __restrict__ variances, const typename of<T>::wide* __restrict__ weight,
                                   const typename of<T>::wide* __restrict__ bias, double* __restrict__ sums) {
     typedef typename of<T>::wide W;
     __shared__ double shared[32];
-    i64 c = blockIdx.x, count = batch * inner;
+    i64 c = blockIdx.x, packs = inner / V, count = batch * packs, step = (i64)gridDim.y * blockDim.x;
     W mean = means[c], scale = (W)1 / f_sqrt(variances[c] + (W)epsilon);
     W w = weight ? weight[c] : (W)1, shift = bias ? bias[c] : (W)0;
     double dot = 0, sum = 0;
-    for (i64 e = blockIdx.y * (i64)blockDim.x + threadIdx.x; e < count; e += (i64)gridDim.y * blockDim.x) {
-        i64 i, b = split(e, inner, i), at = (b * channels + c) * inner + i;
-        W normal = (wide(x[at]) - mean) * scale;
-        W v = before(normal * w + shift, wide(g[at]), activation);
-        dot += (double)(v * normal);
-        sum += (double)v;
+    // Twice two loads are under way at a time.
+    for (i64 e = blockIdx.y * (i64)blockDim.x + threadIdx.x; e < count; e += 2 * step) {
+        pack<T, V> p[2], q[2];
+        int n = 0;
+#pragma unroll
+        for (int k = 0; k < 2; k++)
+            if (e + k * step < count) {
+                i64 i, b = split(e + k * step, packs, i), at = (b * channels + c) * inner;
+                p[k] = ((const pack<T, V>*)(x + at))[i];
+                q[k] = ((const pack<T, V>*)(g + at))[i];
+                n = k + 1;
+            }
+#pragma unroll
+        for (int k = 0; k < 2; k++)
+            if (k < n)
+#pragma unroll
+                for (int j = 0; j < V; j++) {
+                    W normal = (wide(p[k].v[j]) - mean) * scale;
+                    W v = before(normal * w + shift, wide(q[k].v[j]), activation);
+                    dot += (double)(v * normal);
+                    sum += (double)v;
+                }
     }
     dot = block_sum(dot, shared);
     sum = block_sum(sum, shared);
@@ -300,19 +337,27 @@ __global__ void channel_back_sums(i64 batch, i64 channels, i64 inner, double eps
         sums[(2 * (i64)blockIdx.y + 1) * channels + c] = sum;
     }
 }
-template <typename T>
+template <typename T, int V>
 __global__ void channel_back(i64 total, i64 channels, i64 inner, double count, double epsilon, i64 activation,
                              const T* __restrict__ x, const T* __restrict__ g, const typename of<T>::wide* __restrict__ means,
                              const typename of<T>::wide* __restrict__ variances, const typename of<T>::wide* __restrict__ weight,
                              const typename of<T>::wide* __restrict__ bias, const typename of<T>::wide* __restrict__ dw,
                              const typename of<T>::wide* __restrict__ db, T* __restrict__ dx) {
     typedef typename of<T>::wide W;
-    EACH(e, total) {
+    i64 packs = inner / V;
+    EACH(e, total / V) {
+        pack<T, V> p = ((const pack<T, V>*)x)[e], q = ((const pack<T, V>*)g)[e];
         i64 i, c;
-        split(split(e, inner, i), channels, c);
-        W scale = (W)1 / f_sqrt(variances[c] + (W)epsilon), normal = (wide(x[e]) - means[c]) * scale;
+        split(split(e, packs, i), channels, c);
+        W mean = means[c], scale = (W)1 / f_sqrt(variances[c] + (W)epsilon);
         W w = weight ? weight[c] : (W)1, shift = bias ? bias[c] : (W)0;
-        W v = before(normal * w + shift, wide(g[e]), activation);
-        dx[e] = narrow<T>((v - db[c] / (W)count - normal * (dw[c] / (W)count)) * w * scale);
+        W of_sum = db[c] / (W)count, of_dot = dw[c] / (W)count;
+#pragma unroll
+        for (int j = 0; j < V; j++) {
+            W normal = (wide(p.v[j]) - mean) * scale;
+            W v = before(normal * w + shift, wide(q.v[j]), activation);
+            p.v[j] = narrow<T>((v - of_sum - normal * of_dot) * w * scale);
+        }
+        ((pack<T, V>*)dx)[e] = p;
     }
 }

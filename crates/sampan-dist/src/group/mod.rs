@@ -4,12 +4,10 @@ mod collectives;
 pub(crate) mod tensors;
 
 use crate::backend::Backend;
+use crate::engine::Engine;
 use crate::lane::{Job, Lane, Task};
-use crate::shared_memory::SharedMemory;
+use crate::nccl::Nccl;
 use crate::store::Store;
-use crate::sys;
-use crate::tcp::Tcp;
-use crate::wire::unavailable;
 use parking_lot::Mutex;
 use sampan_core::error::Kind;
 use sampan_core::{Error, Result};
@@ -38,32 +36,6 @@ struct Inner {
     messages: Mutex<HashMap<(usize, bool), Arc<Lane>>>,
 }
 
-/// Which engine a group uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Engine {
-    /// The best that all processes have.
-    Auto,
-    /// Memory that processes of one machine share.
-    SharedMemory,
-    /// TCP between any machines.
-    Tcp,
-}
-
-impl Engine {
-    /// An engine by its name. Paddle's names of engines for the processor mean the best one here.
-    pub fn named(name: &str) -> Result<Engine> {
-        match name {
-            "auto" | "gloo" | "bkcl" | "xccl" => Ok(Engine::Auto),
-            "shared_memory" | "shm" => Ok(Engine::SharedMemory),
-            "tcp" => Ok(Engine::Tcp),
-            "nccl" => Err(unavailable("NCCL is not part of this build").hint(
-                "backend='auto' chooses shared memory or TCP; tensors on a GPU go through the memory of the host",
-            )),
-            _ => Err(Error::invalid(format!("there is no backend {name:?}")).hint("auto, shared_memory or tcp")),
-        }
-    }
-}
-
 /// What a group is made of.
 pub struct Plan<'a> {
     /// A number of its own.
@@ -88,10 +60,15 @@ impl Group {
         let Plan { id, ranks, me, store, engine, timeout, patience } = plan;
         let rank = ranks.iter().position(|r| *r == me);
         let (engine, why) = match (rank, store) {
+            (Some(0), _) if ranks.len() == 1 && engine == Engine::Nccl => {
+                let (gpu, deadline) = (crate::engine::gpu(me), Instant::now() + patience);
+                let engine: Arc<dyn Backend> = Arc::new(Nccl::connect(None, 0, 1, gpu, deadline)?);
+                (Some(engine), "it was asked for".into())
+            }
             (Some(rank), Some(store)) if ranks.len() > 1 => {
                 let deadline = Instant::now() + patience;
                 let store = store.within(&format!("group{id}"), patience)?;
-                let (engine, why) = choose(store, rank, ranks.len(), engine, timeout, deadline)?;
+                let (engine, why) = engine.choose(id, store, rank, &ranks, timeout, deadline)?;
                 // Nobody goes on, and perhaps ends, before all are connected.
                 engine.barrier()?;
                 (Some(engine), why)
@@ -190,6 +167,16 @@ enum On {
 
 impl Group {
     fn run(&self, on: On, job: Job) -> Result<()> {
+        if let (Some(engine), Some(rank)) = (&self.0.engine, self.0.rank)
+            && engine.is_deaf()
+        {
+            let task = self.start(on, job);
+            let result = task.wait();
+            if !task.is_completed() {
+                engine.abort(&format!("rank {rank} was interrupted"));
+            }
+            return result;
+        }
         match on {
             On::Collectives => self.0.collectives.run(job),
             On::Messages(peer, sends) => self.lane(peer, sends).run(job),
@@ -202,39 +189,4 @@ impl Group {
             On::Messages(peer, sends) => self.lane(peer, sends).start(job),
         }
     }
-}
-
-/// The engine that all members can use, and why.
-fn choose(
-    store: Store,
-    rank: usize,
-    size: usize,
-    wanted: Engine,
-    timeout: Duration,
-    deadline: Instant,
-) -> Result<(Arc<dyn Backend>, String)> {
-    let said = format!("{wanted:?} {}", sys::machine());
-    let all = store.gather("machines", rank, size, said.as_bytes(), deadline)?;
-    let engine_of = |s: &[u8]| s.split(|b| *b == b' ').next().unwrap_or_default().to_vec();
-    if let Some(other) = all.iter().position(|s| engine_of(s) != engine_of(said.as_bytes())) {
-        let theirs = String::from_utf8_lossy(&engine_of(&all[other])).into_owned();
-        return Err(Error::invalid(format!("rank {rank} wants the engine {wanted:?}, rank {other} {theirs}")));
-    }
-    let together = all.iter().all(|s| *s == all[0]) && cfg!(target_os = "linux");
-    let mut why = match (wanted, together) {
-        (Engine::Tcp, _) => "it was asked for".to_string(),
-        (_, false) => "the processes are on several machines, or may not share memory".into(),
-        (Engine::Auto, true) => "all processes are on one machine".into(),
-        (Engine::SharedMemory, true) => "it was asked for".into(),
-    };
-    if wanted != Engine::Tcp && together {
-        match SharedMemory::connect(&store, rank, size, timeout, deadline) {
-            Ok(engine) => return Ok((Arc::new(engine), why)),
-            Err(e) if wanted == Engine::SharedMemory || e.message().contains("in time") => return Err(e),
-            Err(e) => why = e.message().to_string(),
-        }
-    } else if wanted == Engine::SharedMemory {
-        return Err(unavailable(why).hint("backend='auto' or 'tcp' works between machines"));
-    }
-    Ok((Arc::new(Tcp::connect(store, rank, size, timeout, deadline)?), why))
 }

@@ -11,6 +11,8 @@ pub struct Launch {
     pub command: Vec<String>,
     /// Processes on this machine.
     pub processes: usize,
+    /// Parameter servers beside them.
+    pub servers: usize,
     /// The device of each, by its number; none if nothing was said.
     pub devices: Vec<String>,
     /// The fewest machines that are enough.
@@ -40,6 +42,7 @@ Runs a program in several processes, on one machine or many.
   launch [options] program [arguments]         a program, a .py file, or -m and a Python module
 
   --nproc_per_node N      processes on this machine (one, or CPU_NUM, or one for each of --devices)
+  --server_num N          parameter servers beside --worker_num N workers, on this machine
   --devices 0,1,…         a process for each; also --gpus
   --nnodes N or MIN:MAX   machines; with a range they may come and go
   --master HOST:PORT      an address of one of them, the same on all
@@ -53,18 +56,8 @@ Runs a program in several processes, on one machine or many.
 A secret in SAMPAN_SECRET or in the file SAMPAN_SECRET_FILE, the same on all machines, keeps strangers out.";
 
 /// Options of Paddle's launch that mean nothing here, and take a value.
-const IGNORED: [&str; 10] = [
-    "run_mode",
-    "log_level",
-    "ips",
-    "host",
-    "start_port",
-    "elastic_level",
-    "server_num",
-    "trainer_num",
-    "legacy",
-    "with_gloo",
-];
+const IGNORED: [&str; 8] =
+    ["run_mode", "log_level", "ips", "host", "start_port", "elastic_level", "legacy", "with_gloo"];
 
 impl Launch {
     /// A program in some processes of this machine.
@@ -72,6 +65,7 @@ impl Launch {
         Launch {
             command,
             processes,
+            servers: 0,
             devices: Vec::new(),
             min_nodes: 1,
             max_nodes: 1,
@@ -118,7 +112,8 @@ impl Launch {
                 value.parse::<f64>().ok().and_then(|s| Duration::try_from_secs_f64(s).ok()).ok_or_else(wrong)
             };
             match name.replace('-', "_").as_str() {
-                "nproc_per_node" => processes = Some(number()?),
+                "nproc_per_node" | "worker_num" | "trainer_num" => processes = Some(number()?),
+                "server_num" => launch.servers = number()?,
                 "devices" | "gpus" | "selected_gpus" | "xpus" => devices = Some(value),
                 "nnodes" => {
                     let wrong = || Error::invalid(format!("launch: --nnodes takes N or MIN:MAX, got {value:?}"));
@@ -156,6 +151,8 @@ impl Launch {
             "there is no program to run"
         } else if launch.processes == 0 {
             "--nproc_per_node must be at least 1"
+        } else if launch.servers > 0 && launch.max_nodes > 1 {
+            "--server_num starts servers on one machine; on several, start each process with TRAINING_ROLE and the like"
         } else if launch.max_nodes > 1 && launch.master.is_none() {
             "several machines need --master HOST:PORT, an address of one of them"
         } else {

@@ -9,9 +9,12 @@ use crate::world::{GENERATION, STORE};
 use sampan_core::{Error, Result};
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::net::TcpListener;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -19,6 +22,8 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(3);
 /// When one fails, others may fail of it in the next moment; the one to blame is looked for after this.
 const AFTERMATH: Duration = Duration::from_millis(150);
+/// The last words of ended processes are waited for this long.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Lines of a failed process's log that are shown.
 const LAST_LINES: usize = 20;
 /// Ports that Paddle gives processes begin here; they are told, not used.
@@ -27,14 +32,15 @@ const FIRST_PORT: u16 = 6070;
 /// The processes of this machine.
 pub struct Children {
     all: Vec<Worker>,
-    copies: Vec<JoinHandle<()>>,
 }
 
 struct Worker {
-    rank: usize,
+    name: String,
     child: Child,
     log: PathBuf,
     ended: Option<ExitStatus>,
+    /// Who writes its log.
+    copies: Vec<JoinHandle<()>>,
 }
 
 /// Have they ended, and how?
@@ -44,21 +50,34 @@ pub enum Ended {
     Badly { code: i32, report: String, summary: String },
 }
 
+/// Addresses of this machine that are free now, one for each parameter server.
+fn server_addresses(count: usize) -> Result<Vec<String>> {
+    let held: Vec<TcpListener> =
+        (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<std::io::Result<_>>()?;
+    held.iter().map(|l| Ok(l.local_addr()?.to_string())).collect()
+}
+
 impl Children {
     /// Starts them.
     pub fn start(options: &Launch, roster: &Roster, store: &str, word: Option<&str>) -> Result<Children> {
         std::fs::create_dir_all(&options.log_dir)
             .map_err(|e| Error::invalid(format!("launch: --log_dir {}: {e}", options.log_dir.display())))?;
-        let mut children = Children { all: Vec::new(), copies: Vec::new() };
+        let mut children = Children { all: Vec::new() };
         let endpoints: Vec<String> = roster
             .nodes
             .iter()
             .flat_map(|n| (0..n.processes).map(|i| wire::join(&n.host, FIRST_PORT.saturating_add(i as u16))))
             .collect();
         let first = roster.first_rank();
-        for local in 0..options.processes {
-            let rank = first + local;
-            let log = options.log_dir.join(format!("workerlog.{local}"));
+        let servers = server_addresses(options.servers)?;
+        for number in 0..options.processes + options.servers {
+            // Workers first; servers are no ranks of the job.
+            let server = number.checked_sub(options.processes);
+            let (local, rank) = (number, first + number);
+            let log = options.log_dir.join(match server {
+                Some(n) => format!("serverlog.{n}"),
+                None => format!("workerlog.{local}"),
+            });
             let file = OpenOptions::new().create(true).write(true).append(roster.generation > 0).open(&log)?;
             if roster.generation == 0 {
                 file.set_len(0)?;
@@ -66,21 +85,35 @@ impl Children {
             let mut command = Command::new(&options.command[0]);
             command.args(&options.command[1..]).stdin(Stdio::null());
             command.envs([
-                ("PADDLE_TRAINER_ID", rank.to_string()),
-                ("PADDLE_GLOBAL_RANK", rank.to_string()),
                 ("PADDLE_TRAINERS_NUM", roster.size().to_string()),
                 ("PADDLE_GLOBAL_SIZE", roster.size().to_string()),
-                ("PADDLE_LOCAL_RANK", local.to_string()),
-                ("PADDLE_RANK_IN_NODE", local.to_string()),
                 ("PADDLE_LOCAL_SIZE", options.processes.to_string()),
                 ("PADDLE_NNODES", roster.nodes.len().to_string()),
                 ("PADDLE_MASTER", store.to_string()),
                 ("PADDLE_JOB_ID", options.job_id.clone()),
-                ("PADDLE_CURRENT_ENDPOINT", endpoints[rank].clone()),
                 ("PADDLE_TRAINER_ENDPOINTS", endpoints.join(",")),
                 (STORE, store.to_string()),
                 (GENERATION, roster.generation.to_string()),
             ]);
+            if let Some(n) = server {
+                let (host, port) = servers[n].rsplit_once(':').unwrap_or((&servers[n], ""));
+                command.envs([("TRAINING_ROLE", "PSERVER"), ("POD_IP", host), ("PADDLE_PORT", port)]);
+                command.env_remove("PADDLE_TRAINER_ID");
+            } else {
+                command.envs([
+                    ("PADDLE_TRAINER_ID", rank.to_string()),
+                    ("PADDLE_GLOBAL_RANK", rank.to_string()),
+                    ("PADDLE_LOCAL_RANK", local.to_string()),
+                    ("PADDLE_RANK_IN_NODE", local.to_string()),
+                    ("PADDLE_CURRENT_ENDPOINT", endpoints[rank].clone()),
+                ]);
+            }
+            if !servers.is_empty() {
+                command.env("PADDLE_PSERVERS_IP_PORT_LIST", servers.join(","));
+                if server.is_none() {
+                    command.env("TRAINING_ROLE", "TRAINER");
+                }
+            }
             if !options.devices.is_empty() {
                 command.env("FLAGS_selected_gpus", &options.devices[local % options.devices.len()]);
             }
@@ -88,22 +121,22 @@ impl Children {
                 command.env(secret::VARIABLE, word);
             }
             sys::die_with_parent(&mut command);
-            // The first one is also seen on the screen.
-            match local {
-                0 => command.stdout(Stdio::piped()).stderr(Stdio::piped()),
-                _ => command.stdout(file.try_clone()?).stderr(file.try_clone()?),
-            };
+            // Through us, so that a full disk stops a log and not the program. The first one is also seen on the screen.
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
             let mut child = command.spawn().map_err(|e| {
                 Error::invalid(format!("launch: {} cannot be started: {e}", options.command[0]))
                     .hint("is the name right?")
             })?;
-            if let Some(output) = child.stdout.take() {
-                children.copies.push(copy(output, file.try_clone()?, std::io::stdout()));
-            }
-            if let Some(output) = child.stderr.take() {
-                children.copies.push(copy(output, file, std::io::stderr()));
-            }
-            children.all.push(Worker { rank, child, log, ended: None });
+            let file = Log { file, path: log.clone(), said: Arc::default() };
+            let (out, err): (Box<dyn Write + Send>, Box<dyn Write + Send>) = match local {
+                0 => (Box::new(std::io::stdout()), Box::new(std::io::stderr())),
+                _ => (Box::new(std::io::sink()), Box::new(std::io::sink())),
+            };
+            let out = child.stdout.take().map(|from| Ok(copy(from, file.another()?, out)));
+            let err = child.stderr.take().map(|from| Ok(copy(from, file.another()?, err)));
+            let copies = out.into_iter().chain(err).collect::<Result<Vec<_>>>()?;
+            let name = server.map_or_else(|| format!("rank {rank}"), |n| format!("server {n}"));
+            children.all.push(Worker { name, child, log, ended: None, copies });
         }
         Ok(children)
     }
@@ -120,7 +153,7 @@ impl Children {
     pub fn look(&mut self) -> Ended {
         self.poll();
         if self.all.iter().all(|w| w.ended.is_some_and(|s| s.success())) {
-            self.copies.drain(..).for_each(|copy| drop(copy.join()));
+            self.all.iter_mut().for_each(Worker::hear_out);
             return Ended::Well;
         }
         if !self.all.iter().any(Worker::failed) {
@@ -128,6 +161,7 @@ impl Children {
         }
         std::thread::sleep(AFTERMATH);
         self.poll();
+        self.all.iter_mut().filter(|w| w.failed()).for_each(Worker::hear_out);
         self.blame()
     }
 
@@ -143,7 +177,7 @@ impl Children {
             Some(signal) => format!("was ended by signal {signal}"),
             None => format!("ended with code {}", status.code().unwrap_or(1)),
         };
-        let summary = format!("rank {} (process {}) {how}", worker.rank, worker.child.id());
+        let summary = format!("{} (process {}) {how}", worker.name, worker.child.id());
         let tail: String = lines.lines().map(|l| format!("  {l}\n")).collect();
         let report = format!("launch: {summary}; the end of {}:\n{tail}", worker.log.display());
         // Ended by a signal: as a shell tells it.
@@ -171,7 +205,7 @@ impl Children {
             sys::signal(worker.child.id(), libc::SIGKILL, true);
             let _ = worker.child.wait();
         }
-        self.copies.drain(..).for_each(|copy| drop(copy.join()));
+        self.all.iter_mut().for_each(Worker::hear_out);
     }
 }
 
@@ -184,6 +218,15 @@ impl Drop for Children {
 impl Worker {
     fn failed(&self) -> bool {
         self.ended.is_some_and(|s| !s.success())
+    }
+
+    /// Waits for its last words; not for long, since somebody whom it has started may keep its output open.
+    fn hear_out(&mut self) {
+        let deadline = Instant::now() + LAST_WORDS;
+        while self.copies.iter().any(|copy| !copy.is_finished()) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        self.copies.clear();
     }
 
     fn last_lines(&self) -> String {
@@ -201,15 +244,37 @@ impl Worker {
     }
 }
 
+/// A process's log.
+struct Log {
+    file: File,
+    path: PathBuf,
+    /// Was it said that it cannot be written?
+    said: Arc<AtomicBool>,
+}
+
+impl Log {
+    fn another(&self) -> Result<Log> {
+        Ok(Log { file: self.file.try_clone()?, path: self.path.clone(), said: self.said.clone() })
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        if let Err(e) = self.file.write_all(bytes)
+            && !self.said.swap(true, Ordering::Relaxed)
+        {
+            eprintln!("launch: {} cannot be written: {e}; the program goes on", self.path.display());
+        }
+    }
+}
+
 /// Copies what a process says into its log and onto the screen.
-fn copy(from: impl Read + Send + 'static, mut log: File, mut screen: impl Write + Send + 'static) -> JoinHandle<()> {
+fn copy(from: impl Read + Send + 'static, mut log: Log, mut screen: Box<dyn Write + Send>) -> JoinHandle<()> {
     std::thread::spawn(move || {
         let mut reader = BufReader::new(from);
         loop {
             let count = match reader.fill_buf() {
                 Ok([]) | Err(_) => return,
                 Ok(bytes) => {
-                    let _ = log.write_all(bytes);
+                    log.write(bytes);
                     let _ = screen.write_all(bytes).and_then(|()| screen.flush());
                     bytes.len()
                 }

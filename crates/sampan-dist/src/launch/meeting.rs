@@ -9,6 +9,7 @@ use crate::secret::Secret;
 use crate::store::Store;
 use crate::wire::{self, unavailable};
 use sampan_core::Result;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -59,6 +60,19 @@ pub struct Meeting<'a> {
     host: String,
     /// The round; none before the first.
     generation: Option<usize>,
+}
+
+/// Hears of the end of a round, until it is dropped.
+pub struct Watch {
+    receive: Receiver<Stop>,
+    _wanted: Arc<()>,
+}
+
+impl Watch {
+    /// The end, if it has come.
+    pub fn heard(&self) -> Option<Stop> {
+        self.receive.try_recv().ok()
+    }
 }
 
 impl Stop {
@@ -206,12 +220,16 @@ impl<'a> Meeting<'a> {
     }
 
     /// Hears of the end of this round, on a connection of its own.
-    pub fn watch(&self) -> Result<Receiver<Stop>> {
+    pub fn watch(&self) -> Result<Watch> {
         let store = self.store.another(self.options.patience)?;
         let (key, (send, receive)) = (self.key("stop"), channel());
+        let wanted = Arc::new(());
+        let still = Arc::downgrade(&wanted);
         let watching = move || {
             let stop = loop {
                 match store.try_get(&key, Duration::from_secs(1)) {
+                    // The round is over, and nobody listens any more.
+                    Ok(None) if still.strong_count() == 0 => return,
                     Ok(None) => {}
                     Ok(Some(text)) => break Stop::read(&String::from_utf8_lossy(&text)),
                     Err(e) => break Stop::Failed(e.to_string()),
@@ -220,7 +238,7 @@ impl<'a> Meeting<'a> {
             let _ = send.send(stop);
         };
         std::thread::Builder::new().name("sampan-launch".into()).spawn(watching)?;
-        Ok(receive)
+        Ok(Watch { receive, _wanted: wanted })
     }
 
     /// Says that the processes of this machine have ended well; the last one ends the round.

@@ -114,21 +114,21 @@ fn run(
             meeting.leave();
             return Ok(Outcome::Interrupted);
         }
-        match watch.try_recv() {
-            Ok(Stop::Changed(why)) => {
+        match watch.heard() {
+            Some(Stop::Changed(why)) => {
                 children.end();
                 return Ok(Outcome::Changed(why));
             }
-            Ok(Stop::Failed(why)) => {
+            Some(Stop::Failed(why)) => {
                 children.end();
                 eprintln!("launch: {why}");
                 return Ok(Outcome::Failed(1));
             }
-            Ok(Stop::AllDone) => {
+            Some(Stop::AllDone) => {
                 meeting.part(roster);
                 return Ok(Outcome::Done);
             }
-            Err(_) => {}
+            None => {}
         }
         match children.look() {
             Ended::No => {}

@@ -1,6 +1,7 @@
 //! A process that asks.
 
 use super::{ANSWER_HEAD, HEAD, KEY_LIMIT, PURPOSE, Request, VALUE_LIMIT};
+use crate::interrupt;
 use crate::secret::Secret;
 use crate::wire::{self, Introduction, unavailable};
 use parking_lot::Mutex;
@@ -11,6 +12,8 @@ use std::time::{Duration, Instant};
 
 /// The time beyond a wait that an answer may take.
 const MARGIN: Duration = Duration::from_secs(5);
+/// A waiter looks this often whether it should still wait.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// A connection to a store. Names begin with a prefix, so that jobs, groups and restarts do not see each other's.
 pub struct Store {
@@ -107,6 +110,19 @@ impl Store {
         exchange().inspect_err(|_| *held = None).map_err(lost)
     }
 
+    /// Asks for something that is waited for; now and then it looks whether it should still wait.
+    fn ask_long(&self, request: Request, key: &str, value: &[u8], timeout: Duration) -> Result<Option<Vec<u8>>> {
+        let end = Instant::now() + timeout;
+        loop {
+            let wait = end.saturating_duration_since(Instant::now()).min(LOOK);
+            let found = self.ask(request, key, value, wait.as_millis() as i64, wait)?;
+            if found.is_some() || Instant::now() >= end {
+                return Ok(found);
+            }
+            interrupt::check()?;
+        }
+    }
+
     /// Sets a value.
     pub fn set(&self, key: &str, value: &[u8]) -> Result<()> {
         self.ask(Request::Set, key, value, 0, Duration::ZERO).map(|_| ())
@@ -114,12 +130,12 @@ impl Store {
 
     /// The value, once somebody has set it, or `None` after `timeout`.
     pub fn try_get(&self, key: &str, timeout: Duration) -> Result<Option<Vec<u8>>> {
-        self.ask(Request::Get, key, &[], timeout.as_millis() as i64, timeout)
+        self.ask_long(Request::Get, key, &[], timeout)
     }
 
     /// The value, once it is another than `known`, or `None` after `timeout`.
     pub fn changed(&self, key: &str, known: &[u8], timeout: Duration) -> Result<Option<Vec<u8>>> {
-        self.ask(Request::Changed, key, known, timeout.as_millis() as i64, timeout)
+        self.ask_long(Request::Changed, key, known, timeout)
     }
 
     /// The value, once somebody has set it; an error after `timeout`.

@@ -4,7 +4,7 @@ mod client;
 mod server;
 
 pub use client::Store;
-pub use server::StoreServer;
+pub use server::{STRANGERS, StoreServer};
 
 /// The purpose of a connection to a store.
 const PURPOSE: &str = "store";

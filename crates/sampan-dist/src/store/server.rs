@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Callers that have proved nothing yet; more than this at once are turned away.
-const STRANGERS: usize = 256;
+pub const STRANGERS: usize = 256;
 /// How often a waiting caller is looked after.
 const LOOK: Duration = Duration::from_millis(100);
 

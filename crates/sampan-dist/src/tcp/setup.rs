@@ -1,8 +1,9 @@
 //! How the processes of a group come to be connected.
 
-use super::{REASON, Tcp};
+use super::{LOOK, REASON, Tcp};
+use crate::interrupt;
 use crate::secret::Secret;
-use crate::store::Store;
+use crate::store::{STRANGERS, Store};
 use crate::wire::{self, Introduction, unavailable};
 use parking_lot::Mutex;
 use sampan_core::Result;
@@ -27,18 +28,25 @@ impl Door {
         let port = listener.local_addr()?.port();
         let (send, guests) = mpsc::channel();
         let open = Arc::new(());
-        let (still, secret) = (Arc::downgrade(&open), secret.clone());
+        let (still, secret, strangers) = (Arc::downgrade(&open), secret.clone(), Arc::new(()));
         let accept = move || {
             for stream in listener.incoming() {
                 if still.strong_count() == 0 {
                     return;
                 }
-                let (Ok(stream), secret, send) = (stream, secret.clone(), send.clone()) else { continue };
-                std::thread::spawn(move || {
-                    if let Ok(who) = wire::answer(&stream, &secret) {
+                let Ok(stream) = stream else { continue };
+                if Arc::strong_count(&strangers) > STRANGERS {
+                    continue;
+                }
+                let (secret, send, stranger) = (secret.clone(), send.clone(), strangers.clone());
+                let answer = move || {
+                    let known = wire::answer(&stream, &secret);
+                    drop(stranger);
+                    if let Ok(who) = known {
                         let _ = send.send((who, stream));
                     }
-                });
+                };
+                let _ = std::thread::Builder::new().name("sampan-door".into()).spawn(answer);
             }
         };
         std::thread::Builder::new().name("sampan-door".into()).spawn(accept)?;
@@ -79,7 +87,14 @@ impl Tcp {
         let mut missing = (size - 1 - rank) * PURPOSES.len();
         while missing > 0 {
             let left = deadline.saturating_duration_since(Instant::now());
-            let Ok((who, link)) = door.guests.recv_timeout(left) else {
+            let guest = match door.guests.recv_timeout(left.min(LOOK)) {
+                Err(_) if left > LOOK => {
+                    interrupt::check()?;
+                    continue;
+                }
+                guest => guest,
+            };
+            let Ok((who, link)) = guest else {
                 let absent: Vec<String> =
                     (rank + 1..size).filter(|r| found[1][*r].is_none()).map(|r| r.to_string()).collect();
                 return Err(unavailable(format!("ranks {} have not called at {own} in time", absent.join(", "))));

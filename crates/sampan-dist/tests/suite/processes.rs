@@ -11,6 +11,7 @@ pub type Role = fn(&Job) -> String;
 
 const ROLES: &[(&str, Role)] = &[
     ("everything", crate::collectives::everything),
+    ("which", crate::collectives::which),
     ("groups", crate::collectives::groups),
     ("disagree", crate::collectives::disagree),
     ("mismatched_message", crate::collectives::mismatched_message),
@@ -21,6 +22,11 @@ const ROLES: &[(&str, Role)] = &[
 /// Processes of a job, and the store where they meet.
 pub struct Team {
     pub children: Vec<Child>,
+    /// Where they meet.
+    pub address: String,
+    /// The secret.
+    pub word: String,
+    settings: Vec<(String, String)>,
     _store: StoreServer,
 }
 
@@ -39,25 +45,33 @@ pub fn start_some(
 ) -> Team {
     let word = secret::token().unwrap();
     let store = StoreServer::start("127.0.0.1:0", Secret::new(word.clone())).unwrap();
-    let child = |rank: usize| {
-        Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "processes::worker", "--nocapture", "--test-threads=1"])
-            .env(ROLE, role)
-            .env("PADDLE_TRAINER_ID", rank.to_string())
-            .env("PADDLE_TRAINERS_NUM", size.to_string())
-            .env("SAMPAN_STORE", format!("127.0.0.1:{}", store.port()))
-            .env("SAMPAN_SECRET", &word)
-            .env("SAMPAN_BACKEND", engine)
-            .envs(more.iter().copied())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
-    };
-    Team { children: ranks.map(child).collect(), _store: store }
+    let (address, number) = (format!("127.0.0.1:{}", store.port()), size.to_string());
+    let common = [
+        (ROLE, role),
+        ("PADDLE_TRAINERS_NUM", &number),
+        ("SAMPAN_STORE", &address),
+        ("SAMPAN_SECRET", &word),
+        ("SAMPAN_BACKEND", engine),
+    ];
+    let settings = common.iter().chain(more).map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    let mut team = Team { children: Vec::new(), address, word, settings, _store: store };
+    ranks.for_each(|rank| team.start_one(rank));
+    team
 }
 
 impl Team {
+    /// Starts one more.
+    pub fn start_one(&mut self, rank: usize) {
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "processes::worker", "--nocapture", "--test-threads=1"])
+            .env("PADDLE_TRAINER_ID", rank.to_string())
+            .envs(self.settings.iter().cloned())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        self.children.push(child.unwrap());
+    }
+
     /// What each says at its end.
     pub fn join(self) -> Vec<String> {
         let hear = |child: Child| {

@@ -42,7 +42,7 @@ fn all_reduce_speed() {
     if std::env::var("SAMPAN_SPEED").is_err() {
         return;
     }
-    for engine in ["shared_memory", "tcp"] {
+    for engine in ["shared_memory", "tcp", "gloo"] {
         for size in [2, 4] {
             run("speed", size, engine);
         }

@@ -3,11 +3,12 @@
 use super::ops;
 use super::program::{Op, Program, Value, Var, VarId};
 use super::schema;
-use crate::graph::{Arg, Call, Dim, Graph, Id, Known, Size};
+pub(crate) use crate::given::Given;
+use crate::graph::{Call, Dim, Graph, Id, Known, Size};
 use crate::lower::{lowered, tensor_ids};
 use sampan_core::error::Kind;
-use sampan_core::{DType, Error, Result, Value as Plain};
-use std::collections::HashSet;
+use sampan_core::{DType, Error, Result, Tensor};
+use std::collections::{HashMap, HashSet};
 
 /// The program of a graph.
 pub(crate) fn program(graph: &Graph) -> Result<Program> {
@@ -16,13 +17,20 @@ pub(crate) fn program(graph: &Graph) -> Result<Program> {
         let message = format!("the program writes the tensor `{name}`, which a saved model cannot");
         return Err(Error::new(Kind::Unimplemented, message).hint("save it in eval mode").in_op("save"));
     }
-    let mut w =
-        Exporter { graph, program: Program::default(), of: vec![None; graph.values.len()], names: HashSet::new() };
+    let mut w = Exporter {
+        graph,
+        program: Program::default(),
+        of: vec![None; graph.values.len()],
+        names: HashSet::new(),
+        instead: HashMap::new(),
+        zeros: None,
+    };
     for weight in &graph.weights {
         let known = &graph.values[weight.value];
         let trainable = weight.shared && !weight.tensor.stop_gradient();
         let var = w.var(&weight.name, known, true, trainable);
         w.of[weight.value] = Some(var);
+        w.program.tensors.push((var, weight.tensor.detach()));
     }
     for input in &graph.inputs {
         let var = w.var(&input.name, &graph.values[input.value], false, false);
@@ -39,6 +47,23 @@ pub(crate) fn program(graph: &Graph) -> Result<Program> {
         }
         w.program.fetches.push(var);
     }
+    // Weights that became others, and that nobody else reads, are none.
+    let mut read = vec![false; w.program.vars.len()];
+    for op in w.program.all_ops() {
+        for (_, value) in &op.args {
+            match value {
+                Value::Var(v) => read[*v] = true,
+                Value::Vars(vars) => vars.iter().for_each(|&v| read[v] = true),
+                _ => {}
+            }
+        }
+    }
+    for id in w.instead.keys() {
+        if let Some(var) = w.of[*id].filter(|&v| !read[v]) {
+            w.program.vars[var].weight = false;
+            w.program.tensors.retain(|(v, _)| *v != var);
+        }
+    }
     Ok(w.program)
 }
 
@@ -48,6 +73,9 @@ pub(crate) struct Exporter<'g> {
     pub program: Program,
     of: Vec<Option<VarId>>,
     names: HashSet<String>,
+    /// Weights that are written as others.
+    instead: HashMap<Id, VarId>,
+    zeros: Option<VarId>,
 }
 
 /// Extents as Paddle has them.
@@ -76,6 +104,34 @@ impl Exporter<'_> {
 
     pub fn var_of(&self, id: Id) -> Result<VarId> {
         self.of[id].ok_or_else(|| Error::invalid(format!("value {id} is read before it is given")).in_op("save"))
+    }
+
+    /// A weight with other values, in the place of one of the graph.
+    pub fn weight_instead(&mut self, id: Id, name: &str, tensor: Tensor) -> VarId {
+        if let Some(&var) = self.instead.get(&id) {
+            return var;
+        }
+        let var = self.new_weight(name, tensor);
+        self.instead.insert(id, var);
+        var
+    }
+
+    fn new_weight(&mut self, name: &str, tensor: Tensor) -> VarId {
+        let dims = tensor.shape().iter().map(|&n| Dim::Fixed(n)).collect();
+        let known = Known { dims, dtype: tensor.dtype(), stop_gradient: true };
+        let var = self.var(name, &known, true, false);
+        self.program.tensors.push((var, tensor));
+        var
+    }
+
+    /// The number zero among the weights, once.
+    pub fn zeros_weight(&mut self) -> Result<VarId> {
+        if let Some(var) = self.zeros {
+            return Ok(var);
+        }
+        let var = self.new_weight("zero_point", Tensor::try_from_slice(&[0f32], [1usize])?);
+        self.zeros = Some(var);
+        Ok(var)
     }
 
     pub fn known(&self, id: Id) -> &Known {
@@ -222,58 +278,48 @@ impl Exporter<'_> {
     fn inline(&mut self, call: &Call, inner: &Graph) -> Result<()> {
         let mut ids = Vec::new();
         call.args.iter().for_each(|a| tensor_ids(a, &mut ids));
-        let (mut of, mut outputs) = (vec![None; inner.values.len()], Vec::new());
-        for (input, id) in inner.inputs.iter().zip(ids) {
-            of[input.value] = Some(self.var_of(id)?);
+        let inputs = ids.into_iter().map(|id| self.var_of(id)).collect::<Result<Vec<_>>>()?;
+        let outputs = self.block(inner, inputs).map_err(|e| match e.kind() {
+            Kind::InvalidArgument => failed(call, &e.to_string()),
+            _ => e,
+        })?;
+        for (&id, var) in call.outputs.iter().zip(outputs) {
+            self.bind(id, var);
+        }
+        Ok(())
+    }
+
+    /// Writes the calls of a graph whose inputs are these variables; those that it gives.
+    pub fn block(&mut self, inner: &Graph, inputs: Vec<VarId>) -> Result<Vec<VarId>> {
+        let mut of = vec![None; inner.values.len()];
+        for (input, var) in inner.inputs.iter().zip(inputs) {
+            of[input.value] = Some(var);
         }
         let program = std::mem::take(&mut self.program);
         let names = std::mem::take(&mut self.names);
-        let mut w = Exporter { graph: inner, program, of, names };
-        let mut write = || -> Result<()> {
+        let zeros = self.zeros;
+        let mut w = Exporter { graph: inner, program, of, names, instead: HashMap::new(), zeros };
+        let write = |w: &mut Exporter| -> Result<Vec<VarId>> {
             for weight in &inner.weights {
                 let known = &inner.values[weight.value];
                 // A number among the lines of an op: written where it is used.
                 if weight.tensor.numel() != 1 || !weight.tensor.dtype().is_float() {
-                    return Err(failed(call, "it makes a tensor of its own"));
+                    return Err(Error::invalid("it makes a tensor of its own").in_op("save"));
                 }
                 let shape = dims(known);
                 let var = w.number(weight.tensor.try_item()?.to_f64(), &shape, known.dtype)?;
                 w.of[weight.value] = Some(var);
             }
             inner.calls.iter().try_for_each(|c| w.call(c))?;
-            outputs = inner.outputs.iter().map(|&id| w.var_of(id)).collect::<Result<Vec<_>>>()?;
-            Ok(())
+            inner.outputs.iter().map(|&id| w.var_of(id)).collect()
         };
-        let result = write();
-        (self.program, self.names) = (w.program, w.names);
-        result?;
-        for (&id, var) in call.outputs.iter().zip(outputs) {
-            self.bind(id, var);
-        }
-        Ok(())
+        let outputs = write(&mut w);
+        (self.program, self.names, self.zeros) = (w.program, w.names, w.zeros);
+        outputs
     }
 }
 
-/// The arguments of a call, by name.
-pub(crate) struct Given<'a>(pub &'a Call);
-
 impl Given<'_> {
-    pub fn name(&self) -> &'static str {
-        self.0.op.name
-    }
-
-    pub fn out(&self) -> Id {
-        self.0.outputs[0]
-    }
-
-    pub fn arg(&self, name: &str) -> Option<&Arg> {
-        self.0.arg(name).filter(|a| !a.is_none())
-    }
-
-    pub fn id(&self, name: &str) -> Option<Id> {
-        if let Some(Arg::Tensor(id)) = self.arg(name) { Some(*id) } else { None }
-    }
-
     /// A tensor that must be there.
     pub fn tensor(&self, w: &Exporter, name: &str) -> Result<Value> {
         let id = self.id(name).ok_or_else(|| failed(self.0, &format!("`{name}` is no tensor")))?;
@@ -290,75 +336,6 @@ impl Given<'_> {
     }
 
     pub fn tensors(&self, w: &Exporter, name: &str) -> Result<Value> {
-        let ids = match self.arg(name) {
-            Some(Arg::Tensors(ids)) => ids.clone(),
-            Some(Arg::Tensor(id)) => vec![*id],
-            _ => vec![],
-        };
-        Ok(Value::Vars(ids.into_iter().map(|id| w.var_of(id)).collect::<Result<_>>()?))
-    }
-
-    pub fn plain(&self, name: &str) -> Option<&Plain> {
-        if let Some(Arg::Plain(v)) = self.arg(name) { Some(v) } else { None }
-    }
-
-    pub fn int(&self, name: &str) -> Option<i64> {
-        match self.plain(name)? {
-            Plain::Int(i) => Some(*i),
-            Plain::Bool(b) => Some(i64::from(*b)),
-            Plain::Ints(v) if v.len() == 1 => Some(v[0]),
-            _ => None,
-        }
-    }
-
-    pub fn float(&self, name: &str) -> Option<f64> {
-        match self.plain(name)? {
-            Plain::Float(f) => Some(*f),
-            Plain::Int(i) => Some(*i as f64),
-            Plain::Bool(b) => Some(f64::from(u8::from(*b))),
-            _ => None,
-        }
-    }
-
-    pub fn bool(&self, name: &str) -> bool {
-        matches!(self.plain(name), Some(Plain::Bool(true) | Plain::Int(1)))
-    }
-
-    pub fn text(&self, name: &str) -> Option<&str> {
-        if let Some(Plain::Str(s)) = self.plain(name) { Some(s) } else { None }
-    }
-
-    pub fn dtype(&self, name: &str) -> Option<DType> {
-        if let Some(Plain::DType(d)) = self.plain(name) { Some(*d) } else { None }
-    }
-
-    pub fn ints(&self, name: &str) -> Option<Vec<i64>> {
-        match self.plain(name)? {
-            Plain::Ints(v) => Some(v.to_vec()),
-            Plain::Int(i) => Some(vec![*i]),
-            Plain::List(v) => v.iter().map(|v| if let Plain::Int(i) = v { Some(*i) } else { None }).collect(),
-            _ => None,
-        }
-    }
-
-    /// Numbers, of which some may follow extents.
-    pub fn sizes(&self, name: &str) -> Option<Vec<Size>> {
-        match self.arg(name)? {
-            Arg::Size(s) => Some(vec![s.clone()]),
-            Arg::Sizes(all) => Some(all.clone()),
-            Arg::Plain(_) => Some(self.ints(name)?.into_iter().map(Size::fixed).collect()),
-            _ => None,
-        }
-    }
-
-    /// The same list for each of `n` axes, if one number stands for all.
-    pub fn each(&self, name: &str, n: usize, default: i64) -> Option<Vec<i64>> {
-        match self.arg(name) {
-            None => Some(vec![default; n]),
-            Some(_) => match self.ints(name)?.as_slice() {
-                [one] => Some(vec![*one; n]),
-                many => Some(many.to_vec()),
-            },
-        }
+        Ok(Value::Vars(self.ids(name).into_iter().map(|id| w.var_of(id)).collect::<Result<_>>()?))
     }
 }

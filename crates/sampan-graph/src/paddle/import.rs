@@ -14,7 +14,12 @@ pub(crate) struct Importer<'p> {
     of: Vec<Option<Id>>,
     /// Variables that hold extents, and what these are.
     symbols: HashMap<VarId, Vec<Size>>,
+    /// Variables that hold codes as floats, and those codes; variables that hold ranges of codes, and the steps.
+    pub codes: HashMap<VarId, Id>,
+    pub steps: HashMap<VarId, Id>,
     free: usize,
+    /// Of a region: the variables that it takes from around it, in the order of its inputs.
+    taken: Option<Vec<VarId>>,
 }
 
 fn damaged(message: String) -> Error {
@@ -24,7 +29,16 @@ fn damaged(message: String) -> Error {
 /// The graph of a program whose weights, in the order of their names, are these.
 pub(crate) fn graph(program: &Program, tensors: Vec<Tensor>) -> Result<Graph> {
     let of = vec![None; program.vars.len()];
-    let mut r = Importer { program, graph: Graph::default(), of, symbols: HashMap::new(), free: 0 };
+    let mut r = Importer {
+        program,
+        graph: Graph::default(),
+        of,
+        symbols: HashMap::new(),
+        codes: HashMap::new(),
+        steps: HashMap::new(),
+        free: 0,
+        taken: None,
+    };
     let mut weights = (0..program.vars.len()).filter(|&v| program.vars[v].weight).collect::<Vec<_>>();
     weights.sort_by(|&a, &b| program.vars[a].name.cmp(&program.vars[b].name));
     if weights.len() != tensors.len() {
@@ -62,18 +76,63 @@ pub(crate) fn graph(program: &Program, tensors: Vec<Tensor>) -> Result<Graph> {
         let name = format!("constant_{value}");
         r.graph.weights.push(Weight { name, value, tensor: tensor.clone(), shared: false });
     }
-    for op in &program.ops {
-        if !ops::read(&mut r, op)? {
-            let message = format!("`{}` as this program calls it has no counterpart here yet", op.schema.name);
-            return Err(Error::new(Kind::Unimplemented, message).in_op("load"));
-        }
-    }
+    r.ops(&program.ops)?;
     r.graph.outputs = program.fetches.iter().map(|&v| r.id(v)).collect::<Result<_>>()?;
     r.graph.prune();
     Ok(r.graph)
 }
 
-impl Importer<'_> {
+impl<'p> Importer<'p> {
+    /// Reads ops in order.
+    pub fn ops(&mut self, ops: &[Op]) -> Result<()> {
+        for op in ops {
+            if !ops::read(self, op)? {
+                let message = format!("`{}` as this program calls it has no counterpart here yet", op.schema.name);
+                return Err(Error::new(Kind::Unimplemented, message).in_op("load"));
+            }
+        }
+        Ok(())
+    }
+
+    /// A graph inside of this one, with these inputs. What it reads beside them becomes further inputs.
+    pub fn inside(&self, args: &[VarId]) -> Result<Importer<'p>> {
+        let of = vec![None; self.program.vars.len()];
+        // Numbers that are written in the program are known there too.
+        let plain = |(v, sizes): (&VarId, &Vec<Size>)| {
+            sizes.iter().all(|s| s.as_fixed().is_some()).then(|| (*v, sizes.clone()))
+        };
+        let symbols = self.symbols.iter().filter_map(plain).collect();
+        let graph = Graph::default();
+        let mut inner = Importer {
+            program: self.program,
+            graph,
+            of,
+            symbols,
+            codes: HashMap::new(),
+            steps: HashMap::new(),
+            free: self.free,
+            taken: Some(vec![]),
+        };
+        for &v in args {
+            inner.take(v);
+        }
+        inner.taken = Some(vec![]);
+        Ok(inner)
+    }
+
+    /// A variable from around as an input.
+    fn take(&mut self, var: VarId) -> Id {
+        let value = self.define(var);
+        self.graph.inputs.push(Input { name: self.program.vars[var].name.clone(), value });
+        self.taken.get_or_insert_default().push(var);
+        value
+    }
+
+    /// The graph, and the variables from around it.
+    pub fn finished(self) -> (Graph, Vec<VarId>) {
+        (self.graph, self.taken.unwrap_or_default())
+    }
+
     pub fn known(&mut self, var: VarId) -> Known {
         let v = &self.program.vars[var];
         let mut free = self.free;
@@ -91,7 +150,7 @@ impl Importer<'_> {
         known
     }
 
-    fn define(&mut self, var: VarId) -> Id {
+    pub fn define(&mut self, var: VarId) -> Id {
         let known = self.known(var);
         let id = self.graph.add_value(known);
         self.of[var] = Some(id);
@@ -104,6 +163,7 @@ impl Importer<'_> {
             Some(id) => Ok(id),
             None => match self.symbols.get(&var).cloned() {
                 Some(sizes) => self.extents(var, sizes),
+                None if self.taken.is_some() => Ok(self.take(var)),
                 None => Err(damaged(format!("`{}` is read before it is given", self.program.vars[var].name))),
             },
         }
@@ -237,7 +297,7 @@ impl Importer<'_> {
         if let Some([size]) = self.symbols.get(&var).map(Vec::as_slice) {
             return Ok(size.as_fixed().map_or_else(|| Arg::Size(size.clone()), |n| Arg::Plain(Plain::Int(n))));
         }
-        let made = self.program.ops.iter().find(|op| op.results.iter().any(|(_, v)| v.contains(&var)));
+        let made = self.program.all_ops().find(|op| op.results.iter().any(|(_, v)| v.contains(&var)));
         match made {
             Some(op) if op.schema.name == "full" => Ok(Arg::Plain(Plain::Float(op.float("value")?))),
             _ => Err(damaged(format!("`{}` is a number that is computed from values", self.program.vars[var].name))),

@@ -26,20 +26,20 @@ pub fn save(graph: &Graph, prefix: impl AsRef<Path>, structured: &[(String, Stri
     let prefix = prefix.as_ref();
     let program = export::program(graph)?;
     let (classic, pir) = (classic::encode(&program)?, pir::encode(&program)?);
-    let mut weights: Vec<(String, &Tensor)> = Vec::new();
-    for (var, weight) in program.vars.iter().filter(|v| v.weight).zip(&graph.weights) {
-        weights.push((var.name.clone(), &weight.tensor));
+    let mut weights: Vec<(String, &Tensor, bool)> = Vec::new();
+    for (var, tensor) in &program.tensors {
+        let var = &program.vars[*var];
+        weights.push((var.name.clone(), tensor, !var.trainable));
     }
     weights.sort_by(|a, b| a.0.cmp(&b.0));
     let info: Dict = weights
         .iter()
-        .map(|(name, tensor)| {
+        .map(|(name, _, stop)| {
             let known = structured.iter().find(|(n, _)| n == name).map_or(name, |(_, s)| s);
-            let stop = tensor.stop_gradient();
             let facts: Dict = [
                 ("structured_name", Object::from(known.as_str())),
-                ("stop_gradient", Object::Bool(stop)),
-                ("trainable", Object::Bool(!stop)),
+                ("stop_gradient", Object::Bool(*stop)),
+                ("trainable", Object::Bool(!*stop)),
             ]
             .into_iter()
             .collect();
@@ -51,7 +51,7 @@ pub fn save(graph: &Graph, prefix: impl AsRef<Path>, structured: &[(String, Stri
             Error::new(sampan_core::error::Kind::External, format!("{}: {e}", folder.display())).in_op("save")
         })?;
     }
-    let tensors = weights.iter().map(|(_, t)| t.detach()).collect::<Vec<_>>();
+    let tensors = weights.iter().map(|(_, t, _)| t.detach()).collect::<Vec<_>>();
     let (values, names) = (beside(prefix, ".pdiparams"), beside(prefix, ".pdiparams.info"));
     if tensors.is_empty() {
         // Paddle takes an empty file for a damaged one, and one of an earlier save is none of ours.
@@ -68,8 +68,17 @@ pub fn save(graph: &Graph, prefix: impl AsRef<Path>, structured: &[(String, Stri
 pub fn load(prefix: impl AsRef<Path>) -> Result<Graph> {
     let prefix = prefix.as_ref();
     let (json, model) = (beside(prefix, ".json"), beside(prefix, ".pdmodel"));
-    let chosen = if model.is_file() { model } else { json };
-    load_files(&chosen, &beside(prefix, ".pdiparams"))
+    let parameters = beside(prefix, ".pdiparams");
+    if !model.is_file() {
+        return load_files(&json, &parameters);
+    }
+    match load_files(&model, &parameters) {
+        // What only the other file says in a way that is read.
+        Err(e) if e.kind() == sampan_core::error::Kind::Unimplemented && json.is_file() => {
+            load_files(&json, &parameters)
+        }
+        result => result,
+    }
 }
 
 /// Reads a program, by the end of its name, and the file of its parameters.
@@ -89,10 +98,14 @@ pub fn load_files(program: &Path, parameters: &Path) -> Result<Graph> {
     import::graph(&found, tensors)
 }
 
-fn missing(path: &Path, error: &std::io::Error) -> Error {
-    Error::new(sampan_core::error::Kind::NotFound, format!("{}: {error}", path.display()))
-        .hint("jit.save writes a .pdmodel or a .json beside the .pdiparams; give the path without an ending")
-        .in_op("load")
+pub(crate) fn missing(path: &Path, error: &std::io::Error) -> Error {
+    let missing = Error::new(sampan_core::error::Kind::NotFound, format!("{}: {error}", path.display())).in_op("load");
+    match path.extension().is_some_and(|e| e == "onnx") {
+        true => missing.hint("check the path"),
+        false => {
+            missing.hint("jit.save writes a .pdmodel or a .json beside the .pdiparams; give the path without an ending")
+        }
+    }
 }
 
 /// Reads a program and its parameters from memory: what a fuzzer calls.

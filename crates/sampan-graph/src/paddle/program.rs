@@ -6,14 +6,44 @@ use sampan_core::{DType, Error, Result, Tensor};
 /// The number of a variable.
 pub(crate) type VarId = usize;
 
-#[derive(Default)]
+/// Branches inside of branches, at most.
+pub(crate) const DEEPEST: usize = 64;
+
+#[derive(Clone, Default)]
 pub(crate) struct Program {
     pub vars: Vec<Var>,
     pub ops: Vec<Op>,
     pub feeds: Vec<VarId>,
     pub fetches: Vec<VarId>,
+    /// Of a program that is written: the values of its weights.
+    pub tensors: Vec<(VarId, Tensor)>,
     /// Values that are written in the program itself.
     pub constants: Vec<(VarId, Tensor)>,
+    /// What branches and the steps of loops compute; ops name them by number.
+    pub regions: Vec<Region>,
+}
+
+/// A part of a program that values decide about. It sees the variables around it.
+#[derive(Clone, Default)]
+pub(crate) struct Region {
+    /// The variables that a loop gives it.
+    pub args: Vec<VarId>,
+    pub ops: Vec<Op>,
+    /// What it gives; of a loop first whether it goes on.
+    pub yields: Vec<VarId>,
+}
+
+impl Program {
+    /// All ops, those of regions too.
+    pub fn all_ops(&self) -> impl Iterator<Item = &Op> {
+        self.ops.iter().chain(self.regions.iter().flat_map(|r| &r.ops))
+    }
+
+    /// A region that an op names.
+    pub fn region(&self, op: &Op, name: &str) -> Result<&Region> {
+        let found = if let Some(Value::Region(i)) = op.get(name) { self.regions.get(*i) } else { None };
+        found.ok_or_else(|| op.bad(name, "a region"))
+    }
 }
 
 #[derive(Clone)]
@@ -28,6 +58,7 @@ pub(crate) struct Var {
     pub stop_gradient: bool,
 }
 
+#[derive(Clone)]
 pub(crate) struct Op {
     pub schema: &'static Schema,
     pub args: Vec<(&'static str, Value)>,
@@ -47,6 +78,8 @@ pub(crate) enum Value {
     DType(Option<DType>),
     Ints(Vec<i64>),
     Floats(Vec<f64>),
+    /// The number of a region.
+    Region(usize),
 }
 
 impl Op {

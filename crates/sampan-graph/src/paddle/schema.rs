@@ -46,6 +46,8 @@ pub(crate) enum Kind {
         long: bool,
     },
     /// A tensor of one number in PIR.
+    /// What a branch or a loop computes.
+    Region,
     FloatTensor,
     Int32Tensor,
     Int64Tensor,
@@ -65,6 +67,7 @@ fn kind(word: &str) -> Kind {
         "f32s" => Kind::Float32s,
         "I" => Kind::Shape { long: false },
         "L" => Kind::Shape { long: true },
+        "R" => Kind::Region,
         "F" => Kind::FloatTensor,
         "N" => Kind::Int32Tensor,
         "M" => Kind::Int64Tensor,

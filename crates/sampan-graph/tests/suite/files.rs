@@ -1,14 +1,14 @@
 //! What Paddle saved is read here and gives Paddle's results; what is written here is read again; nothing else is believed.
 
-use sampan_core::{DType, Tensor};
+use sampan_core::{DType, Tensor, random};
 use sampan_graph::{Graph, Spec, paddle, trace};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-type Case = BTreeMap<String, Tensor>;
+pub type Case = BTreeMap<String, Tensor>;
 
 /// The cases of a recording, by name: `program`, `params`, and inputs and outputs.
-fn cases(file: &str) -> BTreeMap<String, Case> {
+pub fn cases(file: &str) -> BTreeMap<String, Case> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(file);
     let mut cases: BTreeMap<String, Case> = BTreeMap::new();
     for (key, tensor) in sampan_io::load(path).unwrap().tensors() {
@@ -18,7 +18,7 @@ fn cases(file: &str) -> BTreeMap<String, Case> {
     cases
 }
 
-fn bytes(case: &Case, part: &str) -> Vec<u8> {
+pub fn bytes(case: &Case, part: &str) -> Vec<u8> {
     case.get(part).map(|t| t.to_vec::<u8>()).unwrap_or_default()
 }
 
@@ -59,6 +59,7 @@ fn saved_and_loaded(graph: &Graph, folder: &Path) -> sampan_core::Result<[Graph;
 
 #[test]
 fn files_of_paddle_give_its_results() {
+    random::own(0);
     let folder = folder("read");
     let (mut failures, mut read, mut written) = (Vec::new(), 0, 0);
     for file in ["paddle-2.6.npz", "paddle-3.0.npz", "paddle-3.3.npz"] {
@@ -91,8 +92,32 @@ fn files_of_paddle_give_its_results() {
     assert!(read >= 410 && written >= 390, "{read} read, {written} written");
 }
 
+/// Branches and loops: every way through them.
+#[test]
+fn programs_of_paddle_that_branch_give_its_results() {
+    random::own(0);
+    let mut ways = 0;
+    for file in ["paddle-2.6-flows.npz", "paddle-3.3-flows.npz"] {
+        for (name, case) in cases(file) {
+            let graph = paddle::from_bytes(&bytes(&case, "program"), &[]);
+            let graph = graph.unwrap_or_else(|e| panic!("{file} {name}: {e}"));
+            let predictor = sampan_graph::Predictor::new(&graph).unwrap();
+            for (k, x) in list(&case, 'x').into_iter().enumerate() {
+                let y: Vec<Tensor> = (0..).map_while(|i| case.get(&format!("y{k}_{i}")).cloned()).collect();
+                for found in [graph.run(&[x.clone()]), predictor.run(&[x])] {
+                    let found = found.unwrap_or_else(|e| panic!("{file} {name} {k}: {e}"));
+                    close(&found, &y).unwrap_or_else(|why| panic!("{file} {name} {k}: {why}"));
+                }
+                ways += 1;
+            }
+        }
+    }
+    assert!(ways >= 120, "{ways}");
+}
+
 #[test]
 fn a_network_comes_back_with_its_free_sizes_and_gradients() {
+    random::own(0);
     let folder = folder("write");
     let w = Tensor::new([[1.0f32, -2.0], [0.5, 3.0]]).requires_grad_();
     w.set_name("linear_0.w_0");
@@ -123,6 +148,7 @@ fn a_network_comes_back_with_its_free_sizes_and_gradients() {
 /// Damaged in many ways, a file is an error or another model; never a panic, never more memory than the file is worth.
 #[test]
 fn damaged_files_are_errors() {
+    random::own(0);
     let mut state = 1u64;
     let mut random = move |n: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -4,11 +4,11 @@ use sampan_core::dispatch::dispatch;
 use sampan_core::op::{self, OpDef};
 use sampan_core::sample::Sample;
 use sampan_core::value::Args;
-use sampan_core::{Error, GradOptions, Result, Tensor, grad, random};
-use sampan_graph::{Spec, trace};
+use sampan_core::{Error, GradOptions, Result, Tensor, grad, no_grad, random};
+use sampan_graph::{Predictor, Spec, trace};
 
 /// Puts tensors in the place of those among the arguments.
-fn with_tensors(args: &Args, tensors: &[Tensor]) -> Result<Args> {
+pub fn with_tensors(args: &Args, tensors: &[Tensor]) -> Result<Args> {
     let mut args = args.clone();
     let mut next = tensors.iter();
     args.iter_mut()
@@ -16,7 +16,7 @@ fn with_tensors(args: &Args, tensors: &[Tensor]) -> Result<Args> {
     Ok(args)
 }
 
-fn tensors_of(args: &Args) -> Vec<Tensor> {
+pub fn tensors_of(args: &Args) -> Vec<Tensor> {
     let mut all = Vec::new();
     args.iter().for_each(|v| v.for_each_tensor(&mut |t| all.push(t.clone())));
     all
@@ -36,7 +36,10 @@ fn same(what: &str, a: &[Tensor], b: &[Tensor]) -> Result<()> {
 }
 
 /// Values and gradients of a program, under the same random numbers.
-fn evaluate(inputs: &[Tensor], f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>) -> Result<(Vec<Tensor>, Vec<Tensor>)> {
+pub fn evaluate(
+    inputs: &[Tensor],
+    f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
+) -> Result<(Vec<Tensor>, Vec<Tensor>)> {
     random::with_state((7, 0), || {
         let fresh = |t: &Tensor| {
             let leaf = t.try_clone_data().unwrap();
@@ -54,6 +57,11 @@ fn evaluate(inputs: &[Tensor], f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>)
         }
         Ok((outputs, grads))
     })
+}
+
+/// The calls that an op is tried with.
+pub fn samples(op: &OpDef) -> Vec<Sample> {
+    op.samples.map(|f| f()).unwrap_or_default()
 }
 
 /// None if the op cannot be called without values.
@@ -77,6 +85,66 @@ fn check(op: &'static OpDef, sample: &Sample) -> Result<Option<()>> {
     Ok(Some(()))
 }
 
+/// Numbers that are those but for their last digits.
+fn close(a: &[Tensor], b: &[Tensor]) -> Result<()> {
+    let alike = |a: &Tensor, b: &Tensor| {
+        if a.shape() != b.shape() || a.dtype() != b.dtype() {
+            return false;
+        }
+        if a.to_bytes() == b.to_bytes() {
+            return true;
+        }
+        let (a, b) = (a.to_f64_vec(), b.to_f64_vec());
+        let scale = b.iter().filter(|v| v.is_finite()).fold(1e-2f64, |m, v| m.max(v.abs()));
+        a.iter().zip(&b).all(|(a, b)| a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 1e-5 * scale)
+    };
+    match a.len() == b.len() && a.iter().zip(b).all(|(a, b)| alike(a, b)) {
+        true => Ok(()),
+        false => Err(Error::invalid(format!("values differ: {a:?} and {b:?}"))),
+    }
+}
+
+/// A plan of the call, with all its tensors as inputs, and with the first alone: the others are weights then.
+fn check_planned(op: &'static OpDef, sample: &Sample) -> Result<usize> {
+    let args = sample.bind(op)?;
+    let given = tensors_of(&args);
+    let mut planned = 0;
+    for count in [given.len(), 1.min(given.len())] {
+        let (inputs, held) = given.split_at(count);
+        let program =
+            |inputs: &[Tensor]| dispatch(op, with_tensors(&args, &[inputs, held].concat())?).map(|o| o.into_vec());
+        let specs = inputs.iter().map(|t| Spec::new(t.shape().iter().map(|&n| Some(n)), t.dtype())).collect::<Vec<_>>();
+        let Ok(graph) = random::with_state((7, 0), || trace(program, &specs)) else { continue };
+        let run = |f: &dyn Fn() -> Result<Vec<Tensor>>| random::with_state((7, 0), || no_grad(f));
+        let fresh = || inputs.iter().map(Tensor::try_clone_data).collect::<Result<Vec<_>>>();
+        let Ok(wanted) = run(&|| graph.run(&fresh()?)) else { continue };
+        let predictor = Predictor::new(&graph)?;
+        let text = predictor.describe(&fresh()?)?;
+        close(&run(&|| predictor.run(&fresh()?))?, &wanted).map_err(|e| e.in_layer(text.clone()))?;
+        planned += !text.contains("replayed") as usize;
+    }
+    Ok(planned)
+}
+
+#[test]
+fn eager_is_planned() {
+    let (mut failures, mut planned) = (Vec::new(), 0);
+    for op in op::all() {
+        if op.peer.is_some_and(|p| p.starts_with("none: unspecified")) {
+            continue;
+        }
+        for (i, sample) in op.samples.map(|f| f()).unwrap_or_default().into_iter().enumerate() {
+            match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check_planned(op, &sample))) {
+                Ok(Ok(n)) => planned += n,
+                Ok(Err(e)) => failures.push(format!("{} sample {i}: {e}", op.name)),
+                Err(_) => failures.push(format!("{} sample {i}: panicked", op.name)),
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n"));
+    assert!(planned > 2500, "{planned}");
+}
+
 #[test]
 fn eager_is_replay() {
     let (mut failures, mut valueless, mut checked) = (Vec::new(), Vec::new(), 0);
@@ -85,7 +153,7 @@ fn eager_is_replay() {
         if op.peer.is_some_and(|p| p.starts_with("none: unspecified")) {
             continue;
         }
-        for (i, sample) in op.samples.map(|f| f()).unwrap_or_default().into_iter().enumerate() {
+        for (i, sample) in samples(op).into_iter().enumerate() {
             match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(op, &sample))) {
                 Ok(Ok(Some(()))) => checked += 1,
                 Ok(Ok(None)) => valueless.push(op.name),

@@ -38,6 +38,7 @@ fn refusal(f: impl Fn(&Tensor) -> Tensor) -> String {
 
 #[test]
 fn sizes_follow_the_input() {
+    random::own(0);
     agrees(|x| x.reshape([x.shape()[0] as i64 * 2, -1]).tanh());
     agrees(|x| {
         let (b, n) = (x.shape()[0] as i64, x.shape()[1] as i64);
@@ -56,6 +57,7 @@ fn sizes_follow_the_input() {
 
 #[test]
 fn writes_become_values() {
+    random::own(0);
     agrees(|x| {
         let mut y = x * 1.0;
         y.add_(1.0);
@@ -93,6 +95,7 @@ fn writes_become_values() {
 
 #[test]
 fn gradients_stop_where_they_did() {
+    random::own(0);
     let graph = agrees(|x| x * 2.0 + (x * 3.0).detach());
     assert!(names(&graph).contains(&"detach"));
     agrees(|x| {
@@ -106,6 +109,7 @@ fn gradients_stop_where_they_did() {
 
 #[test]
 fn nothing_becomes_a_number_in_silence() {
+    random::own(0);
     assert!(refusal(|x| if x.sum(()).item().to_f64() > 0.0 { x * 2.0 } else { x * 3.0 }).contains("`item`"));
     let w = Tensor::new([2.0f32]).requires_grad_();
     assert!(refusal(|x| x * w.item().to_f64()).contains("`item`"));
@@ -125,6 +129,7 @@ fn nothing_becomes_a_number_in_silence() {
 
 #[test]
 fn random_numbers_are_drawn_anew() {
+    random::own(0);
     let graph = traced(|x| x + Tensor::randn(x.shape())).unwrap();
     let x = Tensor::zeros([2, 3], DType::Float32);
     let run = || random::with_state((3, 0), || graph.run(&[x.clone()]).unwrap().remove(0).to_vec::<f32>());
@@ -134,6 +139,7 @@ fn random_numbers_are_drawn_anew() {
 
 #[test]
 fn inputs_are_checked() {
+    random::own(0);
     let graph = trace(|x| Ok(vec![x[0].relu()]), &[Spec::new([None, Some(4)], DType::Float32).named("image")]).unwrap();
     let said = graph.run(&[Tensor::zeros([2, 5], DType::Float32)]).unwrap_err().to_string();
     assert!(said.contains("`image` has shape [any, 4], got [2, 5]"), "{said}");
@@ -145,6 +151,7 @@ fn inputs_are_checked() {
 
 #[test]
 fn extents_that_belong_together_are_found() {
+    random::own(0);
     let graph = trace(|x| Ok(vec![&x[0] + &x[1]]), &[any(2), any(2)]).unwrap();
     let x = Tensor::ones([2, 3], DType::Float32);
     assert_eq!(graph.run(&[x.clone(), x]).unwrap()[0].to_vec::<f32>(), [2.0; 6]);
@@ -152,6 +159,7 @@ fn extents_that_belong_together_are_found() {
 
 #[test]
 fn calls_that_nobody_reads_are_left_out() {
+    random::own(0);
     let graph = agrees(|x| {
         let _unread = x.exp();
         x.relu()

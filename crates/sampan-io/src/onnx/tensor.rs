@@ -65,7 +65,7 @@ impl<'a> Beside<'a> {
 }
 
 /// Numbers of a field that is one value or many packed ones.
-fn varints(field: &Field<'_>, into: &mut Vec<u64>) -> Parse<()> {
+pub fn varints(field: &Field<'_>, into: &mut Vec<u64>) -> Parse<()> {
     match field {
         Field::Varint(v) => into.push(*v),
         Field::Bytes(packed) => {
@@ -148,10 +148,43 @@ pub fn read(message: &[u8], beside: &mut Beside<'_>) -> Parse<(String, Tensor)> 
     Ok((name, tensor))
 }
 
+/// ONNX's number of a dtype.
+pub fn code_of(dtype: DType) -> u64 {
+    TYPES.iter().find(|(_, item)| *item == Item::Ours(dtype)).expect("every dtype is listed").0
+}
+
+/// The dtype in which elements of ONNX's number are kept.
+pub fn dtype_of(code: u64) -> Option<DType> {
+    TYPES.iter().find(|(c, _)| *c == code).map(|(_, item)| item.dtype())
+}
+
+/// A message without values.
+fn head(name: &str, tensor: &Tensor) -> Message {
+    let message = tensor.shape().iter().fold(Message::new(), |m, &d| m.int(1, d as i64));
+    message.int(2, code_of(tensor.dtype()) as i64).text(8, name)
+}
+
 /// A message with the values inside of it.
 pub fn write(name: &str, tensor: &Tensor) -> Parse<Message> {
-    let known = |item: Item| item == Item::Ours(tensor.dtype());
-    let code = TYPES.iter().find(|(_, item)| known(*item)).expect("every dtype is listed").0;
-    let message = tensor.shape().iter().fold(Message::new(), |m, &d| m.int(1, d as i64));
-    Ok(message.int(2, code as i64).text(8, name).bytes(9, &elements::bytes_of(tensor)?))
+    Ok(head(name, tensor).bytes(9, &elements::bytes_of(tensor)?))
+}
+
+/// The values of a model that is written in two files.
+pub struct Written {
+    /// The name of the second.
+    pub name: String,
+    pub bytes: Vec<u8>,
+}
+
+/// A message whose values go beside the file; small ones stay.
+pub fn write_beside(name: &str, tensor: &Tensor, beside: &mut Written) -> Parse<Message> {
+    let bytes = elements::bytes_of(tensor)?;
+    if bytes.len() < 1024 {
+        return write(name, tensor);
+    }
+    let entry = |key: &str, value: &str| Message::new().text(1, key).text(2, value);
+    let (offset, length) = (beside.bytes.len().to_string(), bytes.len().to_string());
+    beside.bytes.extend_from_slice(&bytes);
+    let message = head(name, tensor).message(13, &entry("location", &beside.name));
+    Ok(message.message(13, &entry("offset", &offset)).message(13, &entry("length", &length)).int(14, 1))
 }

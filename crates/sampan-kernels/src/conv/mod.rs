@@ -10,7 +10,7 @@ mod direct;
 pub(crate) mod few_channels;
 mod implicit_gemm;
 mod simplify;
-mod winograd;
+pub(crate) mod winograd;
 
 use crate::gemm::{Batch, Gemm, Mat, MatMut, batched_matmul, matmul_serial};
 use crate::shared::Shared;

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use tiles::{Images, Rows, Spread};
 
 mod forward;
-mod lines;
+pub(crate) mod lines;
 pub(crate) mod product;
 mod tiles;
 mod weight;

@@ -61,11 +61,20 @@ impl<T: Lanes> Packed<T> {
         parallel::for_each_chunk_mut(panels.as_mut_slice::<T>(), k * Self::WIDTH, 1, |p, panel| {
             let first = p * Self::WIDTH;
             let columns = Self::WIDTH.min(n - first);
-            for (i, row) in panel.chunks_exact_mut(Self::WIDTH).enumerate() {
-                let at =
-                    |j: usize| (b.offset as isize + i as isize * b.row_stride + j as isize * b.col_stride) as usize;
-                for (j, v) in row.iter_mut().enumerate() {
-                    *v = if j < columns { b.data[at(first + j)] } else { T::ZERO };
+            if columns < Self::WIDTH {
+                panel.fill(T::ZERO);
+            }
+            let at = |i: usize, j: usize| {
+                (b.offset as isize + i as isize * b.row_stride + (first + j) as isize * b.col_stride) as usize
+            };
+            // A panel fits into the cache, the matrix may not: it is read in the order in which it lies.
+            if b.row_stride.unsigned_abs() < b.col_stride.unsigned_abs() {
+                for j in 0..columns {
+                    (0..k).for_each(|i| panel[i * Self::WIDTH + j] = b.data[at(i, j)]);
+                }
+            } else {
+                for i in 0..k {
+                    (0..columns).for_each(|j| panel[i * Self::WIDTH + j] = b.data[at(i, j)]);
                 }
             }
         });
@@ -74,15 +83,27 @@ impl<T: Lanes> Packed<T> {
 
     /// `out += a · b` for rows `a` of `k` elements and rows `out` of `n`, each after the other.
     pub(super) fn add_product(&self, a: &[T], out: &mut [T]) {
+        self.multiply(a, None, out);
+    }
+
+    /// `out = bias + a · b`, with the same `bias` for each row.
+    pub(super) fn product_and(&self, bias: &[T], a: &[T], out: &mut [T]) {
+        assert_eq!(bias.len(), self.n, "a bias for each column");
+        self.multiply(a, Some(bias), out);
+    }
+
+    fn multiply(&self, a: &[T], bias: Option<&[T]>, out: &mut [T]) {
         let rows = out.len() / self.n.max(1);
         assert!(out.len() == rows * self.n && a.len() == rows * self.k, "rows of a and out belong together");
-        Arch::new().dispatch(Multiply { b: self, a, out, rows });
+        Arch::new().dispatch(Multiply { b: self, a, bias, out, rows });
     }
 }
 
 struct Multiply<'a, T> {
     b: &'a Packed<T>,
     a: &'a [T],
+    /// What the products are added to; without it, to what is in `out`.
+    bias: Option<&'a [T]>,
     out: &'a mut [T],
     rows: usize,
 }
@@ -133,18 +154,22 @@ impl<T: Lanes> Multiply<'_, T> {
         }
         for (r, sums) in sums.into_iter().enumerate() {
             let out = &mut self.out[(row + r) * n + first..(row + r + 1) * n];
+            let bias = self.bias.map(|bias| &bias[first..]);
             for (v, sum) in sums.into_iter().enumerate() {
                 let at = v * lanes;
                 if at + lanes <= out.len() {
-                    // SAFETY: a whole vector lies inside `out`, as was just found.
+                    // SAFETY: a whole vector lies inside `out`, as was just found, and a bias is as long.
                     unsafe {
-                        let out = out.as_mut_ptr().add(at).cast::<T::Vector<S>>();
-                        out.write_unaligned(T::sum(simd, out.read_unaligned(), sum));
+                        let before = bias.map_or(out.as_ptr(), <[T]>::as_ptr).add(at).cast::<T::Vector<S>>();
+                        let sum = T::sum(simd, before.read_unaligned(), sum);
+                        out.as_mut_ptr().add(at).cast::<T::Vector<S>>().write_unaligned(sum);
                     }
                 } else if at < out.len() {
                     // SAFETY: a vector is as many elements, one after the other.
                     let sum = unsafe { std::slice::from_raw_parts((&raw const sum).cast::<T>(), lanes) };
-                    out[at..].iter_mut().zip(sum).for_each(|(o, &s)| *o += s);
+                    for (i, &s) in (at..out.len()).zip(sum) {
+                        out[i] = bias.map_or(out[i], |bias| bias[i]) + s;
+                    }
                 }
             }
         }
@@ -164,6 +189,14 @@ mod tests {
             let packed = Packed::new(k, n, Mat { data: &b, offset: 0, row_stride: 1, col_stride: k as isize });
             let mut out = c.clone();
             packed.add_product(&a, &mut out);
+            if n > 0 && rows > 0 {
+                // With the first row for all, and whatever was there before.
+                let (bias, mut with_bias) = (&c[..n], c.iter().rev().copied().collect::<Vec<_>>());
+                packed.product_and(bias, &a, &mut with_bias);
+                let mut added: Vec<T> = (0..rows * n).map(|i| bias[i % n]).collect();
+                packed.add_product(&a, &mut added);
+                assert!(with_bias.iter().zip(&added).all(|(x, y)| x == y), "{rows}×{n}×{k}");
+            }
             for (i, j) in (0..rows).flat_map(|i| (0..n).map(move |j| (i, j))) {
                 let sum: f64 = (0..k).map(|l| a[i * k + l].to_f64() * b[j * k + l].to_f64()).sum();
                 let got = out[i * n + j].to_f64();

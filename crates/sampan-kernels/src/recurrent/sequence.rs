@@ -3,7 +3,7 @@
 
 use super::product::{Lanes, Packed};
 use crate::gemm::{Gemm, Mat, MatMut, matmul};
-use crate::reduce::{self, Number};
+use crate::reduce;
 use crate::shared::Shared;
 use crate::simd::simd_fn;
 use crate::vmath::Real;
@@ -273,16 +273,22 @@ impl Walk {
             let mut products = vec![T::ZERO; group.len() * gates];
             let mut room = vec![T::ZERO; width];
             for i in 0..self.steps {
-                products.chunks_exact_mut(gates).for_each(|row| row.copy_from_slice(given.bias));
-                weight.add_product(&h, &mut products);
+                weight.product_and(given.bias, &h, &mut products);
                 for (r, b) in group.clone().enumerate() {
                     let row = self.row(b, self.time(i));
+                    let product = &mut products[r * gates..][..gates];
                     let z = match kept {
                         // SAFETY: rows of sequences of this group, which no other task touches; lengths were checked.
                         Some((gates, _)) => unsafe { part(gates, row, width) },
                         None => &mut room[..],
                     };
-                    z[..gates].copy_from_slice(&products[r * gates..][..gates]);
+                    let z = if kept.is_none() && width == gates {
+                        // Nobody needs the products afterwards.
+                        product
+                    } else {
+                        z[..gates].copy_from_slice(product);
+                        z
+                    };
                     let (x, h) = (&x[row * gates..][..gates], &mut h[r * n..][..n]);
                     let c = if c.is_empty() { &mut [][..] } else { &mut c[r * n..][..n] };
                     match self.cell {
@@ -311,7 +317,7 @@ impl Walk {
         });
     }
 
-    fn backward<T: Lanes + Gemm + Number>(
+    fn backward<T: Lanes + Gemm>(
         &self,
         given: Given<'_, T>,
         y: &[T],
@@ -384,7 +390,8 @@ impl Walk {
         let (dz, h) = (Mat::rows(own, gates).t(), Mat::rows(before.as_slice::<T>(), n));
         matmul(gates, n, rows, dz, h, MatMut::rows(grads.weight, n), false);
         let (shape, strides) = ([rows, gates], [gates as isize, 1]);
-        reduce::sum_of(View { data: own, shape: &shape, strides: &strides, offset: 0 }, &[true, false], grads.bias);
+        let own = View { data: own, shape: &shape, strides: &strides, offset: 0 };
+        reduce::sum(own.into(), &[true, false], grads.bias.into());
     }
 }
 
@@ -413,7 +420,7 @@ pub fn forward<T: Lanes>(
 /// Walks back from the gradients `dy` of the outputs of [`forward`], which left `gates` and `cells`. `dh` and `dc` hold the
 /// gradients of the last states and are changed to those of the first.
 #[by_dtype(T in [f32, f64])]
-pub fn backward<T: Lanes + Gemm + Number>(
+pub fn backward<T: Lanes + Gemm>(
     walk: &Walk,
     weight: &[T],
     bias: &[T],

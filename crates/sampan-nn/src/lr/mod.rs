@@ -23,6 +23,7 @@ pub use plateau::*;
 pub use warmup::*;
 
 use sampan_core::error::Kind;
+use sampan_core::recording;
 use sampan_core::value::Arg;
 use sampan_core::{Dict, Error, Object, Result, Value, ensure};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -230,6 +231,10 @@ impl Schedule {
 
     /// Goes to the next epoch, or to a given one.
     pub fn try_step(&self, epoch: Option<f64>) -> Result<()> {
+        if recording::on() {
+            let this = self.clone();
+            return recording::afterwards(move |_| this.try_step(epoch));
+        }
         match self.source() {
             Ok(mut state) => state.step(epoch),
             Err(foreign) => foreign.step(epoch),
@@ -243,6 +248,7 @@ impl Schedule {
 
     /// [`step_with`](Self::step_with) at a given epoch.
     pub fn try_step_with(&self, metric: f64, epoch: Option<i64>) -> Result<()> {
+        recording::refuse(|| "a schedule follows a measured value".into());
         let mut state = match self.source() {
             Ok(state) if state.scheduler.needs_metric() => state,
             Ok(mut state) => return state.step(epoch.map(|e| e as f64)),

@@ -5,6 +5,7 @@
 
 mod adam;
 mod adaptive;
+mod again;
 mod group;
 mod lbfgs;
 mod nadam;
@@ -19,16 +20,19 @@ pub use lbfgs::*;
 pub use nadam::*;
 pub use sgd::*;
 
-use crate::clip::ClipGrad;
+use crate::clip::{ClipGrad, Plan};
 use crate::lr::{LearningRate, Schedule};
 use crate::regularizer::Regularizer;
 use crate::{Parameter, Settings};
+use again::Again;
 use rule::{Accumulator, Kind, NUMBERS, Rule, Step};
 use sampan_core::error::Kind as ErrorKind;
 use sampan_core::ops::creation::{FullOpts, try_full_with};
 use sampan_core::value::Arg;
-use sampan_core::{DType, Device, Error, Object, Result, Tensor, ensure, gpu, profiler};
-use sampan_kernels::optim::{Formula, Job, Prepare, STATES, lamb_norms, step as run};
+use sampan_core::{DType, Device, Error, Object, Result, Tensor, ensure, gpu, profiler, recording};
+use sampan_kernels::optim::{Formula, Job, Prepare, STATES, Written, lamb_norms, step as run};
+use smallvec::SmallVec;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Changes parameters by their gradients.
@@ -48,11 +52,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Optimizer {
     /// What a group is made from.
     default: Group,
-    groups: Vec<Group>,
+    groups: Vec<Arc<Group>>,
     slots: Vec<Slot>,
-    lr: LearningRate,
+    /// Another one whenever what is trained, and how, changes: recorded steps do not know of that.
+    shape: Arc<()>,
+    /// Shared with work that was recorded, which moves on without a call of `step`.
+    lr: Arc<Mutex<LearningRate>>,
     multi_precision: bool,
-    steps: u64,
+    steps: Arc<AtomicU64>,
     /// The one optimizer that needs to evaluate the loss itself.
     lbfgs: Option<lbfgs::Search>,
 }
@@ -78,22 +85,31 @@ struct Slot {
     parameter: Parameter,
     group: usize,
     /// Made when it first has a gradient.
-    memory: Option<Memory>,
+    memory: Option<Arc<Memory>>,
 }
 
 /// What is remembered about a parameter.
+#[derive(Clone)]
 struct Memory {
     tensors: Vec<Tensor>,
-    numbers: [f64; NUMBERS],
+    numbers: Numbers,
     master: Option<Tensor>,
 }
 
-/// A parameter's part in the step that is being made.
+/// The accumulators that are numbers.
+type Numbers = Arc<Mutex<[f64; NUMBERS]>>;
+
+/// As many as a small network has parameters, without asking for memory.
+type Few<T> = SmallVec<[T; 8]>;
+
+/// A parameter's part in a step.
 struct Work {
-    slot: usize,
+    parameter: Parameter,
+    /// The number of its group.
+    place: usize,
+    group: Arc<Group>,
+    memory: Arc<Memory>,
     param: Tensor,
-    grad: Tensor,
-    settings: Settings,
     /// Is the gradient in float32 and the parameter not? Then the master weight makes the step, and the parameter follows.
     by_master: bool,
 }
@@ -131,21 +147,26 @@ impl Memory {
         }
         Ok(Memory {
             tensors: accumulators.iter().filter(|a| !a.kind.is_number()).map(tensor).collect::<Result<_>>()?,
-            numbers,
+            numbers: Arc::new(Mutex::new(numbers)),
             master: (multi_precision && param.dtype() != dtype).then(|| param.detach().try_cast(dtype)).transpose()?,
         })
     }
 
     /// Follows a parameter that was cast or moved to another device after the first step.
-    fn follow(&mut self, param: &Tensor) -> Result<()> {
+    fn follow(this: &mut Arc<Memory>, param: &Tensor) -> Result<()> {
         let dtype = wide(param.dtype());
-        for t in self.tensors.iter_mut().filter(|t| t.dtype() != dtype) {
+        let fits = |t: &Tensor| t.dtype() == dtype && t.device() == param.device();
+        if this.tensors.iter().chain(&this.master).all(fits) && (this.master.is_none() || param.dtype() != dtype) {
+            return Ok(());
+        }
+        let this = Arc::make_mut(this);
+        for t in this.tensors.iter_mut().filter(|t| t.dtype() != dtype) {
             *t = t.try_cast(dtype)?;
         }
         if param.dtype() == dtype {
-            self.master = None;
+            this.master = None;
         }
-        for t in self.tensors.iter_mut().chain(&mut self.master).filter(|t| t.device() != param.device()) {
+        for t in this.tensors.iter_mut().chain(&mut this.master).filter(|t| t.device() != param.device()) {
             *t = t.try_to_device(&param.device().to_string())?;
         }
         Ok(())
@@ -169,7 +190,8 @@ impl Optimizer {
         };
         let multi_precision = common.multi_precision;
         let (groups, slots) = (Vec::new(), Vec::new());
-        let mut optimizer = Optimizer { default, groups, slots, lr, multi_precision, steps: 0, lbfgs: None };
+        let (shape, lr, steps) = (Arc::default(), Arc::new(Mutex::new(lr)), Arc::default());
+        let mut optimizer = Optimizer { default, groups, slots, shape, lr, multi_precision, steps, lbfgs: None };
         parameters.into_groups()?.into_iter().try_for_each(|group| optimizer.push_group(group))?;
         Ok(optimizer)
     }
@@ -209,13 +231,15 @@ impl Optimizer {
         group.accumulators = group.rule.accumulators();
         let at = self.groups.len();
         self.slots.extend(given.params.into_iter().map(|parameter| Slot { parameter, group: at, memory: None }));
-        self.groups.push(group);
+        self.groups.push(Arc::new(group));
+        self.shape = Arc::default();
         Ok(())
     }
 
     /// Keeps a float32 copy of half precision parameters from their next first step on, or no longer.
     pub fn set_multi_precision(&mut self, on: bool) {
         self.multi_precision = on;
+        self.shape = Arc::default();
     }
 
     /// The parameters it trains.
@@ -225,7 +249,11 @@ impl Optimizer {
 
     /// Steps made.
     pub fn steps(&self) -> u64 {
-        self.steps
+        self.steps.load(Ordering::Relaxed)
+    }
+
+    fn count_step(&self) {
+        self.steps.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Changes every parameter that has a gradient and is not frozen. Gradients that were not cleared add up, so several
@@ -237,9 +265,7 @@ impl Optimizer {
         }
         let name = self.groups[0].rule.name();
         let _range = profiler::range_of(profiler::Kind::Optimizer, name);
-        self.step_all().map_err(|e| e.in_op(name))?;
-        self.steps += 1;
-        Ok(())
+        self.step_all().map_err(|e| e.in_op(name))
     }
 
     /// Calls `closure`, which clears the gradients, computes the loss and its gradients and returns it; then makes a step.
@@ -253,10 +279,9 @@ impl Optimizer {
             }
             Some(mut search) => {
                 let parameters = self.parameters();
-                let result = search.step(&parameters, self.lr.get(), &mut closure).map_err(|e| e.in_op("LBFGS"));
+                let result = search.step(&parameters, self.get_lr(), &mut closure).map_err(|e| e.in_op("LBFGS"));
                 self.lbfgs = Some(search);
-                self.steps += u64::from(result.is_ok());
-                result
+                result.inspect(|_| self.count_step())
             }
         }
     }
@@ -264,7 +289,7 @@ impl Optimizer {
     /// [`step_with`](Self::step_with) of an optimizer that others hold too: the closure may use it.
     pub fn step_shared(this: &Mutex<Optimizer>, mut closure: impl FnMut() -> Result<Tensor>) -> Result<Tensor> {
         let lock = || this.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = |mut o: MutexGuard<'_, Optimizer>| o.lbfgs.take().map(|s| (s, o.parameters(), o.lr.get()));
+        let taken = |mut o: MutexGuard<'_, Optimizer>| o.lbfgs.take().map(|s| (s, o.parameters(), o.get_lr()));
         let Some((mut search, parameters, lr)) = taken(lock()) else {
             let loss = sampan_core::enable_grad(&mut closure)?;
             lock().step()?;
@@ -273,8 +298,7 @@ impl Optimizer {
         let result = search.step(&parameters, lr, &mut closure).map_err(|e| e.in_op("LBFGS"));
         let mut optimizer = lock();
         optimizer.lbfgs = Some(search);
-        optimizer.steps += u64::from(result.is_ok());
-        result
+        result.inspect(|_| optimizer.count_step())
     }
 
     /// Paddle's `minimize`: a step with the gradients that `loss.backward()` left.
@@ -299,37 +323,41 @@ impl Optimizer {
 
     /// The learning rate of the next step.
     pub fn get_lr(&self) -> f64 {
-        self.lr.get()
+        locked(&self.lr).get()
     }
 
     /// Sets a learning rate that is a number; a schedule sets its own.
     pub fn set_lr(&mut self, lr: f64) -> Result<()> {
         let fail = |e: Error| e.in_op("set_lr");
-        if let LearningRate::Scheduled(s) = &self.lr {
+        recording::refuse(|| "a learning rate is set".into());
+        if let LearningRate::Scheduled(s) = &*locked(&self.lr) {
             let error = Error::new(ErrorKind::PreconditionNotMet, format!("a schedule sets the learning rate: {s:?}"));
             return Err(fail(error.hint("use set_lr_scheduler to replace it")));
         }
         check_lr(lr).map_err(fail)?;
-        self.lr = lr.into();
+        *locked(&self.lr) = lr.into();
         Ok(())
     }
 
     /// From now on a schedule sets the learning rate.
     pub fn set_lr_scheduler(&mut self, schedule: &Schedule) {
-        self.lr = schedule.into();
+        recording::refuse(|| "a learning rate is set".into());
+        *locked(&self.lr) = schedule.into();
     }
 
     /// The schedule that sets the learning rate, if one does.
-    pub fn lr_scheduler(&self) -> Option<&Schedule> {
-        if let LearningRate::Scheduled(s) = &self.lr { Some(s) } else { None }
+    pub fn lr_scheduler(&self) -> Option<Schedule> {
+        if let LearningRate::Scheduled(s) = &*locked(&self.lr) { Some(s.clone()) } else { None }
     }
 
-    /// Parameters that take part in a step, with memory.
-    fn collect(&mut self) -> Result<Vec<Work>> {
+    /// Parameters that take part in a step, with memory, and their gradients.
+    fn collect(&mut self) -> Result<(Vec<Work>, Vec<Tensor>)> {
         let mut works = Vec::with_capacity(self.slots.len());
-        for (i, slot) in self.slots.iter_mut().enumerate() {
+        let mut grads = Vec::with_capacity(self.slots.len());
+        for slot in &mut self.slots {
             let param = slot.parameter.tensor();
-            let Some(grad) = param.grad().filter(|_| !param.stop_gradient()) else { continue };
+            recording::watch(&param);
+            let Some(grad) = (if param.stop_gradient() { None } else { param.grad() }) else { continue };
             let name = || slot.parameter.name();
             ensure!(
                 grad.shape() == param.shape(),
@@ -339,149 +367,222 @@ impl Optimizer {
                 param.shape()
             );
             ensure!(param.is_contiguous(), "the parameter {} is a view with gaps; replace it by a copy", name());
-            match &mut slot.memory {
-                Some(memory) => memory.follow(&param)?,
-                none => {
-                    let accumulators = &self.groups[slot.group].accumulators;
-                    *none = Some(Memory::new(accumulators, &param, self.multi_precision)?);
+            let group = &self.groups[slot.group];
+            let memory = match &mut slot.memory {
+                Some(memory) => {
+                    Memory::follow(memory, &param)?;
+                    memory.clone()
                 }
-            }
-            let master = slot.memory.as_ref().and_then(|m| m.master.as_ref());
-            let by_master = master.is_some_and(|m| m.dtype() == grad.dtype());
+                none => {
+                    let memory = Arc::new(Memory::new(&group.accumulators, &param, self.multi_precision)?);
+                    none.insert(memory).clone()
+                }
+            };
+            let by_master = memory.master.as_ref().is_some_and(|m| m.dtype() == grad.dtype());
             let ready = (by_master || grad.dtype() == param.dtype()) && grad.is_contiguous();
             let dtype = if by_master { grad.dtype() } else { param.dtype() };
-            let grad = if ready { grad } else { grad.detach().try_cast(dtype)?.contiguous() };
-            works.push(Work { slot: i, param, grad, settings: slot.parameter.settings(), by_master });
+            grads.push(if ready { grad } else { grad.detach().try_cast(dtype)?.contiguous() });
+            let (parameter, place, group) = (slot.parameter.clone(), slot.group, group.clone());
+            works.push(Work { parameter, place, group, memory, param, by_master });
         }
-        Ok(works)
-    }
-
-    /// What clipping does to each gradient; a group's gradients are clipped together.
-    fn clip(&self, works: &[Work]) -> Result<Vec<Prepare>> {
-        let mut plans = vec![Prepare::default(); works.len()];
-        for (g, group) in self.groups.iter().enumerate() {
-            let Some(clip) = &group.grad_clip else { continue };
-            let members: Vec<usize> = (0..works.len()).filter(|&w| self.slots[works[w].slot].group == g).collect();
-            let grads: Vec<Option<&Tensor>> =
-                members.iter().map(|&w| works[w].settings.need_clip.then_some(&works[w].grad)).collect();
-            members.iter().zip(clip.plan(&grads)?).for_each(|(&w, plan)| plans[w] = plan);
-        }
-        Ok(plans)
+        Ok((works, grads))
     }
 
     fn step_all(&mut self) -> Result<()> {
-        let works = self.collect()?;
-        let mut plans = self.clip(&works)?;
-        let lr = self.lr.get();
-        // Nothing is changed before everything that can fail has been done.
-        let mut next_numbers = Vec::with_capacity(works.len());
-        let mut orders: Vec<Order> = Vec::with_capacity(works.len());
-        for (work, prepare) in works.iter().zip(&mut plans) {
-            let slot = &self.slots[work.slot];
-            let (group, memory) = (&self.groups[slot.group], slot.memory.as_ref().expect("made by collect"));
-            match work.settings.regularizer.or(group.weight_decay) {
-                Some(Regularizer::L1(coeff)) => prepare.l1 = coeff,
-                Some(Regularizer::L2(coeff)) => prepare.l2 = coeff,
-                None => {}
-            }
-            let mut numbers = memory.numbers;
-            let mut step = Step {
-                parameter: &slot.parameter,
-                lr: lr * group.factor.unwrap_or(work.settings.learning_rate),
-                prepare: *prepare,
-                numbers: &mut numbers,
-                row: 0,
-                adapt: false,
-                round: rounding(work.param.dtype()),
-            };
-            let formula = group.rule.formula(&mut step)?;
-            orders.push((formula, step.lr, step.prepare, step.row, step.adapt));
-            next_numbers.push(numbers);
+        let (works, grads) = self.collect()?;
+        if recording::on_cpu() {
+            return self.record_step(works, &grads);
         }
-        if !gpu::step(&self.gpu_steps(&works, &orders))? {
-            self.step_on_cpu(&works, &orders)?;
-        }
-        for (work, numbers) in works.iter().zip(next_numbers) {
-            let memory = self.slots[work.slot].memory.as_mut().expect("made by collect");
-            memory.numbers = numbers;
-            if let Some(master) = memory.master.as_ref().filter(|_| work.by_master) {
-                work.param.try_set_value(&master.try_cast(work.param.dtype())?)?;
-            }
-        }
+        let again = |orders: &[Order], written: &[Written]| self.recorded(&works, &grads, orders, written);
+        advance(&works, &grads, self.get_lr(), again)?;
+        self.count_step();
         Ok(())
     }
 
-    /// The same step as a GPU takes it.
-    fn gpu_steps<'a>(&'a self, works: &'a [Work], orders: &[Order]) -> Vec<gpu::Step<'a>> {
-        if !works.iter().all(|w| matches!(w.param.device(), Device::Cuda(_))) {
-            return Vec::new();
+    /// Makes the step as part of the CPU's work that is recorded, which makes it again.
+    fn record_step(&self, works: Vec<Work>, grads: &[Tensor]) -> Result<()> {
+        let shape = Arc::downgrade(&self.shape);
+        recording::guard(move || shape.strong_count() > 0);
+        let (lr, steps) = (self.lr.clone(), self.steps.clone());
+        let again = move |grads: &[Tensor], gate: &AtomicBool| {
+            if !gate.load(Ordering::Relaxed) {
+                let rate = locked(&lr).get();
+                advance(&works, grads, rate, |_, _| -> Again { unreachable!("no GPU is at work") })?;
+                steps.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(Vec::new())
+        };
+        recording::act(&grads.iter().collect::<Vec<_>>(), again).map(|_| ())
+    }
+
+    /// The step as recorded work of a GPU does it again.
+    fn recorded(&self, works: &[Work], grads: &[Tensor], orders: &[Order], written: &[Written]) -> Again {
+        if recording::has_actions() {
+            let why = "a schedule or a scaler moves on before an optimizer makes its step";
+            recording::refuse(|| why.into());
         }
-        let one = |(work, &(formula, lr, prepare, row, _)): (&'a Work, &Order)| {
-            let memory = self.slots[work.slot].memory.as_ref().expect("made by collect");
+        let part = |(((work, grad), order), written): (((&Work, &Tensor), &Order), &Written)| again::Part {
+            parameter: work.parameter.clone(),
+            rule: work.group.rule.boxed(),
+            factor: work.group.factor,
+            prepare: order.2,
+            row: order.3,
+            dtype: if work.by_master { grad.dtype() } else { work.param.dtype() },
+            written: Written { formulas: written.formulas.clone(), constants: Vec::new() },
+            numbers: work.memory.numbers.clone(),
+            before: *locked(&work.memory.numbers),
+            next: None,
+        };
+        let parts = works.iter().zip(grads).zip(orders).zip(written).map(part).collect();
+        Again { parts, lr: self.lr.clone(), steps: self.steps.clone(), steps_before: self.steps() }
+    }
+}
+
+/// A step of parameters by their gradients.
+fn advance(
+    works: &[Work],
+    grads: &[Tensor],
+    lr: f64,
+    recorded: impl FnOnce(&[Order], &[Written]) -> Again,
+) -> Result<()> {
+    let settings: Few<Settings> = works.iter().map(|w| w.parameter.settings()).collect();
+    let mut plans = clip(works, grads, &settings)?;
+    // Nothing is changed before everything that can fail has been done.
+    let mut next_numbers: Few<[f64; NUMBERS]> = Few::new();
+    let mut orders: Few<Order> = Few::new();
+    for ((work, settings), plan) in works.iter().zip(&settings).zip(&mut plans) {
+        match settings.regularizer.or(work.group.weight_decay) {
+            Some(Regularizer::L1(coeff)) => plan.prepare.l1 = coeff,
+            Some(Regularizer::L2(coeff)) => plan.prepare.l2 = coeff,
+            None => {}
+        }
+        let mut numbers = *locked(&work.memory.numbers);
+        let lr = lr * work.group.factor.unwrap_or(settings.learning_rate);
+        orders.push(order(&*work.group.rule, &work.parameter, lr, plan.prepare, &mut numbers)?);
+        next_numbers.push(numbers);
+    }
+    let on_gpu = gpu_steps(works, grads, &orders, &plans);
+    if on_gpu.is_empty() || !gpu::step(&on_gpu, |written| recorded(&orders, written))? {
+        step_on_cpu(works, grads, &orders)?;
+    }
+    for (work, numbers) in works.iter().zip(next_numbers) {
+        *locked(&work.memory.numbers) = numbers;
+        if let Some(master) = work.memory.master.as_ref().filter(|_| work.by_master) {
+            work.param.try_set_value(&master.try_cast(work.param.dtype())?)?;
+        }
+    }
+    Ok(())
+}
+
+/// What clipping does to each gradient; a group's gradients are clipped together.
+fn clip(works: &[Work], grads: &[Tensor], settings: &[Settings]) -> Result<Few<Plan>> {
+    let mut plans = Few::from_elem(Plan::default(), works.len());
+    let mut done = 0;
+    while let Some(first) = works.get(done) {
+        // Those of a group stand side by side.
+        let members = done..done + works[done..].iter().take_while(|w| w.place == first.place).count();
+        done = members.end;
+        let Some(clip) = &first.group.grad_clip else { continue };
+        let clipped: Vec<Option<&Tensor>> =
+            members.clone().map(|w| settings[w].need_clip.then_some(&grads[w])).collect();
+        plans[members].clone_from_slice(&clip.plan(&clipped)?);
+    }
+    Ok(plans)
+}
+
+/// The same step as a GPU takes it.
+fn gpu_steps<'a>(works: &'a [Work], grads: &'a [Tensor], orders: &[Order], plans: &'a [Plan]) -> Vec<gpu::Step<'a>> {
+    if !works.iter().all(|w| matches!(w.param.device(), Device::Cuda(_))) {
+        return Vec::new();
+    }
+    let one =
+        |(((work, grad), plan), &(formula, lr, prepare, row, _)): (((&'a Work, &'a Tensor), &'a Plan), &Order)| {
+            let memory = &work.memory;
             let used = |t: &Tensor| if t.numel() > work.param.numel() { row } else { 0 };
             let (param, master) = match &memory.master {
                 Some(master) if work.by_master => (master, None),
                 master => (&work.param, master.as_ref()),
             };
             let states = memory.tensors.iter().map(|t| (t, used(t))).collect();
-            gpu::Step { param, grad: &work.grad, master, states, formula, lr, prepare }
+            let factor = plan.factor.as_ref().map(|(t, at)| (t, *at));
+            gpu::Step { param, grad, master, states, formula, lr, prepare, factor }
         };
-        works.iter().zip(orders).map(one).collect()
-    }
+    works.iter().zip(grads).zip(plans).zip(orders).map(one).collect()
+}
 
-    fn step_on_cpu(&self, works: &[Work], orders: &[Order]) -> Result<()> {
-        let memories = works.iter().map(|w| self.slots[w.slot].memory.as_ref().expect("made by collect"));
-        let targets: Vec<&Tensor> = works
-            .iter()
-            .zip(memories)
-            .flat_map(|(w, m)| std::iter::once(&w.param).chain(&m.master).chain(&m.tensors))
-            .collect();
-        let sources: Vec<&Tensor> = works.iter().map(|w| &w.grad).collect();
-        let by_norms = self.groups[0].rule.scaled_by_norms();
-        Tensor::update(&targets, &sources, |writes, reads| {
-            let mut writes = writes.iter_mut().map(std::mem::take);
-            let mut next = || writes.next().expect("as many as targets");
-            let mut jobs: Vec<Job> = Vec::with_capacity(works.len());
-            for ((work, &grad), &(formula, lr, prepare, row, _)) in works.iter().zip(reads).zip(orders) {
-                let memory = self.slots[work.slot].memory.as_ref().expect("made by collect");
-                let mut param = next();
-                let mut master = if memory.master.is_some() { next() } else { Default::default() };
-                if work.by_master {
-                    param = std::mem::take(&mut master);
-                }
-                let bytes = work.param.numel() * wide(work.param.dtype()).size();
-                let mut states: [&mut [u8]; STATES] = Default::default();
-                for (state, tensor) in states.iter_mut().zip(&memory.tensors) {
-                    // Of an accumulator with rows one is used.
-                    let row = if tensor.numel() > work.param.numel() { row } else { 0 };
-                    *state = &mut next()[row * bytes..][..bytes];
-                }
-                let dtype = work.grad.dtype();
-                jobs.push(Job { dtype, formula, lr, prepare, param, grad, master, states });
-            }
-            if by_norms {
-                let norms = lamb_norms(&mut jobs);
-                for ((job, (param, direction)), order) in jobs.iter_mut().zip(norms).zip(orders) {
-                    if order.4 && param > 0.0 && direction > 0.0 {
-                        job.lr *= param.sqrt() / direction.sqrt();
-                    }
-                }
-            }
-            run(&mut jobs);
-        })
+fn step_on_cpu(works: &[Work], grads: &[Tensor], orders: &[Order]) -> Result<()> {
+    let mut targets: Few<&Tensor> = Few::new();
+    for w in works {
+        targets.push(&w.param);
+        targets.extend(&w.memory.master);
+        targets.extend(&w.memory.tensors);
     }
+    let sources: Few<&Tensor> = grads.iter().collect();
+    let by_norms = works.first().is_some_and(|w| w.group.rule.scaled_by_norms());
+    Tensor::update(&targets, &sources, |writes, reads| {
+        let mut writes = writes.iter_mut().map(std::mem::take);
+        let mut next = || writes.next().expect("as many as targets");
+        let mut jobs: Few<Job> = Few::new();
+        for ((work, &grad), (&(formula, lr, prepare, row, _), g)) in
+            works.iter().zip(reads).zip(orders.iter().zip(grads))
+        {
+            let memory = &work.memory;
+            let mut param = next();
+            let mut master = if memory.master.is_some() { next() } else { Default::default() };
+            if work.by_master {
+                param = std::mem::take(&mut master);
+            }
+            let bytes = work.param.numel() * wide(work.param.dtype()).size();
+            let mut states: [&mut [u8]; STATES] = Default::default();
+            for (state, tensor) in states.iter_mut().zip(&memory.tensors) {
+                // Of an accumulator with rows one is used.
+                let row = if tensor.numel() > work.param.numel() { row } else { 0 };
+                *state = &mut next()[row * bytes..][..bytes];
+            }
+            jobs.push(Job { dtype: g.dtype(), formula, lr, prepare, param, grad, master, states });
+        }
+        if by_norms {
+            let norms = lamb_norms(&mut jobs);
+            for ((job, (param, direction)), order) in jobs.iter_mut().zip(norms).zip(orders) {
+                if order.4 && param > 0.0 && direction > 0.0 {
+                    job.lr *= param.sqrt() / direction.sqrt();
+                }
+            }
+        }
+        run(&mut jobs);
+    })
 }
 
 impl std::fmt::Debug for Optimizer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (name, n) = (self.groups[0].rule.name(), self.slots.len());
-        write!(f, "{name} of {n} parameters after {} steps, learning rate {:?}", self.steps, self.lr)
+        let lr = locked(&self.lr);
+        write!(f, "{name} of {n} parameters after {} steps, learning rate {lr:?}", self.steps())
     }
 }
 
 /// What one parameter's step does: the formula, the learning rate, the gradient's preparation, the row of accumulators, and
 /// whether norms scale it.
 type Order = (Formula, f64, Prepare, usize, bool);
+
+/// What a rule makes of a parameter's next step; `numbers` move on.
+fn order(
+    rule: &dyn Rule,
+    parameter: &Parameter,
+    lr: f64,
+    prepare: Prepare,
+    numbers: &mut [f64; NUMBERS],
+) -> Result<Order> {
+    let round = rounding(parameter.tensor().dtype());
+    let mut step = Step { parameter, lr, prepare, numbers, row: 0, adapt: false, round };
+    let formula = rule.formula(&mut step)?;
+    Ok((formula, step.lr, step.prepare, step.row, step.adapt))
+}
+
+/// A lock that outlives a panic of whoever held it.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn check_lr(lr: f64) -> Result<()> {
     ensure!(lr >= 0.0, "the learning rate must not be negative, got {lr}");

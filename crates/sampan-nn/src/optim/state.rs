@@ -1,12 +1,13 @@
 //! What an optimizer keeps, under Paddle's names, so that a `.pdopt` file goes either way.
 
-use super::rule::{Accumulator, Kind, NUMBERS};
-use super::{Memory, Optimizer, Slot, rounding, wide};
+use super::rule::{Accumulator, Kind};
+use super::{Memory, Numbers, Optimizer, Slot, rounding, wide};
 use crate::lr::LearningRate;
 use sampan_core::error::Kind as ErrorKind;
 use sampan_core::ops::creation::{FullOpts, try_full_with};
 use sampan_core::value::Arg;
 use sampan_core::{DType, Dict, Error, Result, Tensor, Value};
+use std::sync::Arc;
 
 const MASTERS: &str = "master_weights";
 const SCHEDULE: &str = "LR_Scheduler";
@@ -56,7 +57,7 @@ impl Optimizer {
         if !masters.is_empty() {
             entries.push((MASTERS.into(), masters.into()));
         }
-        if let LearningRate::Scheduled(s) = &self.lr {
+        if let LearningRate::Scheduled(s) = &*super::locked(&self.lr) {
             entries.push((SCHEDULE.into(), s.try_state_dict()?.into()));
         }
         Ok(entries.into_iter().collect())
@@ -76,7 +77,7 @@ impl Optimizer {
                 for slot in self.slots.iter().filter(|s| s.group == i) {
                     let Some(memory) = &slot.memory else { continue };
                     let value = match a.kind.is_number() {
-                        true => save_number(a, memory.numbers[number], &slot.parameter.tensor())?,
+                        true => save_number(a, super::locked(&memory.numbers)[number], &slot.parameter.tensor())?,
                         false => memory.tensors[tensor].clone(),
                     };
                     found.push(one(a, slot, memory, value));
@@ -108,15 +109,16 @@ impl Optimizer {
             });
         }
         // Nothing was changed so far.
-        if let LearningRate::Scheduled(s) = &self.lr {
+        if let LearningRate::Scheduled(s) = &*super::locked(&self.lr) {
             let missing = || {
                 Error::new(ErrorKind::NotFound, format!("the state has no `{SCHEDULE}`, but a schedule sets the rate"))
             };
             s.set_state_dict(<&Dict>::get(state.get(SCHEDULE).ok_or_else(missing)?, SCHEDULE)?)?;
         }
         for (slot, memory) in self.slots.iter_mut().zip(loaded) {
-            slot.memory = memory;
+            slot.memory = memory.map(Arc::new);
         }
+        self.shape = Arc::default();
         Ok(())
     }
 
@@ -201,7 +203,7 @@ impl Optimizer {
         let param = slot.parameter.tensor();
         let dtype = wide(param.dtype());
         let own = |t: &Tensor| t.detach().try_cast(dtype)?.try_clone_data();
-        let mut memory = Memory { tensors: Vec::new(), numbers: [0.0; NUMBERS], master: None };
+        let mut memory = Memory { tensors: Vec::new(), numbers: Numbers::default(), master: None };
         let mut numbers = 0;
         for (a, (key, value)) in self.groups[slot.group].accumulators.iter().zip(found) {
             let number = a.kind.is_number();
@@ -214,7 +216,7 @@ impl Optimizer {
             match number {
                 true => {
                     let first = value.to_f64_vec().first().copied().unwrap_or(a.fill);
-                    memory.numbers[numbers] = rounding(param.dtype())(first);
+                    super::locked(&memory.numbers)[numbers] = rounding(param.dtype())(first);
                     numbers += 1;
                 }
                 false => memory.tensors.push(own(value)?),

@@ -212,7 +212,7 @@ fn names_are_unique_and_follow_the_class() {
 
 #[test]
 fn initial_values_follow_the_defaults() {
-    sampan_core::random::seed(7);
+    sampan_core::random::own(7);
     let spread = |p: &Parameter| {
         let v = p.tensor().to_f64_vec();
         (v.iter().map(|x| x * x).sum::<f64>() / v.len() as f64).sqrt()
@@ -250,7 +250,7 @@ fn only_training_moves_running_statistics() {
 
 #[test]
 fn dropout_drops_what_its_arguments_say() {
-    sampan_core::random::seed(3);
+    sampan_core::random::own(3);
     let x = ones(&[200, 50]);
     let share = |t: &Tensor| t.to_vec::<f32>().iter().filter(|v| **v == 0.0).count() as f64 / t.numel() as f64;
     let y = Dropout::new(0.3).call(&x).unwrap();

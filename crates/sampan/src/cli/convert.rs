@@ -1,17 +1,19 @@
 //! `sampan convert`.
 
-use super::say;
+use super::{say, weights};
 use clap::Args;
 use sampan_align::convert::{self, Convention, Converted, Mapping, Structure};
-use sampan_core::{Error, Result};
+use sampan_core::{DType, Error, Result};
 use sampan_data::vision::models;
+use sampan_graph::{Spec, onnx, paddle, trace};
 use sampan_io::Format;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Args)]
 pub struct Convert {
-    /// The weights: .pth, .pt, .pdparams, .pdiparams, .safetensors, .npz or .onnx
+    /// The weights: .pth, .pt, .pdparams, .pdiparams, .safetensors, .npz or .onnx; or a network: .pdmodel, .json or .onnx; or the
+    /// folder of a run of `sampan train`, whose network becomes a .pdmodel or .json to be served
     #[arg(value_name = "SOURCE")]
     source: PathBuf,
     /// Where they go; the end of the name is the format
@@ -38,6 +40,9 @@ pub struct Convert {
     /// How the target's matrices are to lie, where neither format nor model tells
     #[arg(long = "as", value_name = "torch|paddle", value_parser = convention)]
     lie_as: Option<Convention>,
+    /// The version of ONNX's operators, where a network becomes an .onnx file
+    #[arg(long, value_name = "N", default_value_t = onnx::Options::default().opset)]
+    opset: i64,
     /// Allow keys without a partner
     #[arg(long)]
     partial: bool,
@@ -96,7 +101,44 @@ impl Convert {
         Ok(converted)
     }
 
+    /// Is a whole network asked for, graph and all?
+    fn is_network(&self) -> bool {
+        let network =
+            |path: &Path| matches!(path.extension().and_then(|e| e.to_str()), Some("pdmodel" | "json" | "onnx"));
+        network(&self.to) && network(&self.source) && self.model.is_none()
+    }
+
+    /// Writes a network in another format.
+    fn network(&self) -> Result<ExitCode> {
+        let graph = sampan_graph::load(&self.source)?;
+        match self.to.extension().is_some_and(|e| e == "onnx") {
+            true => onnx::save(&graph, &self.to, onnx::Options { opset: self.opset, ..onnx::Options::default() })?,
+            false => paddle::save(&graph, self.to.with_extension(""), &[])?,
+        }
+        let (calls, weights) = (graph.calls.len(), graph.weights.iter().filter(|w| w.shared).count());
+        say(format!("{}: a network of {calls} calls and {weights} parameters", self.to.display()))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Writes the network that `sampan train` trained in a folder as one that runs without this program.
+    fn write_network(&self) -> Result<()> {
+        let network = weights::load(&self.source)?.network().clone();
+        network.eval();
+        let image = Spec::new([None, Some(1), Some(28), Some(28)], DType::Float32).named("image");
+        let graph = trace(|x| network.call_all(x), &[image])?;
+        paddle::save(&graph, self.to.with_extension(""), &[])?;
+        let to = self.to.with_extension("");
+        say(format!("{} is now {}.pdmodel, .json and .pdiparams", self.source.display(), to.display()))
+    }
+
     pub fn run(self) -> Result<ExitCode> {
+        if self.is_network() {
+            return self.network();
+        }
+        if self.source.is_dir() && self.to.extension().is_some_and(|e| e == "pdmodel" || e == "json") {
+            self.write_network().map_err(|e| e.in_op("convert"))?;
+            return Ok(ExitCode::SUCCESS);
+        }
         let Converted { report, .. } = self.convert().map_err(|e| e.in_op("convert"))?;
         if let Some(path) = &self.report {
             sampan_io::atomic::write(path, report.to_json().as_bytes())?;

@@ -3,17 +3,16 @@
 mod align;
 mod convert;
 mod eval;
-mod infer;
-mod info;
 mod launch;
 mod predict;
+mod quantize;
 mod summary;
 mod train;
 mod weights;
 
 use clap::{Parser, Subcommand};
-use sampan_core::error::Kind;
-use sampan_core::{Error, Result};
+use sampan_core::Result;
+use sampan_deploy::say;
 use std::process::ExitCode;
 
 /// Dynamic-graph deep learning with a Rust core.
@@ -35,24 +34,22 @@ enum Command {
     Eval(eval::Eval),
     /// Read digits from image files.
     Predict(predict::Predict),
-    /// Run a saved network (.pdmodel, .json) on arrays, without Python.
-    Infer(infer::Infer),
+    /// Run a saved network (.pdmodel, .json, .onnx) on arrays, without Python.
+    Infer(sampan_deploy::Infer),
+    /// Answer requests over HTTP with the networks of a folder, by KServe's protocol.
+    Serve(sampan_deploy::Serve),
     /// Say what a file holds: networks (.pdmodel, .json), checkpoints, .pdparams, .pdopt, .safetensors, .npy, .npz, .pth.
-    Info(info::Info),
+    Info(sampan_deploy::Info),
     /// Compare two recordings of `sampan.align`, or two files of reprod_log: where do they part, and why?
     Align(align::Align),
     /// Make the weights of one framework or format those of another: .pth, .pdparams, .safetensors, .npz, .onnx, .pdiparams.
     Convert(convert::Convert),
+    /// Make a network smaller and faster: weights, or all that its layers compute with, in eight bits or half precision.
+    Quantize(quantize::Quantize),
     /// Run a program in several processes, on one machine or many.
     Launch(launch::Launch),
     /// Show the layers of a network with shapes and parameters.
     Summary(summary::Summary),
-}
-
-/// Writes a line of the answer to standard output.
-fn say(line: impl std::fmt::Display) -> Result<()> {
-    crate::progress::say(line)
-        .map_err(|e| Error::new(Kind::External, format!("cannot write to standard output: {e}")).in_op("sampan"))
 }
 
 /// Does what a command line says, its first word the command's own name; an error is a sentence on standard error.
@@ -81,9 +78,11 @@ impl Cli {
             Command::Eval(c) => c.run(),
             Command::Predict(c) => c.run(),
             Command::Infer(c) => c.run(),
-            Command::Info(c) => c.run(),
+            Command::Serve(c) => c.run(),
+            Command::Info(c) => c.run(&weights::MORE),
             Command::Align(c) => c.run(),
             Command::Convert(c) => c.run(),
+            Command::Quantize(c) => c.run(),
             Command::Launch(c) => c.run(),
             Command::Summary(c) => c.run(),
         }

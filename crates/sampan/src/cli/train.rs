@@ -3,7 +3,7 @@
 use super::say;
 use crate::main_job::{Ended, RunFolder, Settings, train};
 use clap::Args;
-use sampan_core::{Error, Result};
+use sampan_core::{Device, Error, Result, device};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -20,6 +20,7 @@ The folder then holds
 Examples
   sampan train                          5 epochs, about 20 seconds on two cores
   sampan train --epochs 1 --limit 5000  a quick try
+  sampan train --device gpu             on the first GPU
   sampan train --resume                 go on after Ctrl-C, a crash or a kill";
 
 #[derive(Args)]
@@ -49,6 +50,9 @@ pub struct Train {
     /// Go on with the run in that folder, with the settings it was started with
     #[arg(long)]
     resume: bool,
+    /// Where to compute: cpu, or gpu (gpu:0, gpu:1, …), where a step is one launch
+    #[arg(long, default_value = "cpu", value_name = "DEVICE")]
+    device: String,
     /// Print nothing but the result
     #[arg(long, short)]
     quiet: bool,
@@ -90,6 +94,7 @@ impl Train {
 
     pub fn run(self) -> Result<ExitCode> {
         let settings = self.settings()?;
+        device::set_default(Device::named(&self.device).map_err(|e| e.in_op("train"))?);
         let stop = Arc::new(AtomicBool::new(false));
         let flag = stop.clone();
         // The second Ctrl-C ends the program at once, for those who do not want to wait for the checkpoint.

@@ -4,8 +4,21 @@ use crate::hapi::{Model, read_checkpoint};
 use crate::main_job::{self, RunFolder, Settings};
 use sampan_core::error::Kind;
 use sampan_core::{Error, Result};
+use sampan_deploy::More;
 use sampan_nn::Members;
 use std::path::{Path, PathBuf};
+
+/// What `sampan info` knows of folders and checkpoints.
+pub const MORE: More = More {
+    file,
+    about: |path| {
+        let at = read_checkpoint(path).ok()?.position;
+        Some(format!(
+            "a checkpoint of a training run: {} epochs and {} steps done ({} steps in all)",
+            at.epoch, at.step, at.global_step
+        ))
+    },
+};
 
 /// Reads a run folder, a checkpoint, or a file of weights (.pdparams, .safetensors, .npz, .pth).
 pub fn load(path: &Path) -> Result<Model> {

@@ -1,6 +1,7 @@
 //! A network with all that training it takes.
 
 use super::{Callback, checkpoint};
+use sampan_core::Captured;
 use sampan_core::error::Kind;
 use sampan_core::{Error, Result, Tensor, amp, no_grad};
 use sampan_data::LoaderState;
@@ -77,6 +78,10 @@ pub struct Model {
     pub(super) metrics: Vec<Box<dyn Metric>>,
     inputs: Option<usize>,
     amp: Option<sampan_core::DType>,
+    /// Steps of training that are recorded and started as a whole, if asked for.
+    captured: Option<Captured>,
+    /// How many outputs the network gave there.
+    outputs: usize,
     pub(super) position: Position,
     pub(super) interrupt: Option<Arc<AtomicBool>>,
     /// Set by a callback to end training after the step.
@@ -102,6 +107,8 @@ impl Model {
             metrics: Vec::new(),
             inputs: None,
             amp: None,
+            captured: None,
+            outputs: 0,
             position: Position::default(),
             interrupt: None,
             stop_training: false,
@@ -129,6 +136,23 @@ impl Model {
     /// Computes forward passes in a low precision from now on, or (`None`) as they come: Paddle's level O1.
     pub fn set_amp(&mut self, dtype: Option<sampan_core::DType>) {
         self.amp = dtype;
+    }
+
+    /// On a GPU, records a step of training at the third batch and then starts it as a whole, or no longer; see
+    /// [`Captured`](sampan_core::Captured).
+    pub fn set_cuda_graph(&mut self, on: bool) {
+        self.captured = on.then(Captured::on_gpus);
+    }
+
+    /// Records a step of training at the third batch and then does it again as a whole, on the CPU as well, or no longer; see
+    /// [`Captured`](sampan_core::Captured). The bits are the same.
+    pub fn set_capture(&mut self, on: bool) {
+        self.captured = on.then(Captured::default);
+    }
+
+    /// Why steps are not recorded, if one could not be.
+    pub fn why_not_captured(&self) -> Option<&str> {
+        self.captured.as_ref()?.why_not()
     }
 
     /// The network.
@@ -221,6 +245,35 @@ impl Model {
             return Err(Error::new(Kind::PreconditionNotMet, message).hint("call prepare first").in_op("Model"));
         }
         self.net.train();
+        let mut captured = self.captured.take();
+        let learnt = match &mut captured {
+            None => self.learn(inputs, labels, update),
+            Some(captured) => {
+                let given: Vec<Tensor> = inputs.iter().chain(labels).cloned().collect();
+                let mut outputs = self.outputs;
+                let step = |given: &[Tensor]| {
+                    let (inputs, labels) = given.split_at(inputs.len());
+                    let (found, losses) = self.learn(inputs, labels, update)?;
+                    outputs = found.len();
+                    Ok([found, losses].concat())
+                };
+                let results = captured.call(if update { "update" } else { "" }, &given, step);
+                // A step that was recorded before has as many of them.
+                self.outputs = outputs;
+                results.map(|mut all| {
+                    let losses = all.split_off(outputs);
+                    (all, losses)
+                })
+            }
+        };
+        self.captured = captured;
+        let (outputs, losses) = learnt?;
+        self.update_metrics(&outputs, labels)?;
+        self.report(&losses)
+    }
+
+    /// Forward, backward and, if `update`, the optimizer: outputs and losses.
+    fn learn(&mut self, inputs: &[Tensor], labels: &[Tensor], update: bool) -> Result<(Vec<Tensor>, Vec<Tensor>)> {
         let outputs = self.forward(inputs)?;
         let losses = self.losses(&outputs, labels)?;
         // Each is a number before they are added up, or one would be counted for every element of another.
@@ -233,8 +286,7 @@ impl Model {
             optimizer.step()?;
             optimizer.clear_grad();
         }
-        self.update_metrics(&outputs, labels)?;
-        self.report(&losses)
+        Ok((outputs, losses))
     }
 
     /// Loss and metrics of a batch, without changing anything but the metrics.

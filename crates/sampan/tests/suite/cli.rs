@@ -59,6 +59,21 @@ fn from_training_to_a_read_digit() {
     let held = text(&held.stdout);
     assert!(held.contains("3 epochs and 0 steps done") && held.contains("features.0.weight"), "{held}");
 
+    // The network as a file that runs without this program, and is run by it.
+    let network = folder.path().join("models").join("digits.pdmodel");
+    let written = sampan(&["convert", out, "--to", network.to_str().unwrap()]);
+    assert!(written.status.success(), "{}", text(&written.stderr));
+    let array = folder.path().join("x.npy");
+    let x = (sample[0].cast(sampan::DType::Float32) * (1.0 / 127.5) - 1.0).reshape([1, 1, 28, 28]);
+    sampan::io::npy::save(&array, &x).unwrap();
+    let run = sampan(&["infer", network.to_str().unwrap(), "--input", array.to_str().unwrap(), "--profile"]);
+    let shown = text(&run.stdout);
+    assert!(
+        shown.contains("output 0: [1, 10] float32") && shown.contains("ms  conv2d"),
+        "{shown}{}",
+        text(&run.stderr)
+    );
+
     refused(
         &["train", "--resume", "--out", out, "--batch-size", "32"],
         &["other settings", "--batch-size 32, the run has 64", "Hint"],
@@ -107,6 +122,7 @@ fn wrong_arguments_get_a_sentence() {
     refused(&["info", "no-such-file"], &["no-such-file"]);
     refused(&["summary", "resnet19"], &["resnet19", "list"]);
     refused(&["fly"], &["fly"]);
+    refused(&["serve", "/no/such/folder"], &["serve"]);
     let help = text(&sampan(&["train", "--help"]).stdout);
     assert!(help.contains("--resume") && help.contains("Examples"), "{help}");
     let table = text(&sampan(&["summary", "lenet", "--flops"]).stdout);
@@ -224,6 +240,12 @@ fn a_saved_network_runs_without_python() {
     assert!(shown.contains("output 0") && shown.contains("0.5"), "{shown}");
     let held = text(&sampan(&["info", &at("net.pdmodel"), &at("net.json")]).stdout);
     assert!(held.contains("input   image [any, 2] float32") && held.contains("matmul 1, relu 1"), "{held}");
+    let drawn = sampan(&["info", &at("net.json"), "--svg", &at("net.svg"), "--html", &at("net.html")]);
+    assert!(drawn.status.success(), "{}", text(&drawn.stderr));
+    let page = std::fs::read_to_string(at("net.html")).unwrap();
+    assert!(page.contains(std::fs::read_to_string(at("net.svg")).unwrap().trim()), "the page holds the picture");
+    refused(&["info", &at("net.json"), &at("net.pdmodel"), "--svg", &at("net.svg")], &["one network"]);
+    refused(&["info", &at("x.npy"), "--svg", &at("other.svg")], &["x.npy"]);
     refused(&["infer", &at("none"), "--input", &at("x.npy")], &["none", "without an ending"]);
     refused(
         &["infer", &at("net"), "--input", &at("x.npy"), "--input", &at("x.npy")],

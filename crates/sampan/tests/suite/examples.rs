@@ -94,3 +94,20 @@ fn run(name: &str, words: &str, folder: &Path) -> Result<(), String> {
     }
     Err(format!("{name}: {}, wanted {words:?}\n{printed}\n{said}", run.status))
 }
+
+/// The program of `examples/deploy`; its siblings in C and Python have tests of their own.
+#[test]
+fn a_saved_network_runs() {
+    use sampan::graph::{Spec, paddle, trace};
+    use sampan::prelude::*;
+    let folder = Folder::new("deploy");
+    let net = Linear::new(4, 2);
+    let spec = Spec::new([None, Some(4)], DType::Float32).named("x");
+    let graph = trace(|x| Ok(vec![net.call(&x[0])?]), &[spec]).unwrap();
+    paddle::save(&graph, folder.path().join("net"), &[]).unwrap();
+    let ran = Command::new(programs().join("infer")).arg(folder.path().join("net.json")).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let expected = net.call(&Tensor::new([[0.0f32, 0.25, 0.5, 0.75]])).unwrap().to_vec::<f32>();
+    let words = format!("input x [1, 4]\noutput 0 [1, 2] {:.4} {:.4}\n", expected[0], expected[1]);
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), words);
+}

@@ -1,5 +1,6 @@
 //! Tests of the umbrella: the high-level API, the main job, the command and the course in `examples/`.
 
+mod captured;
 mod cli;
 mod examples;
 mod hapi;

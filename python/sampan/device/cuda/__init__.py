@@ -19,6 +19,8 @@ from .. import (
 )
 from .. import current_stream as _current_stream
 from .. import empty_cache as _empty_cache
+from . import graphs
+from .graphs import cuda_graph
 
 
 def current_stream(device=None) -> Stream:
@@ -83,6 +85,7 @@ def vmm_compact(device=None) -> None:
 __all__ = [
     "Event",
     "Stream",
+    "cuda_graph",
     "current_stream",
     "device_count",
     "empty_cache",

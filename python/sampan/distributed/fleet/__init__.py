@@ -1,44 +1,71 @@
-"""Paddle's `fleet`: one place from which a program asks for data, tensor and sharded parallel training."""
+"""Paddle's `fleet`: one place from which a program asks for data, tensor, pipeline and sharded parallel training."""
 
-from . import meta_parallel
+from . import meta_parallel, utils
 from .fleet import (
     Fleet,
     barrier_worker,
     distributed_model,
     distributed_optimizer,
     distributed_scaler,
+    fleet,
     get_hybrid_communicate_group,
     init,
+    init_server,
+    init_worker,
     is_first_worker,
+    is_server,
     is_worker,
     local_rank,
     nranks,
     rank,
+    run_server,
+    save_persistables,
+    server_endpoints,
+    server_index,
+    server_num,
+    stop_worker,
     worker_endpoints,
     worker_index,
     worker_num,
     world_size,
 )
+from .role_maker import PaddleCloudRoleMaker, Role, UserDefinedRoleMaker
 from .strategy import DistributedStrategy
 from .topology import CommunicateTopology, HybridCommunicateGroup
+from .utils import recompute
 
 __all__ = [
     "CommunicateTopology",
     "DistributedStrategy",
     "Fleet",
     "HybridCommunicateGroup",
+    "PaddleCloudRoleMaker",
+    "Role",
+    "UserDefinedRoleMaker",
     "barrier_worker",
     "distributed_model",
     "distributed_optimizer",
     "distributed_scaler",
+    "fleet",
     "get_hybrid_communicate_group",
     "init",
+    "init_server",
+    "init_worker",
     "is_first_worker",
+    "is_server",
     "is_worker",
     "local_rank",
     "meta_parallel",
     "nranks",
     "rank",
+    "recompute",
+    "run_server",
+    "save_persistables",
+    "server_endpoints",
+    "server_index",
+    "server_num",
+    "stop_worker",
+    "utils",
     "worker_endpoints",
     "worker_index",
     "worker_num",

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import os
+
 from ..communication import barrier
-from ..parallel import DataParallel, ParallelEnv, get_rank, get_world_size, init_parallel_env
+from ..parallel import (
+    DataParallel,
+    ParallelEnv,
+    get_rank,
+    get_world_size,
+    init_parallel_env,
+)
+from ..scaler import agreeing
+from .role_maker import PaddleCloudRoleMaker
 from .strategy import DistributedStrategy
 from .topology import AXES, CommunicateTopology, HybridCommunicateGroup
 
@@ -14,20 +24,23 @@ class Fleet:
     def __init__(self):
         self._strategy: DistributedStrategy | None = None
         self._groups: HybridCommunicateGroup | None = None
+        # With parameter servers: what this process is.
+        self._server = None
 
     def init(self, role_maker=None, is_collective=False, strategy=None, log_level="INFO") -> Fleet:
-        """Meets the other processes and lays them out as `strategy.hybrid_configs` says."""
-        if role_maker is not None and not getattr(role_maker, "_is_collective", True) or not (is_collective or role_maker):
-            raise NotImplementedError(
-                "(Unimplemented) fleet.init: there is no parameter server here. Hint: fleet.init(is_collective=True)."
-            )
-        init_parallel_env()
+        """Meets the other processes and lays them out as `strategy.hybrid_configs` says; or, with a role maker that is not
+        collective (`PaddleCloudRoleMaker` without anything), makes this process a worker or a parameter server."""
         self._strategy = strategy or DistributedStrategy()
+        if role_maker is None and not is_collective:
+            role_maker = PaddleCloudRoleMaker()
+        self._server = None
+        if role_maker is not None and not role_maker._is_collective:
+            from ..ps import ParameterServer
+
+            self._server = ParameterServer(role_maker, self._strategy)
+            return self
+        init_parallel_env()
         degrees = self._strategy.hybrid_configs
-        if degrees["pp_degree"] > 1:
-            raise NotImplementedError(
-                "(Unimplemented) fleet.init: there is no pipeline here. Hint: pp_degree=1; mp_degree cuts layers."
-            )
         others = degrees["mp_degree"] * degrees["pp_degree"] * degrees["sharding_degree"] * degrees["sep_degree"]
         data = degrees["dp_degree"] if degrees["dp_degree"] > 0 else max(1, get_world_size() // others)
         named = {"data": data, "model": degrees["mp_degree"]}
@@ -45,12 +58,24 @@ class Fleet:
         return self._ready()
 
     def distributed_model(self, model):
-        """A network whose gradients become means over the processes that share the data."""
+        """A network whose gradients become means over the processes that share the data; a `PipelineLayer` gets
+        `train_batch` and `eval_batch`."""
+        from .meta_parallel import PipelineLayer, PipelineParallel
+
+        if self._server is not None:
+            return self._server.take_model(model)
         groups, told = self._ready(), self._strategy
         if told.sync_batch_norm:
             from ...nn import SyncBatchNorm
 
             model = SyncBatchNorm.convert_sync_batchnorm(model)
+        if isinstance(model, PipelineLayer):
+            return PipelineParallel(model, groups, told)
+        if groups.get_pipe_parallel_world_size() > 1:
+            raise TypeError(
+                "(InvalidType) fleet.distributed_model: a pipeline is a PipelineLayer. Hint: describe the network as one, or "
+                "set pp_degree to 1."
+            )
         shared = groups.get_data_parallel_group()
         if groups.get_sharding_parallel_world_size() > 1:
             # Processes that share the optimizer's state see other data as well.
@@ -74,27 +99,80 @@ class Fleet:
         parts of cut layers together."""
         from .optimizer import HybridParallelOptimizer
 
+        if self._server is not None:
+            if strategy is not None:
+                self._server.take_strategy(strategy)
+            return self._server.take_optimizer(optimizer)
         return HybridParallelOptimizer(optimizer, self._ready())
 
     def distributed_scaler(self, scaler):
-        """The scaler as it is: reduced gradients are alike, so all processes skip the same steps."""
-        return scaler
+        """The scaler; processes that hold different parts of a network skip the same steps."""
+        groups = self._ready()
+        return agreeing(scaler, [groups.get_model_parallel_group(), groups.get_pipe_parallel_group()])
 
     def worker_index(self) -> int:
-        """The number of this process."""
-        return get_rank()
+        """The number of this process; -1 for a server."""
+        return get_rank() if self._server is None else self._server.role._worker_index()
 
     def worker_num(self) -> int:
-        """How many processes there are."""
-        return get_world_size()
+        """How many processes train."""
+        return get_world_size() if self._server is None else self._server.role._worker_num()
 
     def is_first_worker(self) -> bool:
         """Is this rank 0?"""
-        return get_rank() == 0
+        return self.worker_index() == 0
 
     def is_worker(self) -> bool:
         """Does this process train?"""
-        return True
+        return self._server is None or self._server.role._is_worker()
+
+    def is_server(self) -> bool:
+        """Is this process a parameter server?"""
+        return not self.is_worker()
+
+    def server_num(self) -> int:
+        """How many parameter servers there are."""
+        return self._served().role._server_num()
+
+    def server_index(self) -> int:
+        """The number of this server; -1 for a worker."""
+        return self._served().role._server_index()
+
+    def server_endpoints(self, to_string=False):
+        """The addresses of the parameter servers."""
+        found = self._served().role._get_pserver_endpoints()
+        return ",".join(found) if to_string else found
+
+    def _served(self):
+        if self._server is None:
+            raise RuntimeError(
+                "(PreconditionNotMet) fleet: this training has no parameter servers. Hint: fleet.init(PaddleCloudRoleMaker()), "
+                "started by `launch --server_num 1 --worker_num 2`."
+            )
+        return self._server
+
+    def init_server(self, dirname=None, var_names=None, **kwargs) -> None:
+        """Makes this server ready; rows that do not fit into memory wait in the folder `SAMPAN_PS_DIR`."""
+        self._served()
+
+    def run_server(self) -> None:
+        """Serves until every worker has called `stop_worker`."""
+        self._served().serve(os.environ.get("SAMPAN_PS_DIR"))
+
+    def init_worker(self, scopes=None, dirname=None) -> None:
+        """Connects this worker to the servers. All begin with the parameters of the first worker, or with what
+        `save_persistables` wrote into `dirname`."""
+        self._served().connect(dirname)
+
+    def stop_worker(self) -> None:
+        """This worker is done; the servers end when all are."""
+        self._served().leave()
+
+    def save_persistables(self, executor=None, dirname=None, main_program=None, mode=0) -> None:
+        """Writes the tables of all servers into a folder. One worker calls it, between steps."""
+        if dirname is None:
+            executor, dirname = None, executor
+        self._served().save(dirname)
 
     def worker_endpoints(self, to_string=False):
         """The addresses of all processes."""
@@ -103,7 +181,10 @@ class Fleet:
 
     def barrier_worker(self) -> None:
         """Waits for all processes."""
-        barrier()
+        if self._server is not None:
+            self._server.barrier("barrier_worker")
+        else:
+            barrier()
 
     def local_rank(self) -> int:
         """The number of this process on its machine."""
@@ -117,5 +198,12 @@ init = fleet.init
 distributed_model, distributed_optimizer = fleet.distributed_model, fleet.distributed_optimizer
 distributed_scaler, get_hybrid_communicate_group = fleet.distributed_scaler, fleet.get_hybrid_communicate_group
 worker_index, worker_num, is_first_worker = fleet.worker_index, fleet.worker_num, fleet.is_first_worker
+is_server, server_num, server_index, server_endpoints = (
+    fleet.is_server, fleet.server_num, fleet.server_index, fleet.server_endpoints
+)  # fmt: skip
+init_server, run_server, init_worker, stop_worker = (
+    fleet.init_server, fleet.run_server, fleet.init_worker, fleet.stop_worker
+)  # fmt: skip
+save_persistables = fleet.save_persistables
 is_worker, worker_endpoints, barrier_worker = fleet.is_worker, fleet.worker_endpoints, fleet.barrier_worker
 rank, nranks, world_size, local_rank = fleet.rank, fleet.nranks, fleet.world_size, fleet.local_rank

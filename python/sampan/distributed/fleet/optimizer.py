@@ -11,4 +11,9 @@ class HybridParallelOptimizer(ShardedOptimizer):
     that are cut along the axis `model` together."""
 
     def __init__(self, optimizer, groups: HybridCommunicateGroup):
-        super().__init__(optimizer, groups.get_sharding_parallel_group(), groups.get_model_parallel_group())
+        super().__init__(
+            optimizer,
+            groups.get_sharding_parallel_group(),
+            [groups.get_model_parallel_group()],
+            stages=groups.get_pipe_parallel_group(),
+        )

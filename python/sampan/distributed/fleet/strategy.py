@@ -16,10 +16,13 @@ _KNOWN = {
     "pipeline": False,
     "pipeline_configs": {},
     "gradient_scale_configs": {"scale_strategy": "avg"},
+    # Parameter servers: together, or each worker at once; with `k_steps` above 0 geo-SGD.
+    "a_sync": True,
+    "a_sync_configs": {"k_steps": -1},
 }
 # Settings of other engines and of graphs, which may be set and change nothing here.
 _IDLE = (
-    "a_sync a_sync_configs amp amp_configs auto build_strategy conv_workspace_size_limit cudnn_exhaustive_search "
+    "amp amp_configs auto build_strategy conv_workspace_size_limit cudnn_exhaustive_search "
     "cudnn_batchnorm_spatial_persistent elastic fp16_allreduce fuse_all_reduce_ops fuse_grad_size_in_num heter_ccl_mode "
     "hierarchical_allreduce_inter_nranks nccl_comm_num recompute recompute_configs sync_nccl_allreduce "
     "use_hierarchical_allreduce without_graph_optimization"

@@ -99,7 +99,7 @@ fn isin(
     let dtype = promote_tensors(x, test_x);
     let out = cx.out(x.shape(), DType::Bool)?;
     cx.cpu(|| {
-        let (x, known) = (x.try_cast(dtype)?.contiguous(), test_x.try_cast(dtype)?.contiguous());
+        let (x, known) = (x.in_dtype(dtype)?.in_rows()?, test_x.in_dtype(dtype)?.in_rows()?);
         sampan_kernels::sort::isin(x.values().slice(), known.values().slice(), invert, out.data_mut().slice());
         Ok(())
     })?;

@@ -217,6 +217,7 @@ impl Cx<'_> {
             }
         }
         let out = self.out(&shape, result)?;
+        crate::dispatch::is_formula(f, dtype, tensors, &out);
         if let Some(gpu) = self.gpu()? {
             let fitted: SmallVec<[Option<Tensor>; 3]> = tensors.iter().map(|t| fit(t, dtype)).collect::<Result<_>>()?;
             let tensors: Tensors = tensors.iter().zip(&fitted).map(|(t, cast)| cast.as_ref().unwrap_or(t)).collect();
@@ -254,7 +255,7 @@ impl Cx<'_> {
     fn derived<'a>(&self, f: Bound, dtype: DType, operands: impl Operands<'a>) -> Result<Tensor> {
         let (f, tensors) = operands.bind(f, Some(dtype));
         let out = self.values(&f, dtype, dtype, &tensors)?;
-        if !self.tracks() {
+        if !self.records() {
             return self.grad(out, &[], |_| Ok(Vec::<Option<Tensor>>::new()));
         }
         // What the gradients of the tracked inputs read: inputs by number, then the result, then its gradient.

@@ -18,7 +18,7 @@ pub(super) fn checked_labels(labels: &Tensor, classes: usize, ignore_index: i64)
 
 /// Labels as a GPU takes them, which checks them itself.
 fn as_labels(labels: &Tensor) -> Result<Tensor> {
-    labels.detach().try_cast(DType::Int64)?.in_rows()
+    labels.detach().in_dtype(DType::Int64)?.in_rows()
 }
 
 fn check_rows(x: &Tensor, labels: &Tensor) -> Result<(usize, usize)> {
@@ -171,9 +171,9 @@ fn cross_entropy_rows_grad(
     let out = cx.out(x.shape(), dtype)?;
     let cpu = || {
         let labels = checked_labels(labels, classes, ignore_index)?;
-        let (x, grad) = (x.contiguous(), grad.try_cast(dtype)?.contiguous());
+        let (x, grad) = (x.contiguous(), grad.in_dtype(dtype)?.in_rows()?);
         let wide = dtype.wide();
-        let (peak, rest) = (peak.try_cast(wide)?.contiguous(), rest.try_cast(wide)?.contiguous());
+        let (peak, rest) = (peak.in_dtype(wide)?.in_rows()?, rest.in_dtype(wide)?.in_rows()?);
         let (x, peak, rest, grad) = (x.values(), peak.values(), rest.values(), grad.values());
         let (peak, rest, grad) = (peak.slice(), rest.slice(), grad.slice());
         let mut out = out.values_mut();

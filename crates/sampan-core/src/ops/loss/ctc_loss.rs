@@ -114,7 +114,7 @@ fn ctc_nll_grad(
     let out = cx.out(log_probs.shape(), log_probs.dtype())?;
     cx.cpu(|| {
         let batch = check_values(log_probs, labels, input_lengths, label_lengths)?;
-        let (p, grad) = (log_probs.contiguous(), grad.try_cast(log_probs.dtype())?.contiguous());
+        let (p, grad) = (log_probs.contiguous(), grad.in_dtype(log_probs.dtype())?.in_rows()?);
         let job = job(&p, labels, &batch, blank);
         ctc::backward(&job, p.values().slice(), grad.values().slice(), out.values_mut().slice());
         Ok(())

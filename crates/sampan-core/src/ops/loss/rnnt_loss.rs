@@ -99,7 +99,7 @@ fn rnnt_nll_grad(
     let out = (cx.out(blanks.shape(), blanks.dtype())?, cx.out(blanks.shape(), blanks.dtype())?);
     cx.cpu(|| {
         let lengths = check_values(blanks, input_lengths, label_lengths)?;
-        let grad = grad.try_cast(blanks.dtype())?.contiguous();
+        let grad = grad.in_dtype(blanks.dtype())?.in_rows()?;
         let (blanks, emits) = (blanks.contiguous(), emits.contiguous());
         let (b, e, grad) = (blanks.values(), emits.values(), grad.values());
         let (mut db, mut de) = (out.0.values_mut(), out.1.values_mut());

@@ -4,6 +4,7 @@ use crate::autograd::{grad_enabled, vjp};
 use crate::ops::elementwise::sum_to;
 use crate::ops::prelude::*;
 use crate::ops::reduction::{LogsumexpOpts, SumOpts};
+use sampan_cuda::random::Draw;
 use sampan_kernels::attention::{self as kernel, Attention, Dropout};
 use sampan_kernels::{AnySlice, AnyView};
 
@@ -47,11 +48,26 @@ fn scaled_dot_product_attention(
         Some(m) => Some(m.clone()),
         None => None,
     };
+    let p = if training { dropout_p } else { 0.0 };
+    if let (Device::Cuda(number), false) = (q.device(), crate::dispatch::listening()) {
+        let scores = form.scores(&q, &k, form.mask_of(mask.as_ref())?.as_ref());
+        let mut weights = scores.softmax(-1);
+        if p > 0.0 {
+            let keep = form.kept_on_gpu(crate::gpu::gpu(number)?, 1.0 - p, weights.shape())?;
+            weights = weights.try_masked_scale(&keep, if p < 1.0 { 1.0 / (1.0 - p) } else { 0.0 }, 0.0)?;
+        }
+        let out = form.unfold(&weights.matrix_product(&form.keys(&v))).in_dtype(q.dtype())?;
+        return Ok(if single { out.squeeze(0) } else { out });
+    }
     let mut opts = AttentionOpts::new();
     if training && dropout_p > 0.0 {
         let rows = form.batch * form.heads() * form.q_len;
-        let (seed, start) = crate::random::reserve(Dropout::counters(rows, form.kv_len));
-        opts = opts.dropout_p(dropout_p).seed(seed as i64).counter(start as i64);
+        let count = Dropout::counters(rows, form.kv_len) as i64;
+        let drawn = match q.device() {
+            Device::Meta => Tensor::meta([2], DType::Int64),
+            _ => crate::device::with(Device::Cpu, || try_random_place(count))?,
+        };
+        opts = opts.dropout_p(dropout_p).drawn(&drawn);
     }
     let out = q.try_attention_with(&k, &v, mask.as_ref(), form.scale, is_causal, opts)?.0;
     Ok(if single { out.squeeze(0) } else { out })
@@ -177,13 +193,33 @@ impl Form {
     }
 }
 
-/// The dropout of a call, from the numbers that an op is told.
-fn dropout_of(p: f64, seed: i64, counter: i64) -> Option<Dropout> {
-    (p > 0.0).then_some(Dropout { p, seed: seed as u64, start: counter as u64 })
+/// Takes `count` counters from the stream of random numbers: the seed and the first of them, which a call and its gradient
+/// make the same numbers from.
+#[op(random, internal, non_diff, module = "nn.functional", samples = place_samples, peer = "none: a place in the stream")]
+fn random_place(cx: &Cx, count: i64) -> Result<Tensor> {
+    ensure!((0..=1 << 48).contains(&count), "count must lie between 0 and 2^48, got {count}");
+    let out = cx.out([2], DType::Int64)?;
+    cx.cpu(|| {
+        let (seed, start) = crate::random::reserve(count as usize);
+        out.data_mut::<i64>().slice().copy_from_slice(&[seed as i64, start as i64]);
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// The dropout of a call, by where its random numbers are.
+fn dropout_of(p: f64, drawn: Option<&Tensor>) -> Result<Option<Dropout>> {
+    let Some(place) = drawn.filter(|t| p > 0.0 && t.device().has_values()) else { return Ok(None) };
+    let is_place = place.dtype() == DType::Int64 && *place.shape() == [2];
+    ensure!(is_place, "drawn must be the seed and the counter, int64 of shape [2], got {}", place.describe());
+    let place = place.contiguous();
+    let values = place.data::<i64>();
+    let [seed, start] = [values.slice()[0], values.slice()[1]].map(|v| v as u64);
+    Ok(Some(Dropout { p, seed, start }))
 }
 
 /// The tiled kernel of `scaled_dot_product_attention`, and the logarithm of the sum of the exponentials of each query's
-/// scores, `[batch, heads, length]` in float64: a large score would leave it no room in less. The random numbers of dropout are those of `seed` from `counter` on.
+/// scores, `[batch, heads, length]` in float64: a large score would leave it no room in less. The random numbers of dropout begin where `drawn` says, a seed and a counter.
 #[op(
     internal,
     module = "nn.functional",
@@ -205,11 +241,10 @@ fn attention(
     scale: f64,
     causal: bool,
     #[opt(0.0)] dropout_p: f64,
-    #[opt(0)] seed: i64,
-    #[opt(0)] counter: i64,
+    #[opt(None)] drawn: Option<&Tensor>,
 ) -> Result<(Tensor, Tensor)> {
     let form = Form::new(query, key, value, Some(scale), causal)?;
-    let dropout = dropout_of(dropout_p, seed, counter);
+    let dropout = dropout_of(dropout_p, drawn)?;
     let dtype = promote_all(&[query.clone(), key.clone(), value.clone()])?;
     let mask4 = mask.map(|m| form.four_axes(m)).transpose()?;
     let wide = if dtype == DType::Float64 { dtype } else { DType::Float32 };
@@ -223,17 +258,24 @@ fn attention(
         Ok(())
     })?;
     let out = out.try_cast(dtype)?;
-    let saved: Vec<&Tensor> = [Some(query), Some(key), Some(value), mask].into_iter().flatten().collect();
-    let masked = mask.is_some();
+    let saved: Vec<&Tensor> = [Some(query), Some(key), Some(value), mask, drawn].into_iter().flatten().collect();
+    let (masked, drops) = (mask.is_some(), drawn.is_some());
     cx.grad_from_output((out, lse), &saved, move |g| {
         let (q, k, v, mask) = (g.saved(0), g.saved(1), g.saved(2), masked.then(|| g.saved(3)));
+        let drawn = drops.then(|| g.saved(3 + masked as usize));
+        // Where random numbers come from has no gradient.
+        let complete = |mut grads: Vec<Option<Tensor>>| {
+            grads.extend(drawn.map(|_| None));
+            grads
+        };
         if dropout.is_some() && (grad_enabled() || mask.is_some() && g.needs(3)) {
             // Gradients of gradients, and that of a mask, which is as large as the scores: no use in tiles.
             let inputs: Vec<&Tensor> = [Some(q), Some(k), Some(v), mask].into_iter().flatten().collect();
-            return vjp(&inputs, &[Some(g.grad_of(0)), Some(g.grad_of(1))], |t| {
-                let out = attention_composite(&t[0], &t[1], &t[2], t.get(3), scale, causal, dropout_p, seed, counter)?;
+            let grads = vjp(&inputs, &[Some(g.grad_of(0)), Some(g.grad_of(1))], |t| {
+                let out = attention_composite(&t[0], &t[1], &t[2], t.get(3), scale, causal, dropout_p, drawn)?;
                 Ok(vec![out.0, out.1])
             });
+            return grads.map(complete);
         }
         let (out, lse, d) = (g.output(0), g.output(1), g.grad_of(0));
         let delta = (out * &d).sum(-1).transpose([0, 2, 1]) - g.grad_of(1).cast(d.dtype());
@@ -244,13 +286,14 @@ fn attention(
             let dq = form.unfold(&(ds.matrix_product(&form.keys(k)) * scale));
             let dk = form.unfold_keys(&(ds.transpose_last().matrix_product(&form.queries(q)) * scale));
             let dv = form.unfold_keys(&p.transpose_last().matrix_product(&form.queries(&d)));
-            return Ok(vec![Some(dq), Some(dk), Some(dv), mask.map(|m| form.mask_gradient(&ds, m))]);
+            return Ok(complete(vec![Some(dq), Some(dk), Some(dv), mask.map(|m| form.mask_gradient(&ds, m))]));
         }
-        let opts = AttentionBackwardOpts::new().dropout_p(dropout_p).seed(seed).counter(counter);
+        let opts = AttentionBackwardOpts::new().dropout_p(dropout_p);
+        let opts = drawn.into_iter().fold(opts, |opts, t| opts.drawn(t));
         let (dq, dk, dv) = q.try_attention_backward_with(k, v, mask, lse, &d, &delta, scale, causal, opts)?;
         let mut grads = vec![Some(dq), Some(dk), Some(dv)];
         grads.extend(mask.map(|_| None));
-        Ok(grads)
+        Ok(complete(grads))
     })
 }
 
@@ -260,6 +303,18 @@ impl Form {
         let out = Tensor::zeroed(shape, DType::Float64, Device::Cpu);
         dropout.all_factors(self.kv_len, out.data_mut::<f64>().slice());
         out
+    }
+
+    /// Which weights dropout keeps, the same ones as on the CPU: each row begins a group of random numbers.
+    fn kept_on_gpu(&self, gpu: &'static crate::gpu::Gpu, keep: f64, shape: &[usize]) -> Result<Tensor> {
+        let rows = shape.iter().product::<usize>() / self.kv_len.max(1);
+        // Four numbers from each counter.
+        let padded = 4 * Dropout::counters(1, self.kv_len);
+        let mask = Tensor::uninit([rows, padded], DType::Bool, Device::Cuda(gpu.ordinal() as u8));
+        let draw = Draw::Bernoulli { last: sampan_kernels::rng::threshold(keep) as i64 - 1 };
+        let start = crate::random::Start::Next(Dropout::counters(rows, self.kv_len));
+        crate::gpu::random::draw(gpu, draw, start, &mask)?;
+        mask.try_slice([1i64], [0i64], [self.kv_len as i64])?.try_reshape_to(shape)
     }
 
     /// The gradient of the scores as that of the mask.
@@ -277,17 +332,16 @@ fn attention_composite(
     scale: f64,
     causal: bool,
     dropout_p: f64,
-    seed: i64,
-    counter: i64,
+    drawn: Option<&Tensor>,
 ) -> Result<(Tensor, Tensor)> {
     let form = Form::new(query, key, value, Some(scale), causal)?;
     let scores = form.scores(query, key, form.mask_of(mask)?.as_ref());
     let lse = scores.logsumexp_with(-1, LogsumexpOpts::new());
     let mut weights = scores.softmax(-1);
-    if let Some(dropout) = dropout_of(dropout_p, seed, counter) {
+    if let Some(dropout) = dropout_of(dropout_p, drawn)? {
         weights = &weights * form.factors(dropout, weights.shape()).cast(weights.dtype());
     }
-    let out = form.unfold(&weights.matrix_product(&form.keys(value))).cast(query.dtype());
+    let out = form.unfold(&weights.matrix_product(&form.keys(value))).in_dtype(query.dtype())?;
     Ok((out, lse.reshape_to([form.batch, form.heads(), form.q_len]).cast(DType::Float64)))
 }
 
@@ -320,11 +374,10 @@ fn attention_backward(
     scale: f64,
     causal: bool,
     #[opt(0.0)] dropout_p: f64,
-    #[opt(0)] seed: i64,
-    #[opt(0)] counter: i64,
+    #[opt(None)] drawn: Option<&Tensor>,
 ) -> Result<(Tensor, Tensor, Tensor)> {
     let form = Form::new(query, key, value, Some(scale), causal)?;
-    let dropout = dropout_of(dropout_p, seed, counter);
+    let dropout = dropout_of(dropout_p, drawn)?;
     let dtype = promote_all(&[query.clone(), key.clone(), value.clone()])?;
     let wide = if dtype == DType::Float64 { dtype } else { DType::Float32 };
     let mask4 = mask.map(|m| form.four_axes(m)).transpose()?;
@@ -350,7 +403,7 @@ fn attention_backward(
     let outputs = (dq.try_cast(dtype)?, dk.try_cast(dtype)?, dv.try_cast(dtype)?);
     let mut saved = vec![query, key, value, lse, g, delta];
     saved.extend(mask);
-    let masked = mask.is_some();
+    let (masked, drops) = (mask.is_some(), drawn.is_some());
     cx.grad(outputs, &saved, move |up| {
         ensure!(dropout.is_none(), "under dropout the forward pass states its higher gradients");
         let [q, k, v, lse, g, delta] = [0, 1, 2, 3, 4, 5].map(|i| up.saved(i));
@@ -373,6 +426,7 @@ fn attention_backward(
         let mut grads = vec![Some(form.unfold(&to_q)), Some(form.unfold_keys(&to_k)), Some(form.unfold_keys(&to_v))];
         grads.extend(mask.map(|m| Some(form.mask_gradient(&to_s, m))));
         grads.extend([Some(row_sum(&to_s).cast(lse.dtype())), Some(form.unfold(&to_g)), Some(row_sum(&to_dp))]);
+        grads.extend(drops.then_some(None));
         Ok(grads)
     })
 }
@@ -436,13 +490,17 @@ fn attention_samples() -> Vec<Sample> {
     ]
 }
 
+fn place_samples() -> Vec<Sample> {
+    vec![sample![12]]
+}
+
 fn kernel_samples() -> Vec<Sample> {
     let wide = |shape: &[usize]| uniform(shape, -1.0, 1.5);
     vec![
         sample![randn([1, 3, 2, 2]), wide(&[1, 3, 2, 2]), positive([1, 3, 2, 1]), Value::None, 0.7, true],
         sample![randn([1, 2, 2, 2]), wide(&[1, 3, 1, 2]), positive([1, 3, 1, 2]), randn([1, 2, 1, 3]), 0.7, false],
         sample![randn([1, 2, 2, 2]), wide(&[1, 3, 1, 2]), positive([1, 3, 1, 2]), Value::None, 0.7, false;
-            dropout_p = 0.4, seed = 3, counter = 16]
+            dropout_p = 0.4, drawn = values::<i64>([3, 16], [2])]
         .peer("none: random numbers of its own"),
     ]
 }

@@ -188,9 +188,9 @@ fn channel_norm_grad(
     let (dtype, stats) = (x.dtype(), wide(x.dtype()));
     let (dx, dw, db) = (cx.out(x.shape(), dtype)?, cx.out([c], stats)?, cx.out([c], stats)?);
     let cpu = || {
-        let (x, grad, w) = (x.contiguous(), grad.try_cast(dtype)?.contiguous(), ready(weight, stats)?);
+        let (x, grad, w) = (x.contiguous(), grad.in_dtype(dtype)?.in_rows()?, ready(weight, stats)?);
         let b = ready(bias, stats)?;
-        let (mean, var) = (mean.try_cast(stats)?.contiguous(), var.try_cast(stats)?.contiguous());
+        let (mean, var) = (mean.in_dtype(stats)?.in_rows()?, var.in_dtype(stats)?.in_rows()?);
         let (x, grad, w) = (x.values(), grad.values(), w.as_ref().map(|w| w.values()));
         let (b, mean, var) = (b.as_ref().map(|b| b.values()), mean.values(), var.values());
         let (mut dx, mut dw, mut db) = (dx.values_mut(), dw.values_mut(), db.values_mut());
@@ -211,9 +211,9 @@ fn channel_norm_grad(
         Ok(())
     };
     cx.run(cpu, |gpu| {
-        let (x, grad) = (x.contiguous(), grad.try_cast(dtype)?.contiguous());
+        let (x, grad) = (x.contiguous(), grad.in_dtype(dtype)?.in_rows()?);
         let (w, b) = (ready(weight, stats)?, ready(bias, stats)?);
-        let (mean, var) = (mean.try_cast(stats)?.contiguous(), var.try_cast(stats)?.contiguous());
+        let (mean, var) = (mean.in_dtype(stats)?.in_rows()?, var.in_dtype(stats)?.in_rows()?);
         let (channels, affine) = (on_gpu(extents, epsilon, activation), [w.as_ref(), b.as_ref()]);
         gpu::rows::normalised_back(gpu, channels, [&x, &grad], [&mean, &var], affine, [&dx, &dw, &db])
     })?;
@@ -302,7 +302,7 @@ fn channel_norm_by(
     let y = cx.out(x.shape(), dtype)?;
     let cpu = || {
         let (x, w, b) = (x.contiguous(), ready(weight, stats)?, ready(bias, stats)?);
-        let (mean, var) = (mean.try_cast(stats)?.contiguous(), var.try_cast(stats)?.contiguous());
+        let (mean, var) = (mean.in_dtype(stats)?.in_rows()?, var.in_dtype(stats)?.in_rows()?);
         let (x, w, b) = (x.values(), w.as_ref().map(|w| w.values()), b.as_ref().map(|b| b.values()));
         let (mean, var, mut y) = (mean.values(), var.values(), y.values_mut());
         let (w, b) = (w.as_ref().map(|w| w.slice()), b.as_ref().map(|b| b.slice()));
@@ -311,7 +311,7 @@ fn channel_norm_by(
     };
     cx.run(cpu, |gpu| {
         let (x, w, b) = (x.contiguous(), ready(weight, stats)?, ready(bias, stats)?);
-        let (mean, var) = (mean.try_cast(stats)?.contiguous(), var.try_cast(stats)?.contiguous());
+        let (mean, var) = (mean.in_dtype(stats)?.in_rows()?, var.in_dtype(stats)?.in_rows()?);
         let channels = on_gpu(extents, epsilon, activation);
         gpu::rows::normalised(gpu, channels, &x, [&mean, &var], [w.as_ref(), b.as_ref()], &y)
     })?;

@@ -11,6 +11,7 @@ pub mod normalization;
 pub mod pool_core;
 pub mod pool_sizes;
 pub mod pooling;
+pub mod quantization;
 pub mod recurrent;
 pub mod resample;
 pub mod rnn;

@@ -217,6 +217,9 @@ fn update_running(running: &Tensor, batch: &Tensor, momentum: f64) -> Result<()>
     crate::no_grad(|| {
         let rest = 1.0 - momentum;
         let mix = formula!(|old, new; momentum, rest| old * momentum + new * rest);
+        if let (Device::Cuda(number), false) = (running.device(), crate::dispatch::listening()) {
+            return crate::gpu::change(crate::gpu::gpu(number)?, &mix, running, &[batch]);
+        }
         running.try_set_value(&apply(&mix, vec![running.detach(), batch.detach().cast(running.dtype())])?)
     })
 }

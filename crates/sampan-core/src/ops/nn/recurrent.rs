@@ -29,7 +29,7 @@ fn check_step(x_gates: &Tensor, h_gates: &Tensor, state: &Tensor, gates: usize) 
 
 /// The tensors in one dtype and row-major.
 fn ready<const N: usize>(ts: [&Tensor; N], dtype: DType) -> Result<[Tensor; N]> {
-    let list: Vec<Tensor> = ts.iter().map(|t| Ok(t.try_cast(dtype)?.contiguous())).collect::<Result<_>>()?;
+    let list: Vec<Tensor> = ts.iter().map(|t| t.in_dtype(dtype)?.in_rows()).collect::<Result<_>>()?;
     Ok(list.try_into().expect("as many"))
 }
 

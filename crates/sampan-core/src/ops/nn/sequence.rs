@@ -1,7 +1,10 @@
 //! A recurrent layer along whole sequences: one kernel forward and one backward, instead of a few ops for every step.
 
 use crate::autograd::{grad_enabled, vjp};
+use crate::gpu::sequence::Tensors;
 use crate::ops::prelude::*;
+use crate::recording;
+use sampan_cuda::sequence::{Cell as CellOnGpu, Walk as OnGpu};
 use sampan_kernels::recurrent::sequence::{self as kernel, Cell, Walk};
 
 /// The cell that a mode means.
@@ -73,7 +76,7 @@ impl Plan {
     }
 
     fn ready(&self, t: &Tensor) -> Result<Tensor> {
-        Ok(t.try_cast(self.wide)?.contiguous())
+        t.in_dtype(self.wide)?.in_rows()
     }
 
     fn cells(&self) -> usize {
@@ -98,6 +101,7 @@ impl Plan {
     samples = walk_samples,
     reference = walk_composite,
     peer = "none: made of cells, which have peers",
+    fused_on_gpu,
     results("out", "h", "c"),
     work = crate::ops::work::recurrent
 )]
@@ -115,13 +119,15 @@ fn recurrent_walk(
     let plan = Plan::new([x_gates, weight, bias, h], c, mode, is_reverse, time_major)?;
     let Plan { walk, dtype, wide } = plan;
     let y = cx.out(plan.shape(walk.units), wide)?;
-    let (h_last, c_last) = (cx.out(h.shape(), wide)?, cx.out([walk.batch, plan.cells()], wide)?);
-    let (gates, cells) = if cx.tracks() {
+    let on_gpu = matches!(cx.device(), Device::Cuda(_));
+    let (mut h_last, mut c_last) = (cx.out(h.shape(), wide)?, cx.out([walk.batch, plan.cells()], wide)?);
+    // A GPU keeps the cell states in any case: the next step reads them there.
+    let (gates, cells) = if cx.tracks() || on_gpu {
         (cx.out(plan.shape(walk.cell.kept() * walk.units), wide)?, cx.out(plan.shape(plan.cells()), wide)?)
     } else {
         (cx.out([0], wide)?, cx.out([0], wide)?)
     };
-    cx.cpu(|| {
+    let cpu = || {
         let (x, weight, bias) = (plan.ready(x_gates)?, plan.ready(weight)?, plan.ready(bias)?);
         let none = cx.out([0], wide)?;
         let (h, c) = (plan.ready(h)?, plan.ready(c.unwrap_or(&none))?);
@@ -133,7 +139,20 @@ fn recurrent_walk(
         let (weight, bias, h, c) = (weight.slice(), bias.slice(), h.slice(), c.slice());
         kernel::forward(&walk, x.slice(), weight, bias, h, c, y, h_last, c_last, gates, cells);
         Ok(())
-    })?;
+    };
+    match cx.gpu()? {
+        Some(gpu) if walk.steps > 0 => {
+            let given = [x_gates, weight, bias, h].map(|t| plan.ready(t));
+            let [x, weight, bias, h] = given;
+            let (x, weight, bias, h, c) = (x?, weight?, bias?, h?, c.map(|c| plan.ready(c)).transpose()?);
+            plan.tensors([&x, &weight, &bias, &h], c.as_ref(), &y, &cells, Some(&gates)).forward(gpu, plan.on_gpu())?;
+            h_last = plan.last_of(&y)?;
+            if walk.cell.has_cell_state() {
+                c_last = plan.last_of(&cells)?;
+            }
+        }
+        _ => cx.cpu(cpu)?,
+    }
     let mut outputs = vec![y.try_cast(dtype)?, h_last.try_cast(dtype)?];
     if walk.cell.has_cell_state() {
         outputs.push(c_last.try_cast(dtype)?);
@@ -159,15 +178,41 @@ impl Plan {
         let Plan { walk, wide, .. } = *self;
         let (gates, cells, y) = (g.saved(0), g.saved(1), self.ready(g.output(0))?);
         let grad_of = |i: usize| self.ready(&g.grad_of(i))?.try_clone_data();
-        let out = |shape: &[usize]| Tensor::uninit(shape, wide, y.device());
-        let none = out(&[walk.batch, 0]);
+        let none = || Tensor::uninit([walk.batch, 0], wide, y.device());
         let (weight, bias) = (self.ready(given[1])?, self.ready(given[2])?);
-        let (h, c) = (self.ready(given[3])?, given.get(4).map_or(Ok(none.clone()), |c| self.ready(c))?);
+        let (h, c) = (self.ready(given[3])?, given.get(4).map_or(Ok(none()), |c| self.ready(c))?);
         let dy = self.ready(&g.grad_of(0))?;
-        let dx = out(given[0].shape());
-        let (dweight, dbias) = (out(weight.shape()), out(bias.shape()));
         let dh = grad_of(1)?;
-        let dc = if walk.cell.has_cell_state() { grad_of(2)? } else { out(&[walk.batch, 0]) };
+        let dc = if walk.cell.has_cell_state() { grad_of(2)? } else { none() };
+        if let (Device::Cuda(number), true) = (y.device(), walk.steps > 0) {
+            let x = self.ready(given[0])?;
+            let dx = Tensor::uninit(given[0].shape(), wide, y.device());
+            let c = walk.cell.has_cell_state().then_some(&c);
+            let tensors = self.tensors([&x, &weight, &bias, &h], c, &y, cells, Some(gates));
+            return self.backward_on_gpu(crate::gpu::gpu(number)?, &tensors, &dy, [dh, dc, dx]);
+        }
+        let given = [&weight, &bias, &h, &c, gates, cells, &y, &dy, &dh, &dc];
+        if recording::on_cpu() {
+            let plan = *self;
+            // What is done in place must be the act's own.
+            let again = move |t: &[Tensor], _: &std::sync::atomic::AtomicBool| {
+                plan.backward_on_cpu(&[0, 1, 2, 3, 4, 5, 6, 7].map(|i| &t[i]), [8, 9].map(|i| t[i].detach()))
+            };
+            return recording::act(&given, again);
+        }
+        self.backward_on_cpu(&given[..8], [dh.clone(), dc.clone()])
+    }
+
+    /// From weight, bias, first states, what was kept, outputs and their gradient to all gradients; those of the states are
+    /// worked on where they lie.
+    fn backward_on_cpu(&self, given: &[&Tensor], [dh, dc]: [Tensor; 2]) -> Result<Vec<Tensor>> {
+        let Plan { walk, wide, .. } = *self;
+        let &[weight, bias, h, c, gates, cells, y, dy] = given else {
+            return Err(Error::invalid("eight tensors are needed").in_op("recurrent_walk"));
+        };
+        let out = |shape: &[usize]| Tensor::uninit(shape, wide, y.device());
+        let (dx, dweight, dbias) =
+            (out(&self.shape(walk.cell.gates() * walk.units)), out(weight.shape()), out(bias.shape()));
         if y.device().has_values() {
             let (weight, bias, h, c) = (weight.values(), bias.values(), h.values(), c.values());
             let (gates, cells, y, dy) = (gates.values(), cells.values(), y.values(), dy.values());
@@ -178,6 +223,73 @@ impl Plan {
             let (dx, dweight, dbias, dh, dc) = (dx.slice(), dweight.slice(), dbias.slice(), dh.slice(), dc.slice());
             kernel::backward(&walk, weight, bias, h, c, y, gates, cells, dy, dx, dweight, dbias, dh, dc);
         }
+        let mut grads = vec![dx, dweight, dbias, dh];
+        // A cell without such a state has nothing to give there.
+        grads.extend(walk.cell.has_cell_state().then_some(dc));
+        Ok(grads)
+    }
+}
+
+impl Plan {
+    /// The walk as a GPU knows it.
+    fn on_gpu(&self) -> OnGpu {
+        let Walk { cell, batch, steps, units, time_major, reverse } = self.walk;
+        let cell = match cell {
+            Cell::Lstm => CellOnGpu::Lstm,
+            Cell::Gru => CellOnGpu::Gru,
+            Cell::Tanh => CellOnGpu::Tanh,
+            Cell::Relu => CellOnGpu::Relu,
+        };
+        OnGpu { cell, dtype: self.wide, batch, steps, units, time_major, reverse }
+    }
+
+    fn tensors<'a>(
+        &self,
+        given: [&'a Tensor; 4],
+        c: Option<&'a Tensor>,
+        y: &'a Tensor,
+        cells: &'a Tensor,
+        gates: Option<&'a Tensor>,
+    ) -> Tensors<'a> {
+        let cells = self.walk.cell.has_cell_state().then_some(cells);
+        Tensors { given, c, y, cells, gates: gates.filter(|_| self.walk.cell.kept() > 1) }
+    }
+
+    /// The axis of the steps.
+    fn time(&self) -> i64 {
+        if self.walk.time_major { 0 } else { 1 }
+    }
+
+    /// What the last step gave.
+    fn last_of(&self, all: &Tensor) -> Result<Tensor> {
+        let at = if self.walk.reverse { 0 } else { self.walk.steps as i64 - 1 };
+        all.detach().try_slice([self.time()], [at], [at + 1])?.try_squeeze(self.time())?.try_clone_data()
+    }
+
+    fn backward_on_gpu(
+        &self,
+        gpu: &'static crate::gpu::Gpu,
+        tensors: &Tensors,
+        dy: &Tensor,
+        [dh, dc, dx]: [Tensor; 3],
+    ) -> Result<Vec<Tensor>> {
+        let Walk { cell, batch, steps, units, reverse, .. } = self.walk;
+        let like = |t: &Tensor| Tensor::uninit(t.shape(), t.dtype(), t.device());
+        let gru = cell == Cell::Gru;
+        let (past, dz) = (gru.then(|| Tensor::zeros_on(dh.shape(), dh.dtype(), dh.device())), gru.then(|| like(&dx)));
+        let carried = if gru { past.as_ref() } else { cell.has_cell_state().then_some(&dc) };
+        tensors.backward(gpu, self.on_gpu(), dy, [&dh, &dx], [carried, dz.as_ref()])?;
+        let dh = if let Some(past) = &past { dh.try_add(past)? } else { dh };
+        // The state that each step began with, and one product for all steps.
+        let h = tensors.given[3].try_unsqueeze(self.time())?;
+        let (from, to) = if reverse { (1, steps as i64) } else { (0, steps as i64 - 1) };
+        let others = tensors.y.detach().try_slice([self.time()], [from], [to])?;
+        let states = if reverse { [others, h] } else { [h, others] };
+        let before = crate::ops::joining::try_concat(&states, self.time())?;
+        let (rows, gates) = ((batch * steps) as i64, (cell.gates() * units) as i64);
+        let dz = dz.as_ref().unwrap_or(&dx).try_reshape([rows, gates])?;
+        let dweight = dz.try_t()?.try_matmul(&before.try_reshape([rows, units as i64])?)?;
+        let dbias = dz.try_sum(0)?;
         Ok(vec![dx, dweight, dbias, dh, dc])
     }
 }

@@ -30,7 +30,7 @@ fn softmax(cx: &Cx, x: &Tensor, #[default(-1)] axis: i64, #[opt(None)] dtype: Op
     let out = cx.out(x.shape(), dtype)?;
     cx.run(
         || {
-            let x = x.try_cast(dtype)?.contiguous();
+            let x = x.in_dtype(dtype)?.in_rows()?;
             kernel::softmax(x.values().slice(), out.values_mut().slice(), n, inner);
             Ok(())
         },
@@ -62,7 +62,7 @@ fn log_softmax(cx: &Cx, x: &Tensor, #[default(-1)] axis: i64, #[opt(None)] dtype
     let out = cx.out(x.shape(), dtype)?;
     cx.run(
         || {
-            let x = x.try_cast(dtype)?.contiguous();
+            let x = x.in_dtype(dtype)?.in_rows()?;
             kernel::log_softmax(x.values().slice(), out.values_mut().slice(), n, inner);
             Ok(())
         },
@@ -103,7 +103,7 @@ fn softmax_grad(cx: &Cx, y: &Tensor, grad: &Tensor, axis: i64) -> Result<Tensor>
     check_pair(y, grad)?;
     let (n, inner) = lanes(y.shape(), resolve_axis(axis, y.ndim())?);
     let out = cx.out(y.shape(), y.dtype())?;
-    let ready = || Ok::<_, Error>((y.contiguous(), grad.try_cast(y.dtype())?.contiguous()));
+    let ready = || Ok::<_, Error>((y.contiguous(), grad.in_dtype(y.dtype())?.in_rows()?));
     cx.run(
         || {
             let (y, grad) = ready()?;
@@ -141,7 +141,7 @@ fn log_softmax_grad(cx: &Cx, y: &Tensor, grad: &Tensor, axis: i64) -> Result<Ten
     check_pair(y, grad)?;
     let (n, inner) = lanes(y.shape(), resolve_axis(axis, y.ndim())?);
     let out = cx.out(y.shape(), y.dtype())?;
-    let ready = || Ok::<_, Error>((y.contiguous(), grad.try_cast(y.dtype())?.contiguous()));
+    let ready = || Ok::<_, Error>((y.contiguous(), grad.in_dtype(y.dtype())?.in_rows()?));
     cx.run(
         || {
             let (y, grad) = ready()?;

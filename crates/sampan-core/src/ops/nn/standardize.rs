@@ -28,7 +28,7 @@ pub(super) fn check_affine(what: &str, t: Option<&Tensor>, shape: &[usize]) -> R
 
 /// The optional tensor in a dtype and row-major.
 pub(super) fn ready(t: Option<&Tensor>, dtype: DType) -> Result<Option<Tensor>> {
-    t.map(|t| Ok(t.try_cast(dtype)?.contiguous())).transpose()
+    t.map(|t| t.in_dtype(dtype)?.in_rows()).transpose()
 }
 
 /// How a composite normalises: the axes that statistics are taken over, and which statistics.
@@ -221,8 +221,8 @@ fn row_norm_grad(
     let (dtype, stats) = (x.dtype(), wide(x.dtype()));
     let (dx, dw, db) = (cx.out(x.shape(), dtype)?, cx.out([n], stats)?, cx.out([n], stats)?);
     let cpu = || {
-        let (x, grad, w) = (x.contiguous(), grad.try_cast(dtype)?.contiguous(), ready(weight, dtype)?);
-        let (mean, rstd) = (mean.try_cast(stats)?.contiguous(), rstd.try_cast(stats)?.contiguous());
+        let (x, grad, w) = (x.contiguous(), grad.in_dtype(dtype)?.in_rows()?, ready(weight, dtype)?);
+        let (mean, rstd) = (mean.in_dtype(stats)?.in_rows()?, rstd.in_dtype(stats)?.in_rows()?);
         let (x, grad, w) = (x.values(), grad.values(), w.as_ref().map(|w| w.values()));
         let (mean, rstd) = (mean.values(), rstd.values());
         let (mut dx, mut dw, mut db) = (dx.values_mut(), dw.values_mut(), db.values_mut());
@@ -241,8 +241,8 @@ fn row_norm_grad(
         Ok(())
     };
     cx.run(cpu, |gpu| {
-        let (x, grad, w) = (x.contiguous(), grad.try_cast(dtype)?.contiguous(), ready(weight, dtype)?);
-        let (mean, rstd) = (mean.try_cast(stats)?.contiguous(), rstd.try_cast(stats)?.contiguous());
+        let (x, grad, w) = (x.contiguous(), grad.in_dtype(dtype)?.in_rows()?, ready(weight, dtype)?);
+        let (mean, rstd) = (mean.in_dtype(stats)?.in_rows()?, rstd.in_dtype(stats)?.in_rows()?);
         let norm = sampan_cuda::rows::RowNorm { rows, n, rms };
         gpu::rows::row_norm_back(gpu, norm, [&x, &grad], w.as_ref(), [&mean, &rstd], [&dx, &dw, &db])
     })?;

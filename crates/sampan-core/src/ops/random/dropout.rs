@@ -14,7 +14,7 @@ fn random_mask(cx: &Cx, shape: &[usize], p: f64) -> Result<Tensor> {
         },
         |gpu| {
             let draw = sampan_cuda::random::Draw::Bernoulli { last: rng::threshold(p) as i64 - 1 };
-            crate::gpu::random::draw(gpu, draw, crate::random::reserve(mask.numel()), &mask)
+            crate::gpu::random::draw(gpu, draw, crate::random::Start::Next(mask.numel()), &mask)
         },
     )?;
     Ok(mask)

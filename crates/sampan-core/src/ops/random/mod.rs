@@ -6,6 +6,7 @@ pub mod random_inplace;
 use crate::gpu;
 use crate::ops::prelude::*;
 use crate::ops::shape::checked_shape;
+use crate::random::Start;
 use sampan_cuda::random::Draw;
 use sampan_kernels::rng::{self, BadProbs};
 
@@ -16,8 +17,8 @@ fn float_dtype(dtype: Option<DType>) -> Result<DType> {
 }
 
 /// Where a fill starts: a fresh stretch of the global stream, or always the same one for a seed of its own.
-fn stream(seed: i64, n: usize) -> (u64, u64) {
-    if seed == 0 { crate::random::reserve(n) } else { (seed as u64, 0) }
+fn stream(seed: i64, n: usize) -> Start {
+    if seed == 0 { Start::Next(n) } else { Start::Own(seed as u64) }
 }
 
 /// Uniform numbers in [0, 1).
@@ -59,7 +60,7 @@ fn fill_uniform(cx: &Cx, shape: &[usize], dtype: DType, min: f64, max: f64, seed
     let out = cx.out(shape, dtype)?;
     cx.run(
         || {
-            let (seed, start) = stream(seed, out.numel());
+            let (seed, start) = stream(seed, out.numel()).taken();
             rng::uniform(seed, start, out.values_mut().slice(), min, max);
             Ok(())
         },
@@ -110,7 +111,7 @@ fn fill_normal(cx: &Cx, shape: &[usize], dtype: DType, mean: f64, std: f64, seed
     let out = cx.out(shape, dtype)?;
     cx.run(
         || {
-            let (seed, start) = stream(seed, out.numel());
+            let (seed, start) = stream(seed, out.numel()).taken();
             rng::normal(seed, start, out.values_mut().slice(), mean, std);
             Ok(())
         },
@@ -149,7 +150,7 @@ fn fill_ints(cx: &Cx, shape: &[usize], dtype: DType, low: i64, high: Option<i64>
         },
         |gpu| {
             let draw = Draw::Integers { low, range: high.wrapping_sub(low) as u64 };
-            gpu::random::draw(gpu, draw, crate::random::reserve(out.numel()), &out)
+            gpu::random::draw(gpu, draw, Start::Next(out.numel()), &out)
         },
     )?;
     Ok(out)
@@ -307,10 +308,10 @@ fn bernoulli(cx: &Cx, x: &Tensor, #[default(None)] p: Option<f64>) -> Result<Ten
         Ok(())
     };
     cx.run(cpu, |gpu| {
-        let stream = crate::random::reserve(out.numel());
+        let start = Start::Next(out.numel());
         match p {
-            Some(p) => gpu::random::draw(gpu, Draw::Bernoulli { last: rng::threshold(p) as i64 - 1 }, stream, &out),
-            None => gpu::random::draw_by(gpu, &x, stream, &out),
+            Some(p) => gpu::random::draw(gpu, Draw::Bernoulli { last: rng::threshold(p) as i64 - 1 }, start, &out),
+            None => gpu::random::draw_by(gpu, &x, start, &out),
         }
     })?;
     Ok(out)

@@ -2,6 +2,7 @@
 
 use crate::ops::creation::EmptyLikeOpts;
 use crate::ops::prelude::*;
+use crate::random::Start;
 use sampan_cuda::random::Draw;
 use sampan_kernels::rng;
 
@@ -31,14 +32,14 @@ fn redraw_seeded(
         return Err(Error::dtype(format!("x must hold floats, it holds {}", x.dtype())));
     }
     let out = cx.out(x.shape(), x.dtype())?;
-    let stream = || if seed == 0 { crate::random::reserve(out.numel()) } else { (seed as u64, 0) };
+    let start = if seed == 0 { Start::Next(out.numel()) } else { Start::Own(seed as u64) };
     cx.run(
         || {
-            let (seed, start) = stream();
+            let (seed, start) = start.taken();
             f(seed, start, &out);
             Ok(())
         },
-        |gpu| draw.map_or(Ok(false), |draw| crate::gpu::random::draw(gpu, draw, stream(), &out)),
+        |gpu| draw.map_or(Ok(false), |draw| crate::gpu::random::draw(gpu, draw, start, &out)),
     )?;
     Ok(out)
 }
@@ -183,7 +184,7 @@ fn random_(cx: &Cx, x: &Tensor, #[default(0)] from_: i64, #[default(None)] to: O
         },
         |gpu| {
             let draw = Draw::Integers { low: from_, range: to.wrapping_sub(from_) as u64 };
-            crate::gpu::random::draw(gpu, draw, crate::random::reserve(out.numel()), &out)
+            crate::gpu::random::draw(gpu, draw, Start::Next(out.numel()), &out)
         },
     )?;
     cleared(cx, out, 1)

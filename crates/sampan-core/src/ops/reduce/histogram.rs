@@ -47,7 +47,7 @@ fn histogram(
     cx.cpu(|| {
         let (lo, hi) = range(input, min, max)?;
         let mut sums = vec![0.0f64; bins];
-        let wide = |t: &Tensor| Ok::<_, Error>(t.try_cast(DType::Float64)?.contiguous());
+        let wide = |t: &Tensor| t.in_dtype(DType::Float64)?.in_rows();
         // Weighted elements go through f64, so that integers and floats may meet.
         match weight {
             Some(w) => {
@@ -233,7 +233,7 @@ fn bincount(
         return Err(Error::dtype(format!("x must hold integers, got {}", x.dtype())));
     }
     ensure!(weights.is_none_or(|w| w.shape() == x.shape()), "weights must have the shape of x");
-    let x = x.try_cast(DType::Int64)?.contiguous();
+    let x = x.in_dtype(DType::Int64)?.in_rows()?;
     let data = x.data::<i64>();
     let len = bincount_len(data.slice(), minlength as usize)
         .map_err(|e| Error::invalid(format!("x must not be negative, but x[{}] is {}", e.position, e.value)))?;
@@ -247,7 +247,7 @@ fn bincount(
     match weights {
         None => bincount_kernel(data.slice(), None, out.values_mut().slice()),
         Some(w) => {
-            let w = w.try_cast(DType::Float64)?.contiguous();
+            let w = w.in_dtype(DType::Float64)?.in_rows()?;
             bincount_kernel(data.slice(), Some(w.data::<f64>().slice()), out.values_mut().slice());
         }
     }

@@ -71,7 +71,7 @@ fn cumsum(
     let (line, dtype) = (Line::new(x, axis)?, wide(dtype, x, true)?);
     let out = cx.out(&line.out, dtype)?;
     // Complex numbers add up part by part.
-    let ready = || Ok::<_, Error>((x.try_cast(dtype)?.contiguous().parts(), out.parts(), line.inner * dtype.parts()));
+    let ready = || Ok::<_, Error>((x.in_dtype(dtype)?.in_rows()?.parts(), out.parts(), line.inner * dtype.parts()));
     cx.run(
         || {
             let (x, out, inner) = ready()?;
@@ -107,13 +107,13 @@ fn cumprod(
     let out = cx.out(&line.out, dtype)?;
     cx.run(
         || {
-            let x = x.try_cast(dtype)?.contiguous();
+            let x = x.in_dtype(dtype)?.in_rows()?;
             let product = if dtype.is_complex() { scan::cumprod_complex } else { scan::cumprod };
             product(x.values().slice(), out.values_mut().slice(), line.n, line.inner);
             Ok(())
         },
         |gpu| {
-            let x = x.try_cast(dtype)?.contiguous();
+            let x = x.in_dtype(dtype)?.in_rows()?;
             Ok(!dtype.is_complex() && crate::gpu::running(gpu, true, &x, line.n, line.inner, &out)?)
         },
     )?;
@@ -148,7 +148,7 @@ fn logcumsumexp(
     let line = Line::new(x, axis)?;
     let out = cx.out(&line.out, dtype)?;
     cx.cpu(|| {
-        let x = x.try_cast(dtype)?.contiguous();
+        let x = x.in_dtype(dtype)?.in_rows()?;
         scan::logcumsumexp(x.values().slice(), out.values_mut().slice(), line.n, line.inner);
         Ok(())
     })?;
@@ -291,7 +291,7 @@ fn linear_recurrence(cx: &Cx, a: &Tensor, b: &Tensor, axis: i64) -> Result<Tenso
     let out = cx.out(a.shape(), dtype)?;
     cx.cpu(|| {
         let line = Axis::of(a.shape(), axis);
-        let (a, b) = (a.try_cast(dtype)?.contiguous(), b.try_cast(dtype)?.contiguous());
+        let (a, b) = (a.in_dtype(dtype)?.in_rows()?, b.in_dtype(dtype)?.in_rows()?);
         let run = if dtype.is_complex() { scan::linear_recurrence_complex } else { scan::linear_recurrence };
         run(a.values().slice(), b.values().slice(), out.values_mut().slice(), line.n, line.inner);
         Ok(())

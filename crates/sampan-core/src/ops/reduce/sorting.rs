@@ -277,7 +277,7 @@ fn searchsorted(
     let dtype = crate::promote::promote(sequence.dtype(), values.dtype());
     let out = cx.out(values.shape(), if out_int32 { DType::Int32 } else { DType::Int64 })?;
     cx.cpu(|| {
-        let (s, v) = (sequence.try_cast(dtype)?.contiguous(), values.try_cast(dtype)?.contiguous());
+        let (s, v) = (sequence.in_dtype(dtype)?.in_rows()?, values.in_dtype(dtype)?.in_rows()?);
         let (m, q) = (s.dim(-1), if shared { v.numel() } else { v.dim(-1) });
         sort::searchsorted(s.values().slice(), m, v.values().slice(), q, right, out.values_mut().slice());
         Ok(())

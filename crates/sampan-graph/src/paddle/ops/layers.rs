@@ -200,7 +200,8 @@ pub fn read(r: &mut Importer, op: &Op) -> Result<bool> {
             }
             let shaped = |r: &mut Importer, arg: Arg| match arg {
                 Arg::Tensor(id) if normal.len() > 1 => {
-                    let known = Known { dims: vec![], ..r.graph.values[id].clone() };
+                    let dims = normal.iter().map(|&n| Dim::Fixed(n as usize)).collect();
+                    let known = Known { dims, ..r.graph.values[id].clone() };
                     let args = vec![("x", Arg::Tensor(id)), ("shape", ints(normal.clone()))];
                     r.call_new("reshape", args, known).map(Arg::Tensor)
                 }

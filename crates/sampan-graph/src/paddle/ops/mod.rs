@@ -1,8 +1,11 @@
 //! Our ops as Paddle's and Paddle's as ours: each file has both directions of its ops side by side.
 
 mod args;
+mod flow;
 mod layers;
+mod losses;
 mod numbers;
+mod quantised;
 mod sequences;
 mod shapes;
 mod simple;
@@ -26,6 +29,9 @@ pub(crate) fn write(w: &mut Exporter, call: &Given) -> Result<bool> {
         windows::write,
         layers::write,
         sequences::write,
+        flow::write,
+        losses::write,
+        quantised::write,
     ];
     for family in families {
         if family(w, call)? {
@@ -45,6 +51,8 @@ pub(crate) fn read(r: &mut Importer, op: &Op) -> Result<bool> {
         windows::read,
         layers::read,
         sequences::read,
+        flow::read,
+        quantised::read,
         simple::read,
     ];
     for family in families {

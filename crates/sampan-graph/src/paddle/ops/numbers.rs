@@ -31,6 +31,17 @@ const BINARY: [(&str, &str, bool); 21] = [
     ("logical_xor", "logical_xor", false),
 ];
 
+/// Is there such a number among the integers of a dtype?
+fn holds(dtype: DType, value: i64) -> bool {
+    match dtype {
+        DType::UInt8 => u8::try_from(value).is_ok(),
+        DType::Int8 => i8::try_from(value).is_ok(),
+        DType::Int16 => i16::try_from(value).is_ok(),
+        DType::Int32 => i32::try_from(value).is_ok(),
+        _ => true,
+    }
+}
+
 /// The dtype in which two operands meet.
 fn common(w: &Exporter, call: &Given, arithmetic: bool) -> DType {
     let of = |name: &str| call.id(name).map(|id| w.known(id).dtype);
@@ -40,6 +51,8 @@ fn common(w: &Exporter, call: &Given, arithmetic: bool) -> DType {
     match (of("x"), of("y")) {
         (Some(a), Some(b)) => sampan_core::promote::promote(a, b),
         (Some(a), None) if !a.is_inexact() && matches!(call.plain("y"), Some(Plain::Float(_))) => DType::Float32,
+        // A number that the integers of the tensor cannot hold is larger or smaller than all of them.
+        (Some(a), None) if matches!(call.plain("y"), Some(Plain::Int(y)) if !holds(a, *y)) => DType::Int64,
         (Some(DType::Bool), None) if !matches!(call.plain("y"), Some(Plain::Bool(_))) => DType::Int64,
         (Some(a), _) => a,
         _ => DType::Float32,
@@ -285,9 +298,12 @@ pub fn read(r: &mut Importer, op: &Op) -> Result<bool> {
         }
         "clip" => {
             let mut args = vec![x(r)?];
+            let whole = !r.program.vars[out[0]].dtype.is_inexact();
             for bound in ["min", "max"] {
                 let value = match op.var_or_none(bound) {
                     Some(v) => Arg::Tensor(r.id(v)?),
+                    // Whole numbers stay whole.
+                    None if whole => Arg::Plain(Plain::Int(op.float(bound)? as i64)),
                     None => Arg::Plain(Plain::Float(op.float(bound)?)),
                 };
                 args.push((bound, value));

@@ -66,6 +66,11 @@ pub fn write(w: &mut Exporter, call: &Given) -> Result<bool> {
             let at = usize::try_from(if axis < 0 { axis + from.dims.len() as i64 } else { axis }).unwrap_or(0);
             let sizes = call.0.outputs.iter().map(|&id| w.known(id).dims[at].fixed().map(|n| n as i64));
             let sizes = sizes.collect::<Option<Vec<_>>>();
+            // Pieces of `tensor_split` may overlap, or leave something out.
+            let whole = from.dims[at].fixed().map(|n| n as i64);
+            if sizes.as_ref().is_some_and(|s| whole.is_some_and(|n| s.iter().sum::<i64>() != n)) {
+                return Ok(false);
+            }
             let args = vec![("x", Value::Var(x)), ("axis", Value::Int(axis))];
             match sizes {
                 Some(sizes) => {
@@ -124,14 +129,48 @@ pub fn write(w: &mut Exporter, call: &Given) -> Result<bool> {
             ];
             w.give("gather", args, out)?;
         }
-        ("embedding", Some(x), _) => {
-            if call.arg("max_norm").is_some() {
+        ("meshgrid", ..) => {
+            // Paddle's has one order of axes.
+            if call.text("indexing").is_some_and(|order| order != "ij") {
+                return Ok(false);
+            }
+            let args = vec![("inputs", call.tensors(w, "inputs")?)];
+            let results = pieces(w, call, "meshgrid");
+            w.emit_to("meshgrid", args, results)?;
+        }
+        ("take_along_axis" | "take_along", ..) => {
+            let own = if call.name() == "take_along" { "x" } else { "arr" };
+            let (Some(x), Some(index)) = (call.id(own), call.id("indices")) else { return Ok(false) };
+            let axis = call.int("axis").unwrap_or(0);
+            // In Paddle's files indices are spread beforehand.
+            let (shape, other) = (&w.known(x).dims, &w.known(index).dims);
+            let at = if axis < 0 { axis + shape.len() as i64 } else { axis } as usize;
+            let spread = shape.len() != other.len() || (0..shape.len()).any(|i| i != at && shape[i] != other[i]);
+            if shape.is_empty() || spread && call.name() == "take_along_axis" && call.bool("broadcast") {
                 return Ok(false);
             }
             let args = vec![
+                ("arr", Value::Var(w.var_of(x)?)),
+                ("indices", Value::Var(w.var_of(index)?)),
+                ("axis", Value::Int(axis)),
+            ];
+            w.give("take_along_axis", args, out)?;
+        }
+        ("embedding", Some(x), Some(_)) => {
+            if call.arg("max_norm").is_some() {
+                return Ok(false);
+            }
+            let padding = match (call.int("padding_idx"), call.id("weight").map(|id| w.known(id).dims[0])) {
+                (Some(p), Some(rows)) if p < 0 => match rows.fixed() {
+                    Some(rows) => rows as i64 + p,
+                    None => return Ok(false),
+                },
+                (p, _) => p.unwrap_or(-1),
+            };
+            let args = vec![
                 ("x", Value::Var(x)),
                 ("weight", call.tensor(w, "weight")?),
-                ("padding_idx", Value::Int(call.int("padding_idx").unwrap_or(-1))),
+                ("padding_idx", Value::Int(padding)),
                 ("sparse", Value::Bool(false)),
             ];
             w.give("embedding", args, out)?;
@@ -289,6 +328,19 @@ pub fn read(r: &mut Importer, op: &Op) -> Result<bool> {
                 ("axis", plain(Plain::Int(op.int("axis").unwrap_or(0)))),
             ];
             r.call("gather", args, &[op.first_result()?])?;
+        }
+        "meshgrid" => {
+            let inputs = Arg::Tensors(r.ids(&op.vars("inputs")?)?);
+            r.call("meshgrid", vec![("inputs", inputs)], op.results("out"))?;
+        }
+        "take_along_axis" => {
+            let args = vec![
+                ("arr", tensor(r, op, "arr")?),
+                ("indices", tensor(r, op, "indices")?),
+                ("axis", plain(Plain::Int(op.int("axis").unwrap_or(0)))),
+                ("broadcast", plain(Plain::Bool(false))),
+            ];
+            r.call("take_along_axis", args, &[op.first_result()?])?;
         }
         "embedding" => {
             let padding = op.int("padding_idx").unwrap_or(-1);

@@ -53,7 +53,7 @@ pub fn write(w: &mut Exporter, call: &Given) -> Result<bool> {
             Kind::Text => call.text(ours).map(|t| Value::Text(t.into())),
             Kind::DType => call.dtype(ours).map(|d| Value::DType(Some(d))),
             Kind::Int32s | Kind::Int64s { .. } | Kind::Shape { .. } => call.ints(ours).map(Value::Ints),
-            Kind::Float32s => None,
+            Kind::Float32s | Kind::Region => None,
         };
         match value {
             Some(value) => args.push((theirs, value)),

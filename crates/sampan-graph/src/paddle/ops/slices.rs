@@ -2,118 +2,16 @@
 
 use super::args::{ints, plain, tensor};
 use crate::graph::{Arg, Dim, Known, Size};
+use crate::index::{Bounds, OPEN};
 use crate::paddle::export::{Exporter, Given};
 use crate::paddle::import::Importer;
 use crate::paddle::program::{Op, Value, VarId};
 use sampan_core::{Result, Value as Plain};
 
-/// Where a slice of Paddle's ends that has no end.
-const OPEN: i64 = i32::MAX as i64;
-
-/// One part of an index.
-enum Part {
-    Int(Size),
-    Slice(Option<Size>, Option<Size>, i64),
-    New,
-    Ellipsis,
-    Tensor(usize),
-}
-
-fn parts(call: &Given) -> Option<Vec<Part>> {
-    let size = |a: &Arg| match a {
-        Arg::Plain(Plain::None) => Some(None),
-        Arg::Plain(Plain::Int(i)) => Some(Some(Size::fixed(*i))),
-        Arg::Size(s) => Some(Some(s.clone())),
-        _ => None,
-    };
-    let plain = |v: &Plain| Arg::Plain(v.clone());
-    let part = |a: &Arg| -> Option<Part> {
-        Some(match a {
-            Arg::Plain(Plain::Int(i)) => Part::Int(Size::fixed(*i)),
-            Arg::Size(s) => Part::Int(s.clone()),
-            Arg::Plain(Plain::None) => Part::New,
-            Arg::Plain(Plain::Str(s)) if &**s == "..." => Part::Ellipsis,
-            Arg::Tensor(id) => Part::Tensor(*id),
-            Arg::Plain(Plain::List(l)) if l.len() == 3 => {
-                let step = size(&plain(&l[2]))?.map_or(Some(1), |s| s.as_fixed())?;
-                Part::Slice(size(&plain(&l[0]))?, size(&plain(&l[1]))?, step)
-            }
-            Arg::List(l) if l.len() == 3 => {
-                Part::Slice(size(&l[0])?, size(&l[1])?, size(&l[2])?.map_or(Some(1), |s| s.as_fixed())?)
-            }
-            _ => return None,
-        })
-    };
-    match call.0.arg("index")? {
-        Arg::List(list) => list.iter().map(part).collect(),
-        Arg::Plain(Plain::List(list)) => list.iter().map(|v| part(&plain(v))).collect(),
-        Arg::Plain(Plain::Ints(list)) => Some(list.iter().map(|&i| Part::Int(Size::fixed(i))).collect()),
-        one => Some(vec![part(one)?]),
-    }
-}
-
-/// An index as Paddle's bounds.
-#[derive(Default)]
-struct Bounds {
-    axes: Vec<i64>,
-    starts: Vec<Size>,
-    ends: Vec<Size>,
-    steps: Vec<i64>,
-    /// Axes that an integer takes away.
-    gone: Vec<i64>,
-    /// Where the result has new axes.
-    new: Vec<i64>,
-    /// A tensor that picks along an axis.
-    picks: Vec<(usize, i64)>,
-}
-
-fn bounds(parts: Vec<Part>, rank: usize) -> Option<Bounds> {
-    let taken = parts.iter().filter(|p| !matches!(p, Part::New | Part::Ellipsis)).count();
-    let (mut b, mut axis, mut place) = (Bounds::default(), 0i64, 0i64);
-    for part in parts {
-        match part {
-            Part::Ellipsis => {
-                let skipped = rank.checked_sub(taken)? as i64;
-                (axis, place) = (axis + skipped, place + skipped);
-            }
-            Part::New => {
-                b.new.push(place);
-                place += 1;
-            }
-            Part::Tensor(id) => {
-                b.picks.push((id, axis - b.gone.len() as i64));
-                (axis, place) = (axis + 1, place + 1);
-            }
-            Part::Int(i) => {
-                let end = match i.as_fixed() {
-                    Some(-1) => Size::fixed(OPEN),
-                    _ => Size { plus: i.plus + i.over, ..i.clone() },
-                };
-                b.axes.push(axis);
-                b.starts.push(i);
-                b.ends.push(end);
-                b.steps.push(1);
-                b.gone.push(axis);
-                axis += 1;
-            }
-            Part::Slice(start, end, step) => {
-                if start.is_some() || end.is_some() || step != 1 {
-                    b.axes.push(axis);
-                    b.starts.push(start.unwrap_or(Size::fixed(if step > 0 { 0 } else { OPEN })));
-                    b.ends.push(end.unwrap_or(Size::fixed(if step > 0 { OPEN } else { -OPEN - 1 })));
-                    b.steps.push(step);
-                }
-                (axis, place) = (axis + 1, place + 1);
-            }
-        }
-    }
-    Some(b)
-}
-
 fn getitem(w: &mut Exporter, call: &Given) -> Result<bool> {
     let Some(id) = call.id("x") else { return Ok(false) };
     let known = w.known(id).clone();
-    let Some(b) = parts(call).and_then(|p| bounds(p, known.dims.len())) else { return Ok(false) };
+    let Some(b) = Bounds::of(call, known.dims.len()) else { return Ok(false) };
     if b.picks.len() > 1 || b.picks.iter().any(|&(t, _)| w.known(t).dims.len() != 1 || !w.known(t).dtype.is_int()) {
         return Ok(false);
     }
@@ -215,7 +113,7 @@ fn getitem(w: &mut Exporter, call: &Given) -> Result<bool> {
 fn setitem(w: &mut Exporter, call: &Given) -> Result<bool> {
     let Some(id) = call.id("x") else { return Ok(false) };
     let known = w.known(id).clone();
-    let Some(b) = parts(call).and_then(|p| bounds(p, known.dims.len())) else { return Ok(false) };
+    let Some(b) = Bounds::of(call, known.dims.len()) else { return Ok(false) };
     if call.bool("accumulate") || !b.picks.is_empty() || !b.new.is_empty() {
         return Ok(false);
     }
@@ -337,9 +235,40 @@ fn index_of(axes: &[i64], starts: &[i64], ends: &[i64], steps: &[i64], gone: &[i
     index
 }
 
+/// What is known of a value before axes of one element were taken from it.
+fn with_ones(mut known: Known, gone: &[i64]) -> Known {
+    let rank = (known.dims.len() + gone.len()) as i64;
+    let mut gone: Vec<i64> = gone.iter().map(|a| if *a < 0 { a + rank } else { *a }).collect();
+    gone.sort_unstable();
+    for axis in gone {
+        let at = usize::try_from(axis).unwrap_or(0).min(known.dims.len());
+        known.dims.insert(at, Dim::Fixed(1));
+    }
+    known
+}
+
+/// One place of an axis, which a value names: the step of a loop over a tensor.
+fn picked(r: &mut Importer, op: &Op) -> Result<bool> {
+    let (axes, gone) = (op.ints("axes")?, op.ints("decrease_axis")?);
+    let (Some(start), [_]) = (op.var_or_none("starts"), &axes[..]) else { return Ok(false) };
+    if gone != axes || r.sizes(op, "starts").is_ok() {
+        return Ok(false);
+    }
+    let known = r.known(op.first_result()?);
+    let at = Known { dims: vec![Dim::Fixed(1)], dtype: r.program.vars[start].dtype, stop_gradient: true };
+    let index = Arg::Tensor(r.id(start)?);
+    let index = r.call_new("reshape", vec![("x", index), ("shape", ints(vec![1]))], at)?;
+    let args =
+        vec![("x", tensor(r, op, "input")?), ("index", Arg::Tensor(index)), ("axis", plain(Plain::Int(axes[0])))];
+    let cut = r.call_new("index_select", args, with_ones(known, &gone))?;
+    r.call("squeeze", vec![("x", Arg::Tensor(cut)), ("axis", ints(gone))], &[op.first_result()?])?;
+    Ok(true)
+}
+
 pub fn read(r: &mut Importer, op: &Op) -> Result<bool> {
     let name = op.schema.name;
     match name {
+        "slice" if picked(r, op)? => {}
         "slice" | "strided_slice" => {
             if name == "slice" && r.symbolic(op)? {
                 return Ok(true);
@@ -362,7 +291,7 @@ pub fn read(r: &mut Importer, op: &Op) -> Result<bool> {
                 r.call(name, args, &[op.first_result()?])?;
             } else {
                 let known = r.known(op.first_result()?);
-                let cut = r.call_new(name, args, Known { dims: vec![], ..known })?;
+                let cut = r.call_new(name, args, with_ones(known, &gone))?;
                 r.call("squeeze", vec![("x", Arg::Tensor(cut)), ("axis", ints(gone))], &[op.first_result()?])?;
             }
         }

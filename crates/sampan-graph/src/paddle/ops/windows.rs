@@ -7,21 +7,6 @@ use crate::paddle::import::Importer;
 use crate::paddle::program::{Op, Value, VarId};
 use sampan_core::{DType, Result, Value as Plain};
 
-/// Padding as numbers for Paddle, and its algorithm.
-fn padding(call: &Given, n: usize) -> Option<(Vec<i64>, &'static str)> {
-    match call.plain("padding") {
-        None | Some(Plain::None) => Some((vec![0; n], "EXPLICIT")),
-        Some(Plain::Str(s)) if s.eq_ignore_ascii_case("same") => Some((vec![0; n], "SAME")),
-        Some(Plain::Str(s)) if s.eq_ignore_ascii_case("valid") => Some((vec![0; n], "VALID")),
-        Some(Plain::List(pairs)) if pairs.iter().all(|p| matches!(p, Plain::Ints(p) if p.len() == 2)) => {
-            // A pair for every axis, batch and channels first.
-            let all = pairs.iter().flat_map(|p| if let Plain::Ints(p) = p { p.to_vec() } else { vec![] });
-            Some((all.skip(4).collect(), "EXPLICIT"))
-        }
-        _ => call.each("padding", n, 0).map(|p| (p, "EXPLICIT")),
-    }
-}
-
 /// Adds an axis of one before the last, so that a sequence becomes an image.
 fn widen(w: &mut Exporter, x: VarId, dtype: DType) -> Result<VarId> {
     let mut like = w.like(x, dtype);
@@ -40,7 +25,7 @@ fn conv(w: &mut Exporter, call: &Given, n: usize, transposed: bool) -> Result<bo
     let out = w.known(call.out()).clone();
     let format = call.text("data_format").unwrap_or("NCHW").to_string();
     let first = format.starts_with("NC");
-    let (Some((mut pads, algorithm)), Some(mut strides)) = (padding(call, n), call.each("stride", n, 1)) else {
+    let (Some((mut pads, algorithm)), Some(mut strides)) = (call.padding(n), call.each("stride", n, 1)) else {
         return Ok(false);
     };
     let Some(mut dilations) = call.each("dilation", n, 1) else { return Ok(false) };
@@ -140,7 +125,7 @@ fn pool(w: &mut Exporter, call: &Given, n: usize, max: bool, adaptive: bool) -> 
         let Some(s) = call.arg("stride").map_or(Some(k.clone()), |_| call.each("stride", n, 1)) else {
             return Ok(false);
         };
-        let Some((p, a)) = padding(call, n) else { return Ok(false) };
+        let Some((p, a)) = call.padding(n) else { return Ok(false) };
         (kernel, strides, pads, algorithm) = (k, s, p, a);
     }
     let (mut x, mut known) = (w.var_of(x)?, out.clone());
@@ -201,7 +186,9 @@ fn interpolate(w: &mut Exporter, call: &Given) -> Result<bool> {
     }
     let size = [out.dims[2].fixed(), out.dims[3].fixed()];
     let (mut h, mut v, mut scale) = (-1, -1, vec![]);
-    match (call.plain("scale_factor"), size) {
+    // A scale that is computed again from the extents is what the extents say.
+    let scaled = call.plain("scale_factor").filter(|_| !call.bool("recompute_scale_factor"));
+    match (scaled, size) {
         (Some(Plain::Float(f)), _) => scale = vec![*f, *f],
         (Some(Plain::Int(i)), _) => scale = vec![*i as f64; 2],
         (Some(Plain::Floats(f)), _) if f.len() == 2 => scale.clone_from(f),

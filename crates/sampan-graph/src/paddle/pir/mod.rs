@@ -1,5 +1,6 @@
 //! Programs as PIR's `.json` has them.
 
+mod codes;
 mod read;
 mod write;
 

@@ -2,7 +2,7 @@
 
 use super::TYPES;
 use crate::paddle::classic::constant;
-use crate::paddle::program::{Op, Program, Value, Var, VarId};
+use crate::paddle::program::{DEEPEST, Op, Program, Region, Value, Var, VarId};
 use crate::paddle::schema::{self, Kind};
 use sampan_core::error::Kind as ErrorKind;
 use sampan_core::{DType, Error, Result};
@@ -97,12 +97,8 @@ impl Reader {
         }
     }
 
-    fn op(&mut self, op: &Json) -> Result<()> {
+    fn op(&mut self, op: &Json, depth: usize) -> Result<()> {
         let name = op.get("#").and_then(Json::as_str).ok_or_else(|| damaged("an op without a name"))?;
-        if op.get("regions").is_some_and(|r| r.as_array().is_some_and(|r| !r.is_empty())) {
-            let message = format!("the program branches ({name}), which is not read yet");
-            return Err(Error::new(ErrorKind::Unimplemented, message).in_op("load"));
-        }
         let empty = Vec::new();
         let list = |key: &str| op.get(key).and_then(Json::as_array).unwrap_or(&empty);
         let inputs = list("I").iter().map(|i| i.get("%").and_then(Json::as_i64).unwrap_or(0)).collect::<Vec<_>>();
@@ -146,6 +142,11 @@ impl Reader {
                 return Ok(());
             }
             "0.split" => return self.split(&inputs, &outputs),
+            "1.if" | "1.while" => return self.flow(op, &inputs, &outputs, depth),
+            _ if op.get("regions").is_some_and(|r| r.as_array().is_some_and(|r| !r.is_empty())) => {
+                let message = format!("the program branches ({name}), which is not read yet");
+                return Err(Error::new(ErrorKind::Unimplemented, message).in_op("load"));
+            }
             "1.full_int_array" => {
                 let out = outputs.first().ok_or_else(|| damaged("an array without a value"))?;
                 let Some(Value::Ints(values)) = attrs.get("value") else {
@@ -193,6 +194,61 @@ impl Reader {
             _ => {}
         }
         self.known(name, &inputs, &attrs, &outputs)
+    }
+
+    /// What a branch or a loop computes; the number of the region.
+    fn region(&mut self, region: &Json, depth: usize) -> Result<usize> {
+        if depth > DEEPEST {
+            return Err(damaged(format!("branches inside of branches, more than {DEEPEST} deep")));
+        }
+        let block = region.pointer("/blocks/0").ok_or_else(|| damaged("a region without a block"))?;
+        let list = |key: &str| block.get(key).and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
+        let mut found = Region::default();
+        for arg in list("args") {
+            // They are named as results are, but for the sign.
+            let number = arg.get("#").or_else(|| arg.get("%")).cloned().unwrap_or(Json::Null);
+            let kind = arg.get("TT").cloned().unwrap_or(Json::Null);
+            found.args.push(self.define(&serde_json::json!({"%": number, "TT": kind}), None)?);
+        }
+        let outer = std::mem::take(&mut self.program.ops);
+        let mut read = || -> Result<()> {
+            for op in list("ops") {
+                if op.get("#").and_then(Json::as_str) == Some("2.yield") {
+                    let inputs = op.get("I").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
+                    let var = |i: &Json| self.var(i.get("%").and_then(Json::as_i64).unwrap_or(0));
+                    found.yields = inputs.iter().map(var).collect::<Result<_>>()?;
+                } else {
+                    self.op(op, depth + 1)?;
+                }
+            }
+            Ok(())
+        };
+        let result = read();
+        found.ops = std::mem::replace(&mut self.program.ops, outer);
+        result?;
+        self.program.regions.push(found);
+        Ok(self.program.regions.len() - 1)
+    }
+
+    fn flow(&mut self, op: &Json, inputs: &[i64], outputs: &[&Json], depth: usize) -> Result<()> {
+        let branches = op.get("#").and_then(Json::as_str) == Some("1.if");
+        let names: &[&str] = if branches { &["then", "otherwise"] } else { &["body"] };
+        let regions = op.get("regions").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
+        if regions.len() != names.len() || inputs.is_empty() {
+            return Err(damaged("a branch or loop without its regions"));
+        }
+        let mut args = vec![("cond", Value::Var(self.var(inputs[0])?))];
+        if !branches {
+            let state = inputs[1..].iter().map(|&i| self.var(i)).collect::<Result<_>>()?;
+            args.push(("inputs", Value::Vars(state)));
+        }
+        for (name, region) in names.iter().zip(regions) {
+            args.push((name, Value::Region(self.region(region, depth)?)));
+        }
+        let results = outputs.iter().map(|out| self.define(out, None)).collect::<Result<Vec<_>>>()?;
+        let schema = schema::find(if branches { "if" } else { "while" }).expect("it is in the table");
+        self.program.ops.push(Op { schema, args, results: vec![("out", results)] });
+        Ok(())
     }
 
     /// Numbers for a shape: plain, or a tensor.
@@ -282,7 +338,7 @@ pub(crate) fn decode(text: &str) -> Result<Program> {
     let ops = file.pointer("/program/regions/0/blocks/0/ops").and_then(Json::as_array);
     let mut reader = Reader::default();
     for op in ops.ok_or_else(|| damaged("there are no ops in it"))? {
-        reader.op(op)?;
+        reader.op(op, 0)?;
     }
     Ok(reader.program)
 }

@@ -1,10 +1,11 @@
 //! A program as JSON.
 
 use super::TYPES;
-use crate::paddle::program::{Op, Program, Value, VarId};
+use crate::paddle::program::{Op, Program, Region, Value, VarId};
 use crate::paddle::schema::{Kind, Slot};
 use sampan_core::{DType, Error, Result};
 use serde_json::{Value as Json, json};
+use std::collections::HashMap;
 
 /// The version that Paddle 3.0 and all later ones read.
 const VERSION: u64 = 1;
@@ -60,20 +61,60 @@ struct Writer<'a> {
     program: &'a Program,
     ops: Vec<Json>,
     /// The last number that was given to a value; variable `v` has `v + 1`.
-    last: usize,
+    last: i64,
+    /// The numbers of what loops give their regions, which are negative.
+    args: HashMap<VarId, i64>,
+    /// How many regions there are, the program itself among them.
+    regions: usize,
 }
 
 impl Writer<'_> {
-    fn number(v: VarId) -> usize {
-        v + 1
+    fn number(&self, v: VarId) -> i64 {
+        self.args.get(&v).copied().unwrap_or(v as i64 + 1)
     }
 
-    fn fresh(&mut self) -> usize {
+    fn fresh(&mut self) -> i64 {
         self.last += 1;
         self.last
     }
 
-    fn push(&mut self, kind: &str, attrs: Vec<Json>, inputs: &[usize], outputs: Vec<(usize, Json)>, stop: &[bool]) {
+    /// A region of an op.
+    fn region(&mut self, region: &Region) -> Result<Json> {
+        let (at, outer) = (self.regions, std::mem::take(&mut self.ops));
+        self.regions += 1;
+        let mut args = Vec::new();
+        for &v in &region.args {
+            let number = -(self.args.len() as i64) - 1;
+            self.args.insert(v, number);
+            args.push(json!({"#": number, "TT": self.type_of(v)}));
+        }
+        region.ops.iter().try_for_each(|op| self.op(op))?;
+        let inputs = region.yields.iter().map(|&v| json!({"%": self.number(v)})).collect::<Vec<_>>();
+        self.ops.push(json!({"#": "2.yield", "A": [], "I": inputs, "O": [], "OA": []}));
+        let ops = std::mem::replace(&mut self.ops, outer);
+        let block = json!({"#": format!("block_{at}"), "args": args, "ops": ops});
+        Ok(json!({"#": format!("region_{at}"), "blocks": [block]}))
+    }
+
+    /// A branch or a loop.
+    fn flow(&mut self, op: &Op) -> Result<()> {
+        let mut inputs = vec![op.var("cond")?];
+        inputs.extend(op.vars("inputs")?);
+        let inputs = inputs.into_iter().map(|v| self.number(v)).collect::<Vec<_>>();
+        let names: &[&str] = if op.schema.name == "if" { &["then", "otherwise"] } else { &["body"] };
+        let program = self.program;
+        let regions = names.iter().map(|n| self.region(program.region(op, n)?)).collect::<Result<Vec<_>>>()?;
+        let results = op.results("out");
+        let outputs = results.iter().map(|&v| (self.number(v), self.type_of(v))).collect();
+        let stop = results.iter().map(|&v| self.program.vars[v].stop_gradient).collect::<Vec<_>>();
+        self.push(&format!("1.{}", op.schema.name), vec![], &inputs, outputs, &stop);
+        if let Some(Json::Object(written)) = self.ops.last_mut() {
+            written.insert("regions".into(), Json::Array(regions));
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, kind: &str, attrs: Vec<Json>, inputs: &[i64], outputs: Vec<(i64, Json)>, stop: &[bool]) {
         let inputs = inputs.iter().map(|i| json!({"%": i})).collect::<Vec<_>>();
         let outputs = outputs.into_iter().map(|(n, t)| json!({"%": n, "TT": t})).collect::<Vec<_>>();
         let mut about = vec![attr("stop_gradient", list("0.a_bool", stop.iter().map(|b| json!(b))))];
@@ -83,7 +124,7 @@ impl Writer<'_> {
         self.ops.push(json!({"#": kind, "A": attrs, "I": inputs, "O": outputs, "OA": about}));
     }
 
-    fn full(&mut self, to: usize, dims: &[i64], value: f64, dtype: DType, on_cpu: bool) {
+    fn full(&mut self, to: i64, dims: &[i64], value: f64, dtype: DType, on_cpu: bool) {
         let attrs = vec![
             attr("shape", typed("1.a_intarray", json!(dims))),
             attr("value", typed("0.a_f64", real(value))),
@@ -93,7 +134,7 @@ impl Writer<'_> {
         self.push("1.full", attrs, &[], vec![(to, tensor_type(dims, dtype))], &[true]);
     }
 
-    fn ints(&mut self, values: &[i64]) -> usize {
+    fn ints(&mut self, values: &[i64]) -> i64 {
         let to = self.fresh();
         let attrs = vec![
             attr("value", list("0.a_i64", values.iter().map(|v| json!(v)))),
@@ -110,16 +151,16 @@ impl Writer<'_> {
     }
 
     /// Several values as one.
-    fn combine(&mut self, vars: &[VarId]) -> usize {
+    fn combine(&mut self, vars: &[VarId]) -> i64 {
         let to = self.fresh();
         let types = vars.iter().map(|&v| self.type_of(v)).collect::<Vec<_>>();
-        let numbers = vars.iter().map(|&v| Self::number(v)).collect::<Vec<_>>();
+        let numbers = vars.iter().map(|&v| self.number(v)).collect::<Vec<_>>();
         self.push("0.combine", vec![], &numbers, vec![(to, json!({"#": "0.t_vec", "D": types}))], &[false]);
         to
     }
 
     /// Numbers that are computed, each of shape [1], as one tensor.
-    fn joined(&mut self, vars: &[VarId]) -> usize {
+    fn joined(&mut self, vars: &[VarId]) -> i64 {
         let all = self.combine(vars);
         let axis = self.fresh();
         self.full(axis, &[1], 0.0, DType::Int32, true);
@@ -129,12 +170,12 @@ impl Writer<'_> {
         to
     }
 
-    fn operand(&mut self, op: &Op, slot: &Slot) -> Result<Option<usize>> {
+    fn operand(&mut self, op: &Op, slot: &Slot) -> Result<Option<i64>> {
         let bad = || Error::invalid(format!("{}: argument `{}` cannot be written", op.schema.name, slot.name));
         let value = op.get(slot.name);
         Ok(match (slot.kind, value) {
             (Kind::Tensor, None) | (Kind::Tensors, None) => Some(0),
-            (_, Some(Value::Var(v))) if slot.kind != Kind::Tensors => Some(Self::number(*v)),
+            (_, Some(Value::Var(v))) if slot.kind != Kind::Tensors => Some(self.number(*v)),
             (Kind::Tensors, Some(Value::Vars(v))) => Some(self.combine(v)),
             (Kind::Shape { .. }, Some(Value::Vars(v))) => Some(self.joined(v)),
             (Kind::Shape { .. }, Some(Value::Ints(v))) => Some(self.ints(v)),
@@ -158,6 +199,9 @@ impl Writer<'_> {
         let name = op.schema.name;
         if name == "full" {
             return self.full_op(op);
+        }
+        if matches!(name, "if" | "while") {
+            return self.flow(op);
         }
         let (mut inputs, mut attrs) = (Vec::new(), Vec::new());
         for slot in &op.schema.args {
@@ -185,7 +229,7 @@ impl Writer<'_> {
                 stop.push(false);
                 pieces.push((all, vars.to_vec()));
             } else if let Some(&v) = vars.first() {
-                outputs.push((Self::number(v), self.type_of(v)));
+                outputs.push((self.number(v), self.type_of(v)));
                 stop.push(self.program.vars[v].stop_gradient);
             } else {
                 let dtype = if slot.name == "mask" { DType::UInt8 } else { DType::Float32 };
@@ -196,7 +240,7 @@ impl Writer<'_> {
         // Paddle's name of the form that writes the running statistics.
         self.push(&format!("1.{name}"), attrs, &inputs, outputs, &stop);
         for (all, vars) in pieces.into_iter().filter(|(_, vars)| !vars.is_empty()) {
-            let outputs = vars.iter().map(|&v| (Self::number(v), self.type_of(v))).collect::<Vec<_>>();
+            let outputs = vars.iter().map(|&v| (self.number(v), self.type_of(v))).collect::<Vec<_>>();
             let stop = vars.iter().map(|&v| self.program.vars[v].stop_gradient).collect::<Vec<_>>();
             self.push("0.split", vec![], &[all], outputs, &stop);
         }
@@ -205,7 +249,7 @@ impl Writer<'_> {
 
     fn full_op(&mut self, op: &Op) -> Result<()> {
         let v = op.first_result()?;
-        let (to, dtype, value) = (Self::number(v), self.program.vars[v].dtype, op.float("value")?);
+        let (to, dtype, value) = (self.number(v), self.program.vars[v].dtype, op.float("value")?);
         match op.get("shape") {
             Some(Value::Vars(sizes)) => {
                 let filled = self.fresh();
@@ -223,9 +267,13 @@ impl Writer<'_> {
 
 /// The program as a file has it.
 pub(crate) fn encode(program: &Program) -> Result<String> {
-    let mut w = Writer { program, ops: Vec::new(), last: program.vars.len() };
+    if let Some(plain) = super::codes::as_arithmetic(program)? {
+        return encode(&plain);
+    }
+    let last = program.vars.len() as i64;
+    let mut w = Writer { program, ops: Vec::new(), last, args: HashMap::new(), regions: 1 };
     for (v, var) in program.vars.iter().enumerate().filter(|(_, v)| v.weight) {
-        let out = json!({"%": Writer::number(v), "TT": tensor_type(&var.dims, var.dtype)});
+        let out = json!({"%": w.number(v), "TT": tensor_type(&var.dims, var.dtype)});
         let about = json!([1, i32::from(!var.trainable), i32::from(var.trainable)]);
         w.ops.push(json!({"#": "p", "A": [0, 1, 1, var.name], "DA": [], "O": out, "OA": about, "QA": []}));
     }
@@ -237,8 +285,8 @@ pub(crate) fn encode(program: &Program) -> Result<String> {
             attr("dtype", typed("1.a_dtype", json!(var.dtype.to_string()))),
             attr("place", typed("1.a_place", json!([0, 0, ""]))),
         ];
-        let kind = w.type_of(v);
-        w.push("1.data", attrs, &[], vec![(Writer::number(v), kind)], &[var.stop_gradient]);
+        let (number, kind) = (w.number(v), w.type_of(v));
+        w.push("1.data", attrs, &[], vec![(number, kind)], &[var.stop_gradient]);
     }
     program.ops.iter().try_for_each(|op| w.op(op))?;
     for (i, &v) in program.fetches.iter().enumerate() {
@@ -246,8 +294,8 @@ pub(crate) fn encode(program: &Program) -> Result<String> {
             attr("name", typed("0.a_str", json!(format!("fetch_name_{i}")))),
             attr("col", typed("0.a_i32", json!(i))),
         ];
-        let (to, kind) = (w.fresh(), w.type_of(v));
-        w.push("1.fetch", attrs, &[Writer::number(v)], vec![(to, kind)], &[program.vars[v].stop_gradient]);
+        let (from, to, kind) = (w.number(v), w.fresh(), w.type_of(v));
+        w.push("1.fetch", attrs, &[from], vec![(to, kind)], &[program.vars[v].stop_gradient]);
     }
     let base = json!({"magic": "pir", "trainable": true, "version": VERSION});
     let block = json!({"#": "block_0", "args": [], "ops": w.ops});

@@ -15,27 +15,27 @@ const MOST: usize = 6;
 type Line<S> = [<S as Simd>::f32s; MOST];
 
 /// Outputs of a tile along one axis.
-pub(super) const fn outputs(points: usize) -> usize {
+pub(crate) const fn outputs(points: usize) -> usize {
     if points == 3 { 2 } else { points - 2 }
 }
 
 /// A transform of a line of `FROM` elements to one of `TO`.
-pub(super) trait Step {
+pub(crate) trait Step {
     const FROM: usize;
     const TO: usize;
     fn line<S: Simd>(simd: S, line: Line<S>) -> Line<S>;
 }
 
 /// `Bᵀ x`.
-pub(super) struct Input<const N: usize>;
+pub(crate) struct Input<const N: usize>;
 /// `A dy`.
-pub(super) struct Gradient<const N: usize>;
+pub(crate) struct Gradient<const N: usize>;
 /// `Aᵀ m`.
-pub(super) struct Output<const N: usize>;
+pub(crate) struct Output<const N: usize>;
 /// `G w`.
-pub(super) struct Kernel<const N: usize>;
+pub(crate) struct Kernel<const N: usize>;
 /// `Gᵀ u`.
-pub(super) struct KernelGradient<const N: usize>;
+pub(crate) struct KernelGradient<const N: usize>;
 
 /// `k · a + b`. (A function: closures are not compiled for the wider instruction set.)
 #[inline(always)]
@@ -193,7 +193,7 @@ impl<const N: usize> Step for KernelGradient<N> {
 /// # Safety
 /// The vectors are valid to read and to write.
 #[inline(always)]
-pub(super) unsafe fn square<S: Simd, T: Step>(
+pub(crate) unsafe fn square<S: Simd, T: Step>(
     simd: S,
     from: *const f32,
     from_steps: [isize; 2],

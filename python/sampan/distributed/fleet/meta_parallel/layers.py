@@ -109,6 +109,30 @@ class VocabParallelEmbedding(_Cut):
         return sum_of_parts(rows * own.astype(rows.dtype).unsqueeze(-1), self._group)
 
 
+def split(x, size, operation, axis=0, num_partitions=1, gather_out=True, weight_attr=None, bias_attr=None, name=None):
+    """A linear layer or an embedding, cut into `num_partitions` parts, one for each process of the group `model`: `size` is the shape
+    of its weight, `axis` the axis that is cut, and `gather_out` gives every process the whole. It is made anew by each call."""
+    group = _group(None)
+    if num_partitions != group.nranks:
+        raise ValueError(
+            f"(InvalidArgument) split: num_partitions is {num_partitions}, but {group.nranks} processes share layers. Hint: "
+            "fleet.init with mp_degree."
+        )
+    if operation == "embedding" and axis == 0:
+        return VocabParallelEmbedding(*size, weight_attr=weight_attr)(x)
+    if operation != "linear" or axis not in (0, 1):
+        raise ValueError(
+            f"(InvalidArgument) split: operation is linear, cut along axis 0 or 1, or embedding, cut along axis 0; got "
+            f"{operation!r} and {axis}."
+        )
+    biased = bias_attr is not False
+    if axis == 0:
+        layer = RowParallelLinear(*size, weight_attr=weight_attr, has_bias=biased, input_is_parallel=x.shape[-1] != size[0])
+    else:
+        layer = ColumnParallelLinear(*size, weight_attr=weight_attr, has_bias=biased, gather_output=gather_out)
+    return layer(x)
+
+
 class ParallelCrossEntropy(nn.Layer):
     """The cross entropy of scores whose classes are cut: `[..., classes / processes]` and labels `[..., 1]` give
     `[..., 1]`."""

@@ -1,0 +1,5 @@
+//! Losses in one pass.
+
+pub mod ctc;
+pub mod rnnt;
+pub mod squared_error;

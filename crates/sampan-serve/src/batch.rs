@@ -1,0 +1,203 @@
+//! Requests of one model that share runs.
+
+use crate::metrics::Metrics;
+use crate::protocol::Wrong;
+use sampan_core::ops::joining::try_concat;
+use sampan_core::{Error, Tensor};
+use sampan_graph::Predictor;
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// What a request becomes.
+pub(crate) type Answer = Result<Vec<Tensor>, Wrong>;
+
+struct Waiting {
+    inputs: Vec<Tensor>,
+    since: Instant,
+    answer: oneshot::Sender<Answer>,
+}
+
+impl Waiting {
+    /// Rows, if it can share a run.
+    fn rows(&self) -> Option<usize> {
+        let rows = *self.inputs.first()?.shape().first()?;
+        self.inputs.iter().all(|t| t.shape().first() == Some(&rows)).then_some(rows)
+    }
+
+    /// Do both have the same shapes but for the rows?
+    fn fits(&self, other: &Waiting) -> bool {
+        self.inputs.iter().zip(&other.inputs).all(|(a, b)| a.shape().get(1..) == b.shape().get(1..))
+    }
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Waiting>,
+    closed: bool,
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    changed: Condvar,
+    metrics: Arc<Metrics>,
+    limit: usize,
+}
+
+/// The queue of a model and the thread that works on it. Dropping it lets what waits be answered first.
+pub(crate) struct Batcher {
+    shared: Arc<Shared>,
+    worker: Option<std::thread::JoinHandle<()>>,
+}
+
+/// How requests share runs.
+#[derive(Clone, Copy)]
+pub(crate) struct Sharing {
+    pub(crate) max_batch: usize,
+    pub(crate) max_delay: Duration,
+    pub(crate) queue: usize,
+}
+
+impl Batcher {
+    /// `batches` says whether the first axis of all inputs and outputs is free.
+    pub(crate) fn new(
+        predictor: Predictor,
+        batches: bool,
+        how: Sharing,
+        metrics: Arc<Metrics>,
+    ) -> std::io::Result<Batcher> {
+        let shared =
+            Arc::new(Shared { queue: Mutex::default(), changed: Condvar::new(), metrics, limit: how.queue.max(1) });
+        let max_batch = if batches { how.max_batch.max(1) } else { 1 };
+        let own = shared.clone();
+        let work = move || {
+            while let Some(group) = next(&own, max_batch, how.max_delay) {
+                answer(&predictor, group, &own.metrics);
+            }
+        };
+        let worker = std::thread::Builder::new().name("sampan-batch".into()).spawn(work)?;
+        Ok(Batcher { shared, worker: Some(worker) })
+    }
+
+    /// Puts a request into the queue; one that finds it full is refused at once.
+    pub(crate) fn ask(&self, inputs: Vec<Tensor>) -> Result<oneshot::Receiver<Answer>, Wrong> {
+        let (answer, answered) = oneshot::channel();
+        let mut queue = self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        if queue.closed {
+            return Err(Wrong(503, "the model is being unloaded".into()));
+        }
+        if queue.waiting.len() >= self.shared.limit {
+            self.shared.metrics.refused.fetch_add(1, Relaxed);
+            return Err(Wrong(429, format!("{} requests wait already; try again later", queue.waiting.len())));
+        }
+        queue.waiting.push_back(Waiting { inputs, since: Instant::now(), answer });
+        self.shared.metrics.waiting.fetch_add(1, Relaxed);
+        drop(queue);
+        self.shared.changed.notify_one();
+        Ok(answered)
+    }
+}
+
+impl Drop for Batcher {
+    fn drop(&mut self) {
+        self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+        self.shared.changed.notify_all();
+        // (What waits is answered; nobody waits for that here, where a handler may be running.)
+        self.worker.take();
+    }
+}
+
+/// The requests of the next run: the oldest one and those behind it that fit, within the limits.
+fn next(shared: &Shared, max_batch: usize, max_delay: Duration) -> Option<Vec<Waiting>> {
+    let mut queue = shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        let Some(first) = queue.waiting.front() else {
+            if queue.closed {
+                return None;
+            }
+            queue = shared.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            continue;
+        };
+        let rows = |w: &Waiting| w.rows().unwrap_or(usize::MAX);
+        let mut total = rows(first);
+        let mut count = 1;
+        while let Some(other) = queue.waiting.get(count) {
+            let more = total.saturating_add(rows(other));
+            if more > max_batch || !first.fits(other) {
+                break;
+            }
+            (total, count) = (more, count + 1);
+        }
+        // Whoever waits behind fills the run, or cannot: then there is nothing to wait for.
+        let full = total >= max_batch || count < queue.waiting.len() || queue.closed;
+        let waited = first.since.elapsed();
+        if full || waited >= max_delay {
+            return Some(queue.waiting.drain(..count).collect());
+        }
+        let wait = shared.changed.wait_timeout(queue, max_delay - waited);
+        queue = wait.map_or_else(|e| e.into_inner().0, |(queue, _)| queue);
+    }
+}
+
+/// Runs a group and answers its requests.
+fn answer(predictor: &Predictor, group: Vec<Waiting>, metrics: &Metrics) {
+    // Whoever has gone away needs no answer.
+    let gone = group.iter().filter(|w| w.answer.is_closed()).count() as u64;
+    metrics.waiting.fetch_sub(gone, Relaxed);
+    let group: Vec<Waiting> = group.into_iter().filter(|w| !w.answer.is_closed()).collect();
+    if group.is_empty() {
+        return;
+    }
+    let rows: Vec<usize> = group.iter().map(|w| w.rows().unwrap_or(1)).collect();
+    let begin = Instant::now();
+    // A panic is a mistake of ours; it must not take the other requests with it.
+    let run = std::panic::AssertUnwindSafe(|| run(predictor, &group, &rows));
+    let results = std::panic::catch_unwind(run).unwrap_or_else(|_| Err(Wrong(500, "the model panicked".into())));
+    metrics.run(rows.iter().sum(), begin.elapsed());
+    let one_by_one = results.is_err() && group.len() > 1;
+    metrics.waiting.fetch_sub(group.len() as u64, Relaxed);
+    for (i, waiting) in group.into_iter().enumerate() {
+        let answer = match &results {
+            // One bad request must not fail the others.
+            Err(_) if one_by_one => predictor.run(&waiting.inputs).map_err(wrong),
+            Err(e) => Err(e.clone()),
+            Ok(parts) => Ok(parts[i].clone()),
+        };
+        match answer.is_ok() {
+            true => metrics.answer(waiting.since.elapsed()),
+            false => _ = metrics.failed.fetch_add(1, Relaxed),
+        }
+        // The caller may be gone, which is no matter.
+        let _ = waiting.answer.send(answer);
+    }
+}
+
+fn wrong(error: Error) -> Wrong {
+    Wrong(400, error.to_string())
+}
+
+/// The outputs of each request.
+fn run(predictor: &Predictor, group: &[Waiting], rows: &[usize]) -> Result<Vec<Vec<Tensor>>, Wrong> {
+    if let [one] = group {
+        return Ok(vec![predictor.run(&one.inputs).map_err(wrong)?]);
+    }
+    let together = (0..group[0].inputs.len()).map(|i| {
+        let parts: Vec<Tensor> = group.iter().map(|w| w.inputs[i].clone()).collect();
+        try_concat(&parts, 0).map_err(wrong)
+    });
+    let outputs = predictor.run(&together.collect::<Result<Vec<_>, _>>()?).map_err(wrong)?;
+    let all: usize = rows.iter().sum();
+    if outputs.iter().any(|t| t.shape().first() != Some(&all)) {
+        return Err(Wrong(500, "an output does not have the rows of the inputs".into()));
+    }
+    let mut start = 0;
+    let mut parts = Vec::with_capacity(rows.len());
+    for &count in rows {
+        let part = outputs.iter().map(|t| t.try_narrow(0, start as i64, count as i64).map_err(wrong));
+        parts.push(part.collect::<Result<Vec<_>, _>>()?);
+        start += count;
+    }
+    Ok(parts)
+}

@@ -1,0 +1,44 @@
+"""Tensors that lie on a mesh of processes: Paddle's auto-parallel, on the collectives of this package."""
+
+from .api import (
+    ShardDataloader,
+    dtensor_from_fn,
+    dtensor_from_local,
+    dtensor_to_local,
+    reshard,
+    shard_dataloader,
+    shard_layer,
+    shard_tensor,
+    unshard_dtensor,
+)
+from .local import LocalLayer, local_map
+from .mesh import ProcessMesh, get_mesh, set_mesh
+from .optimizer import ShardingStage1, ShardingStage2, ShardingStage3, shard_optimizer, shard_scaler
+from .placement import Partial, Placement, ReduceType, Replicate, Shard
+
+__all__ = [
+    "LocalLayer",
+    "Partial",
+    "Placement",
+    "ProcessMesh",
+    "ReduceType",
+    "Replicate",
+    "Shard",
+    "ShardDataloader",
+    "ShardingStage1",
+    "ShardingStage2",
+    "ShardingStage3",
+    "dtensor_from_fn",
+    "dtensor_from_local",
+    "dtensor_to_local",
+    "get_mesh",
+    "local_map",
+    "reshard",
+    "set_mesh",
+    "shard_dataloader",
+    "shard_layer",
+    "shard_optimizer",
+    "shard_scaler",
+    "shard_tensor",
+    "unshard_dtensor",
+]

@@ -1,0 +1,162 @@
+"""Tensors and layers put on a mesh of processes."""
+
+from __future__ import annotations
+
+from ... import _core
+from ...nn.layer import builtin
+from ...optimizer import builtin as optimizers
+from .calls import handle
+from .layers import forward_of
+from .mesh import ProcessMesh
+from .optimizer import step_of
+from .placement import Replicate, Shard
+from .tensor import DistParameter, DistTensor, OnMesh, checked, moved, wrap
+
+
+def _teach() -> None:
+    """From the first distributed tensor on, ops and layers know that there are some."""
+    if builtin.forward_elsewhere is None:
+        builtin.forward_elsewhere, optimizers.step_elsewhere = forward_of, step_of
+        _core._set_elsewhere((DistTensor, DistParameter), handle)
+
+
+def _member(mesh) -> None:
+    if mesh.coordinates() is None:
+        from ..parallel import get_rank
+
+        raise RuntimeError(f"(PreconditionNotMet) process {get_rank()} is not one of the mesh, {mesh}.")
+
+
+def shard_tensor(data, mesh, placements, dtype=None, place=None, stop_gradient=None):
+    """A distributed tensor with the values of `data`, which every process gives whole; each keeps its part.
+
+    >>> import sampan
+    >>> import sampan.distributed as dist
+    >>> mesh = dist.ProcessMesh([0], dim_names=["x"])
+    >>> x = dist.shard_tensor(sampan.ones([4, 2]), mesh, [dist.Shard(0)])
+    >>> x.shape, x.placements
+    ([4, 2], [Shard(dim=0)])
+    """
+    from ... import to_tensor
+
+    tensor = (
+        data if isinstance(data, _core.Tensor) and dtype is None and place is None else to_tensor(data, dtype, place)
+    )
+    if isinstance(tensor, OnMesh):
+        raise ValueError("(InvalidArgument) shard_tensor: the tensor is distributed already. Hint: dist.reshard.")
+    placements = checked(mesh, placements, tensor.ndim)
+    _member(mesh)
+    _teach()
+    stop = stop_gradient if stop_gradient is not None else getattr(data, "stop_gradient", True)
+    whole = wrap(tensor.detach().clone(), mesh, [Replicate()] * mesh.ndim, tensor.shape)
+    part = _core._plain(moved(whole, placements)).detach()
+    if isinstance(data, _core.Parameter):
+        made = DistParameter(part)
+        for name, value in data.__dict__.items():
+            setattr(made, name, value)
+        made.name = data.name
+        made._place(mesh, placements, tensor.shape)
+    else:
+        made = wrap(part, mesh, placements, tensor.shape)
+    made.stop_gradient = stop
+    return made
+
+
+def dtensor_from_fn(fn, mesh, placements, *args, **kwargs):
+    """A distributed tensor that a function makes, such as `sampan.ones`."""
+    return shard_tensor(fn(*args, **kwargs), mesh, placements)
+
+
+def dtensor_from_local(local_tensor, mesh, placements):
+    """A distributed tensor of which every process gives its part, all as large."""
+    placements = checked(mesh, placements, local_tensor.ndim)
+    _member(mesh)
+    _teach()
+    shape = list(local_tensor.shape)
+    for axis, placement in enumerate(placements):
+        if placement.is_shard():
+            shape[placement.get_dim()] *= mesh.shape[axis]
+    return wrap(local_tensor, mesh, placements, shape)
+
+
+def dtensor_to_local(dist_tensor, mesh=None, placements=None):
+    """This process's part of a distributed tensor."""
+    return _core._plain(dist_tensor if mesh is None else reshard(dist_tensor, mesh, placements))
+
+
+def reshard(dist_tensor, mesh, placements):
+    """The same values with other placements on their mesh; gradients take the way back."""
+    if not isinstance(dist_tensor, OnMesh):
+        raise TypeError("(InvalidType) reshard: a distributed tensor is needed. Hint: dist.shard_tensor makes one.")
+    placements = checked(mesh, placements, len(dist_tensor.shape))
+    if mesh != dist_tensor.process_mesh:
+        raise NotImplementedError(
+            "(Unimplemented) reshard: from one mesh to another. Hint: dist.unshard_dtensor gives the whole, which "
+            "dist.shard_tensor puts on another mesh."
+        )
+    found = moved(dist_tensor, placements)
+    return found.detach() if found is dist_tensor and dist_tensor.stop_gradient else found
+
+
+def unshard_dtensor(dist_tensor):
+    """The whole of a distributed tensor as a plain one, in every process."""
+    return _core._plain(moved(dist_tensor, [Replicate()] * dist_tensor.process_mesh.ndim))
+
+
+def shard_layer(layer, process_mesh, shard_fn=None, input_fn=None, output_fn=None):
+    """Puts the parameters and buffers of a layer on a mesh, in place. `shard_fn(name, sublayer, mesh)` cuts those that it wants
+    to; the others are the same in every process. `input_fn(inputs, mesh)` and `output_fn(outputs, mesh)` change what goes in
+    and comes out."""
+    if not isinstance(process_mesh, ProcessMesh):
+        raise ValueError(
+            f"(InvalidArgument) shard_layer: process_mesh is a ProcessMesh, got {type(process_mesh).__name__}."
+        )
+    for name, inner in layer.named_sublayers(include_self=True):
+        if shard_fn is not None:
+            shard_fn(name, inner, process_mesh)
+        for key, parameter in list(inner._parameters.items()):
+            if parameter is not None and not isinstance(parameter, OnMesh):
+                setattr(inner, key, shard_tensor(parameter, process_mesh, []))
+        for key, buffer in list(inner._buffers.items()):
+            if buffer is not None and not isinstance(buffer, OnMesh):
+                inner._buffers[key] = shard_tensor(buffer, process_mesh, [])
+    if input_fn is not None:
+        layer.register_forward_pre_hook(lambda _, inputs: input_fn(inputs, process_mesh))
+    if output_fn is not None:
+        layer.register_forward_post_hook(lambda _, inputs, outputs: output_fn(outputs, process_mesh))
+    return layer
+
+
+class ShardDataloader:
+    """A loader whose batches lie on a mesh, cut along an axis of it."""
+
+    def __init__(self, dataloader, meshes, shard_dims=None, is_dataset_splitted=False, input_keys=None):
+        mesh = meshes[0] if isinstance(meshes, (list, tuple)) else meshes
+        dim = shard_dims[0] if isinstance(shard_dims, (list, tuple)) else shard_dims
+        self._loader, self._mesh, self._keys, self._split = dataloader, mesh, input_keys, is_dataset_splitted
+        self._placements = [Replicate() for _ in range(mesh.ndim)]
+        if dim is not None:
+            self._placements[mesh._axis(dim)] = Shard(0)
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def _placed(self, tensor):
+        if self._split:
+            return dtensor_from_local(tensor, self._mesh, self._placements)
+        return shard_tensor(tensor, self._mesh, self._placements)
+
+    def __iter__(self):
+        for batch in self._loader:
+            if isinstance(batch, dict):
+                yield {key: self._placed(value) for key, value in batch.items()}
+            else:
+                yield [self._placed(value) for value in batch]
+
+
+def shard_dataloader(
+    dataloader, meshes, shard_dims=None, is_dataset_splitted=False, dense_tensor_idx=None, input_keys=None
+):
+    """A loader whose batches lie on a mesh: cut along `shard_dims`, an axis of it, or the same in every process. With
+    `is_dataset_splitted` each process has read its own share already."""
+    return ShardDataloader(dataloader, meshes, shard_dims, is_dataset_splitted, input_keys)

@@ -1,0 +1,5 @@
+"""Layers of `fleet`, where Paddle's programs look for them."""
+
+from . import mpu
+
+__all__ = ["mpu"]

@@ -1,0 +1,1 @@
+"""Helpers for processes that train together."""

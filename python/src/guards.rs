@@ -1,0 +1,236 @@
+//! What must hold for a record to stand for a call, asked without running Python.
+
+use crate::recording::PyCaptured;
+use crate::tensor::PyTensor;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
+use sampan_core::Tensor;
+
+/// Is a value the one it was, or one of the same type that is equal to it? What cannot be compared (a list in which a tensor
+/// was replaced by another) is not.
+fn same(now: &Bound<'_, PyAny>, before: &Bound<'_, PyAny>) -> bool {
+    now.is(before) || (now.get_type().is(before.get_type()) && now.eq(before).unwrap_or(false))
+}
+
+/// What a function computes by, other than its arguments: variables around it; modes, settings and inner layers of networks.
+#[pyclass(name = "Snapshot", module = "sampan._core", frozen)]
+pub struct PySnapshot {
+    /// Entries of dicts and what they were.
+    settings: Vec<(Py<PyDict>, Py<PyString>, Py<PyAny>)>,
+    /// Dicts whose values are these very objects.
+    objects: Vec<(Py<PyDict>, Py<PyTuple>)>,
+    empty: Vec<Py<PyDict>>,
+    /// Variables of functions around it: the cell, and what it holds.
+    cells: Vec<(Py<PyAny>, Argument)>,
+    /// Variables of modules: names and values.
+    globals: Vec<(Py<PyDict>, Py<PyString>, Argument)>,
+}
+
+#[pymethods]
+impl PySnapshot {
+    #[new]
+    fn new(
+        settings: Vec<(Py<PyDict>, Py<PyString>, Py<PyAny>)>,
+        objects: Vec<(Py<PyDict>, Py<PyTuple>)>,
+        empty: Vec<Py<PyDict>>,
+        cells: Vec<(Py<PyAny>, String, Py<PyAny>)>,
+        globals: Vec<(Py<PyDict>, Py<PyString>, String, Py<PyAny>)>,
+    ) -> PyResult<PySnapshot> {
+        let cell = |(c, k, v): (_, String, _)| Ok((c, Argument::new(&k, v)?));
+        let global = |(d, n, k, v): (_, _, String, _)| Ok((d, n, Argument::new(&k, v)?));
+        Ok(PySnapshot {
+            settings,
+            objects,
+            empty,
+            cells: cells.into_iter().map(cell).collect::<PyResult<_>>()?,
+            globals: globals.into_iter().map(global).collect::<PyResult<_>>()?,
+        })
+    }
+
+    /// Is all of it as it was?
+    fn holds(&self, py: Python<'_>) -> PyResult<bool> {
+        let none = &mut Vec::new();
+        for (cell, before) in &self.cells {
+            match cell.bind(py).getattr(pyo3::intern!(py, "cell_contents")) {
+                Ok(now) if before.fits(&now, none) => {}
+                _ => return Ok(false),
+            }
+        }
+        for (dict, name, before) in &self.globals {
+            match dict.bind(py).get_item(name.bind(py))? {
+                Some(now) if before.fits(&now, none) => {}
+                _ => return Ok(false),
+            }
+        }
+        if self.empty.iter().any(|d| !d.bind(py).is_empty()) {
+            return Ok(false);
+        }
+        for (dict, name, before) in &self.settings {
+            let Some(now) = dict.bind(py).get_item(name.bind(py))? else { return Ok(false) };
+            if !same(&now, before.bind(py)) {
+                return Ok(false);
+            }
+        }
+        for (dict, before) in &self.objects {
+            let (dict, before) = (dict.bind(py), before.bind(py));
+            if dict.len() != before.len() || !dict.iter().zip(before.iter_borrowed()).all(|((_, v), b)| v.is(&*b)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        for (dict, _, value) in &self.settings {
+            visit.call(dict)?;
+            visit.call(value)?;
+        }
+        for (dict, values) in &self.objects {
+            visit.call(dict)?;
+            visit.call(values)?;
+        }
+        for (cell, value) in &self.cells {
+            visit.call(cell)?;
+            value.object().map_or(Ok(()), |v| visit.call(v))?;
+        }
+        for (dict, _, value) in &self.globals {
+            visit.call(dict)?;
+            value.object().map_or(Ok(()), |v| visit.call(v))?;
+        }
+        self.empty.iter().try_for_each(|d| visit.call(d))
+    }
+}
+
+/// An argument of a recorded call.
+enum Argument {
+    /// A tensor, whichever it is.
+    Tensor,
+    /// This object, or one that is equal to it.
+    Equal(Py<PyAny>),
+    /// This very object.
+    Same(Py<PyAny>),
+}
+
+impl Argument {
+    fn new(kind: &str, value: Py<PyAny>) -> PyResult<Argument> {
+        Ok(match kind {
+            "tensor" => Argument::Tensor,
+            "equal" => Argument::Equal(value),
+            "same" => Argument::Same(value),
+            other => return Err(PyTypeError::new_err(format!("(InvalidType) there is no kind {other:?}."))),
+        })
+    }
+
+    /// Does a value fit? A tensor goes to the others.
+    fn fits(&self, now: &Bound<'_, PyAny>, tensors: &mut Vec<Tensor>) -> bool {
+        match self {
+            Argument::Same(before) => now.is(before),
+            Argument::Equal(before) => same(now, before.bind(now.py())),
+            Argument::Tensor => match now.cast::<PyTensor>() {
+                Ok(t) => {
+                    tensors.push(t.get().tensor());
+                    true
+                }
+                Err(_) => false,
+            },
+        }
+    }
+
+    fn object(&self) -> Option<&Py<PyAny>> {
+        match self {
+            Argument::Tensor => None,
+            Argument::Equal(value) | Argument::Same(value) => Some(value),
+        }
+    }
+}
+
+type Described = (String, Py<PyAny>);
+
+/// Calls of a function that are alike but for their tensors, done again from its record.
+#[pyclass(name = "Again", module = "sampan._core", frozen)]
+pub struct PyAgain {
+    captured: Py<PyCaptured>,
+    snapshot: Py<PySnapshot>,
+    args: Vec<Argument>,
+    kwargs: Vec<(Py<PyString>, Argument)>,
+    /// Makes what the function gives of a list of tensors; without it, the one tensor is that.
+    finish: Option<Py<PyAny>>,
+}
+
+#[pymethods]
+impl PyAgain {
+    #[new]
+    fn new(
+        captured: Py<PyCaptured>,
+        snapshot: Py<PySnapshot>,
+        args: Vec<Described>,
+        kwargs: Vec<(Py<PyString>, String, Py<PyAny>)>,
+        finish: Option<Py<PyAny>>,
+    ) -> PyResult<PyAgain> {
+        Ok(PyAgain {
+            captured,
+            snapshot,
+            args: args.into_iter().map(|(k, v)| Argument::new(&k, v)).collect::<PyResult<_>>()?,
+            kwargs: kwargs.into_iter().map(|(n, k, v)| Ok((n, Argument::new(&k, v)?))).collect::<PyResult<_>>()?,
+            finish,
+        })
+    }
+
+    /// What the function gives for these arguments, or `NotImplemented` where the record does not stand for the call.
+    fn call<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: &Bound<'py, PyDict>,
+    ) -> PyResult<Py<PyAny>> {
+        let mut tensors = Vec::with_capacity(args.len() + kwargs.len());
+        if !self.holds(py, args, kwargs, &mut tensors)? {
+            return Ok(py.NotImplemented());
+        }
+        let Some(mut found) = self.captured.get().again(py, "", &tensors)? else { return Ok(py.NotImplemented()) };
+        match &self.finish {
+            None => PyTensor::wrap(py, found.swap_remove(0)),
+            Some(finish) => {
+                let found = found.into_iter().map(|t| PyTensor::wrap(py, t)).collect::<PyResult<Vec<_>>>()?;
+                finish.call1(py, (PyList::new(py, found)?,))
+            }
+        }
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.captured)?;
+        visit.call(&self.snapshot)?;
+        for value in self.args.iter().chain(self.kwargs.iter().map(|k| &k.1)).filter_map(Argument::object) {
+            visit.call(value)?;
+        }
+        self.finish.as_ref().map_or(Ok(()), |f| visit.call(f))
+    }
+}
+
+impl PyAgain {
+    fn holds<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: &Bound<'py, PyDict>,
+        tensors: &mut Vec<Tensor>,
+    ) -> PyResult<bool> {
+        if args.len() != self.args.len() || kwargs.len() != self.kwargs.len() {
+            return Ok(false);
+        }
+        for (now, before) in args.iter_borrowed().zip(&self.args) {
+            if !before.fits(&now, tensors) {
+                return Ok(false);
+            }
+        }
+        for (name, before) in &self.kwargs {
+            match kwargs.get_item(name.bind(py))? {
+                Some(now) if before.fits(&now, tensors) => {}
+                _ => return Ok(false),
+            }
+        }
+        self.snapshot.get().holds(py)
+    }
+}
