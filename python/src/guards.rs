@@ -2,11 +2,13 @@
 
 use crate::recording::PyCaptured;
 use crate::tensor::PyTensor;
+use parking_lot::Mutex;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use sampan_core::Tensor;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Is a value the one it was, or one of the same type that is equal to it? What cannot be compared (a list in which a tensor
 /// was replaced by another) is not.
@@ -179,24 +181,8 @@ impl PyAgain {
     }
 
     /// What the function gives for these arguments, or `NotImplemented` where the record does not stand for the call.
-    fn call<'py>(
-        &self,
-        py: Python<'py>,
-        args: &Bound<'py, PyTuple>,
-        kwargs: &Bound<'py, PyDict>,
-    ) -> PyResult<Py<PyAny>> {
-        let mut tensors = Vec::with_capacity(args.len() + kwargs.len());
-        if !self.holds(py, args, kwargs, &mut tensors)? {
-            return Ok(py.NotImplemented());
-        }
-        let Some(mut found) = self.captured.get().again(py, "", &tensors)? else { return Ok(py.NotImplemented()) };
-        match &self.finish {
-            None => PyTensor::wrap(py, found.swap_remove(0)),
-            Some(finish) => {
-                let found = found.into_iter().map(|t| PyTensor::wrap(py, t)).collect::<PyResult<Vec<_>>>()?;
-                finish.call1(py, (PyList::new(py, found)?,))
-            }
-        }
+    fn call(&self, args: &Bound<'_, PyTuple>, kwargs: &Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
+        Ok(self.again(args, Some(kwargs))?.unwrap_or_else(|| args.py().NotImplemented()))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -210,14 +196,31 @@ impl PyAgain {
 }
 
 impl PyAgain {
+    /// What the function gives for these arguments, if the record stands for the call.
+    fn again(&self, args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<Option<Py<PyAny>>> {
+        let py = args.py();
+        let mut tensors = Vec::with_capacity(args.len() + self.kwargs.len());
+        if !self.holds(py, args, kwargs, &mut tensors)? {
+            return Ok(None);
+        }
+        let Some(mut found) = self.captured.get().again(py, "", &tensors)? else { return Ok(None) };
+        match &self.finish {
+            None => PyTensor::wrap(py, found.swap_remove(0)).map(Some),
+            Some(finish) => {
+                let found = found.into_iter().map(|t| PyTensor::wrap(py, t)).collect::<PyResult<Vec<_>>>()?;
+                finish.call1(py, (PyList::new(py, found)?,)).map(Some)
+            }
+        }
+    }
+
     fn holds<'py>(
         &self,
         py: Python<'py>,
         args: &Bound<'py, PyTuple>,
-        kwargs: &Bound<'py, PyDict>,
+        kwargs: Option<&Bound<'py, PyDict>>,
         tensors: &mut Vec<Tensor>,
     ) -> PyResult<bool> {
-        if args.len() != self.args.len() || kwargs.len() != self.kwargs.len() {
+        if args.len() != self.args.len() || kwargs.map_or(0, |k| k.len()) != self.kwargs.len() {
             return Ok(false);
         }
         for (now, before) in args.iter_borrowed().zip(&self.args) {
@@ -226,11 +229,69 @@ impl PyAgain {
             }
         }
         for (name, before) in &self.kwargs {
-            match kwargs.get_item(name.bind(py))? {
+            match kwargs.map(|k| k.get_item(name.bind(py))).transpose()?.flatten() {
                 Some(now) if before.fits(&now, tensors) => {}
                 _ => return Ok(false),
             }
         }
         self.snapshot.get().holds(py)
     }
+}
+
+/// A function that may have a record: calls that it stands for do not run Python. Others go to the method `_call`.
+#[pyclass(name = "Marked", module = "sampan._core", subclass, frozen, weakref)]
+pub struct PyMarked(Mutex<Option<Py<PyAgain>>>);
+
+/// Are calls done from records?
+static FROM_RECORDS: AtomicBool = AtomicBool::new(true);
+
+#[pymethods]
+impl PyMarked {
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> PyMarked {
+        PyMarked(Mutex::new(None))
+    }
+
+    /// Sets or forgets the record that stands for calls like the last one.
+    #[pyo3(signature = (record))]
+    fn _set_record(&self, record: Option<Py<PyAgain>>) {
+        // The old one goes after the lock, since dropping objects may run Python.
+        let before = std::mem::replace(&mut *self.0.lock(), record);
+        drop(before);
+    }
+
+    #[pyo3(signature = (*args, **kwargs))]
+    fn __call__(
+        slf: &Bound<'_, Self>,
+        args: &Bound<'_, PyTuple>,
+        kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<PyAny>> {
+        if FROM_RECORDS.load(Ordering::Relaxed) {
+            let record = slf.get().0.lock().as_ref().map(|r| r.clone_ref(slf.py()));
+            if let Some(record) = record
+                && let Some(found) = record.get().again(args, kwargs)?
+            {
+                return Ok(found);
+            }
+        }
+        slf.as_any().getattr(pyo3::intern!(slf.py(), "_call"))?.call(args, kwargs).map(Bound::unbind)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self.0.try_lock() {
+            Some(record) => record.as_ref().map_or(Ok(()), |r| visit.call(r)),
+            None => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        self._set_record(None);
+    }
+}
+
+/// Switches calls from records on or off.
+#[pyfunction]
+pub fn _call_from_records(on: bool) {
+    FROM_RECORDS.store(on, Ordering::Relaxed);
 }

@@ -134,7 +134,7 @@ mod _core {
         PyPredictor,
     };
     #[pymodule_export]
-    use crate::guards::{PyAgain, PySnapshot};
+    use crate::guards::{_call_from_records, PyAgain, PyMarked, PySnapshot};
     #[pymodule_export]
     use crate::hook::PyHook;
     #[pymodule_export]

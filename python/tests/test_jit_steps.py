@@ -1,5 +1,6 @@
 """Steps of training that `to_static(full_graph=True)` records: the same bits as without, whatever happens between them."""
 
+import copy
 import warnings
 
 import numpy as np
@@ -328,3 +329,36 @@ def test_sequences(which):
         return losses, bits(net, opt), paddle.rand([2]).tolist()
 
     assert train(lambda f: f) == train(captured)
+
+
+def test_a_recorded_function_is_copied_and_switched_off():
+    net = network()
+    opt = paddle.optimizer.SGD(0.1, parameters=net.parameters())
+    calls = []
+
+    @captured
+    def step(x, y):
+        calls.append(1)
+        loss = nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        opt.step()
+        opt.clear_grad()
+        return loss
+
+    x, y = paddle.to_tensor(X[0]), paddle.to_tensor(Y[0])
+    for _ in range(6):
+        step(x, y=y)
+    assert len(calls) == 3 and records(step) == 1
+    other = copy.copy(step)
+    other(x, y=y)
+    assert len(calls) == 4 and records(step) == 1, "a copy records for itself"
+    jit.enable_to_static(False)
+    try:
+        step(x, y=y)
+        assert len(calls) == 5
+    finally:
+        jit.enable_to_static(True)
+    step(x, y=y)
+    assert len(calls) == 5
+    with pytest.raises(TypeError, match="argument"):
+        step(x, y, x)

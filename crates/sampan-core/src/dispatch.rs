@@ -31,6 +31,9 @@ pub struct Cx<'a> {
 /// What a call saves for its gradient.
 pub(crate) type Kept = RefCell<smallvec::SmallVec<[Tensor; 2]>>;
 
+/// A kernel that fills a tensor from others, and depends on nothing but them and what it captured.
+pub(crate) type Kernel = Box<dyn Fn(&[&Tensor], &Tensor) -> Result<()> + Send>;
+
 /// Watches this thread: tracers, profilers, debuggers. Every method has an empty default.
 ///
 /// A call is `enter`, then the calls it makes itself, then either `exit` or `failed`. What a tracer needs besides the calls
@@ -131,6 +134,9 @@ pub(crate) fn is_formula(formula: &Bound, dtype: DType, tensors: &[&Tensor], out
 #[inline]
 pub fn reading<R>(tensor: &Tensor, what: &'static str, f: impl FnOnce() -> R) -> R {
     if !LISTENING.get() || READING.get() || inside() {
+        if recording::taping() {
+            tape::peeked();
+        }
         return f();
     }
     struct Done;
@@ -448,6 +454,46 @@ impl<'a> Cx<'a> {
                 kernel()
             }
             Device::Meta => Ok(()),
+        }
+    }
+
+    /// Runs the CPU kernel that the whole call comes down to once its arguments were looked at. A tape keeps it, and runs it
+    /// alone on other tensors of the same shapes, steps and dtypes: it reads these tensors and what it captured, which must
+    /// not depend on values of tensors.
+    pub(crate) fn kernel(
+        &self,
+        tensors: &[&Tensor],
+        out: &Tensor,
+        kernel: impl Fn(&[&Tensor], &Tensor) -> Result<()> + Send + 'static,
+    ) -> Result<()> {
+        self.cpu(|| kernel(tensors, out))?;
+        self.keeps(tensors, out, || kernel);
+        Ok(())
+    }
+
+    /// Says that the call came down to a kernel, which a tape keeps; see [`kernel`](Self::kernel).
+    pub(crate) fn keeps<K: Fn(&[&Tensor], &Tensor) -> Result<()> + Send + 'static>(
+        &self,
+        tensors: &[&Tensor],
+        out: &Tensor,
+        kernel: impl FnOnce() -> K,
+    ) {
+        if recording::taping() {
+            tape::kernel(tensors, out, || Box::new(kernel()));
+        }
+    }
+
+    /// Runs the kernel of the device that the call is on; see [`kernel`](Self::kernel) and [`run`](Self::run).
+    pub(crate) fn kernels(
+        &self,
+        tensors: &[&Tensor],
+        out: &Tensor,
+        cpu: impl Fn(&[&Tensor], &Tensor) -> Result<()> + Send + 'static,
+        gpu: impl FnOnce(&'static Gpu) -> Result<bool>,
+    ) -> Result<()> {
+        match self.gpu()? {
+            Some(device) if gpu(device)? => Ok(()),
+            _ => self.kernel(tensors, out, cpu),
         }
     }
 

@@ -389,6 +389,12 @@ impl Storage {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
+    /// Does nobody else hold it or know where it is, and was it not written since that version?
+    pub(crate) fn is_as_new(&mut self, version: u64) -> bool {
+        let Some(inner) = Arc::get_mut(&mut self.0) else { return false };
+        !*inner.exposed.get_mut() && *inner.version.get_mut() == version
+    }
+
     /// How many hold it.
     pub(crate) fn holders(&self) -> usize {
         Arc::strong_count(&self.0)

@@ -9,7 +9,7 @@ import weakref
 from .. import _core
 
 
-class StaticFunction:
+class StaticFunction(_core.Marked):
     """A function marked by `to_static`, which looks like the function it stands for.
 
     With `full_graph=True` it runs once for each kind of arguments and is repeated from then on; else Python runs each time.
@@ -24,23 +24,21 @@ class StaticFunction:
         self._last_alone = None
         self._captured = weakref.WeakKeyDictionary()
         self._captured_alone = None
-        # A recorded step of training that stands for calls like the last one.
-        self._fast = None
         functools.update_wrapper(self, function)
 
-    def __call__(self, *args, **kwargs):
-        fast = self._fast
-        if fast is not None and _ENABLED:
-            found = fast.call(args, kwargs)
-            if found is not NotImplemented:
-                return found
+    def __getstate__(self):
+        """What a copy starts with: it makes captures of its own."""
+        return {**self.__dict__, "_captured": weakref.WeakKeyDictionary(), "_captured_alone": None}
+
+    def _call(self, *args, **kwargs):
+        """A call that no recorded step of training stands for."""
         self._remember(args, kwargs)
         if not self._is_captured():
             return self._function(*args, **kwargs)
         owner = self._owner(args)
         captures = self._captures(owner)
         result = captures.call(owner, args, kwargs)
-        self._fast = captures.fast()
+        self._set_record(captures.fast())
         return result
 
     def _is_captured(self) -> bool:
@@ -205,6 +203,7 @@ def enable_to_static(enable_to_static_bool: bool) -> None:
         raise TypeError(f"(InvalidType) enable_to_static takes a bool, got {type(enable_to_static_bool).__name__}.")
     global _ENABLED
     _ENABLED = enable_to_static_bool
+    _core._call_from_records(_ENABLED)
 
 
 def is_enabled() -> bool:

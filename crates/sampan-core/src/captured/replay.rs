@@ -2,7 +2,7 @@
 
 use crate::dispatch::{self, Cx, Kept};
 use crate::op::OpDef;
-use crate::shape::Layout;
+use crate::shape::{Layout, Shape};
 use crate::value::Args;
 use crate::{DType, Device, Result, Tensor, amp, autograd, device};
 use smallvec::SmallVec;
@@ -35,10 +35,27 @@ pub(crate) struct Call {
     pub track: bool,
 }
 
+/// What is left of a call whose arguments were looked at when it was recorded: its kernel, on tensors of the same shapes.
+pub(crate) struct Kernel {
+    pub op: &'static OpDef,
+    pub run: dispatch::Kernel,
+    pub reads: SmallVec<[Source; 3]>,
+    pub shape: Shape,
+    pub dtype: DType,
+    pub to: usize,
+    /// The result of the last time, to be used again if nobody else holds it.
+    pub spare: Option<Tensor>,
+}
+
+/// Results of at most so many bytes stay with the tape. For larger ones asking for memory costs little beside filling it, and
+/// memory that was just given back is still in the caches.
+const SPARED: usize = 1 << 16;
+
 /// What is done in turn.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum Step {
     Call(Call),
+    Kernel(Kernel),
     View { from: usize, layout: Layout, delta: isize, dtype: DType, to: usize },
     Copy { from: Source, lazily: bool, to: usize },
     Write { target: Source, values: Source },
@@ -81,13 +98,14 @@ impl Tape {
 
     /// How many calls it makes.
     pub fn calls(&self) -> usize {
-        self.steps.iter().filter(|s| matches!(s, Step::Call(_) | Step::Act { .. })).count()
+        self.steps.iter().filter(|s| matches!(s, Step::Call(_) | Step::Kernel(_) | Step::Act { .. })).count()
     }
 
     /// Names of what it does.
     pub fn describe(&self) -> Vec<&'static str> {
         let name = |s: &Step| match s {
             Step::Call(call) => call.op.name,
+            Step::Kernel(kernel) => kernel.op.name,
             Step::View { .. } => "(view)",
             Step::Copy { .. } => "(copy)",
             Step::Write { .. } => "(write)",
@@ -172,6 +190,7 @@ impl Tape {
         for k in 0..self.steps.len() {
             match &mut self.steps[k] {
                 Step::Call(call) => call.run(&mut self.slots)?,
+                Step::Kernel(kernel) => kernel.run(&mut self.slots, &self.outside)?,
                 Step::View { from, layout, delta, dtype, to } => {
                     let from = self.slots[*from].as_ref().expect("made before it is read");
                     let offset = (from.layout().offset as isize + *delta) as usize;
@@ -241,6 +260,28 @@ impl Call {
     }
 }
 
+impl Kernel {
+    fn run(&mut self, slots: &mut [Option<Tensor>], outside: &[Tensor]) -> Result<()> {
+        let mut spare = self.spare.take();
+        let out = match spare.take_if(|t| t.is_as_new()) {
+            Some(spare) => spare,
+            None => Tensor::uninit(&self.shape, self.dtype, Device::Cpu),
+        };
+        let of = |s: &Source| match s {
+            Source::Slot(i) => slots[*i].as_ref().expect("made before it is read"),
+            Source::Outside(i) => &outside[*i],
+        };
+        let reads: SmallVec<[&Tensor; 3]> = self.reads.iter().map(of).collect();
+        (self.run)(&reads, &out).map_err(|e| e.in_op(self.op.name))?;
+        drop(reads);
+        if out.numel() * self.dtype.size() <= SPARED {
+            self.spare = Some(out.clone());
+        }
+        slots[self.to] = Some(out);
+        Ok(())
+    }
+}
+
 impl Step {
     fn for_each_read(&self, mut f: impl FnMut(usize)) {
         let mut source = |s: &Source| {
@@ -250,6 +291,7 @@ impl Step {
         };
         match self {
             Step::Call(call) => call.reads.iter().flatten().for_each(|(slot, _)| f(*slot)),
+            Step::Kernel(kernel) => kernel.reads.iter().for_each(source),
             Step::View { from, .. } => f(*from),
             Step::Copy { from, .. } => source(from),
             Step::Write { target, values } => [target, values].into_iter().for_each(source),
@@ -260,7 +302,7 @@ impl Step {
     fn for_each_made(&self, mut f: impl FnMut(usize)) {
         match self {
             Step::Call(call) => call.outputs.iter().copied().chain(call.extra.iter().map(|e| e.1)).for_each(f),
-            Step::View { to, .. } | Step::Copy { to, .. } => f(*to),
+            Step::Kernel(Kernel { to, .. }) | Step::View { to, .. } | Step::Copy { to, .. } => f(*to),
             Step::Write { .. } => {}
             Step::Act { outputs, .. } => outputs.iter().copied().for_each(f),
         }

@@ -5,10 +5,10 @@
 //! values they look at. Memory that was made on the way by something that is no call is never taken for a constant, unless
 //! an op made it, which does so by shapes alone.
 
-use super::replay::{Act, Call, Source, Step, Tape, nothing};
+use super::replay::{Act, Call, Kernel, Source, Step, Tape, nothing};
 use crate::autograd::grad_enabled;
 use crate::captured::Line;
-use crate::dispatch::{Listener, Write};
+use crate::dispatch::{self, Listener, Write};
 use crate::op::OpDef;
 use crate::recording;
 use crate::shape::{Shape, Strides};
@@ -68,6 +68,10 @@ pub(crate) struct Builder {
     constants: Vec<bool>,
     /// What the call that is running saves for its gradient.
     saved: Vec<Tensor>,
+    /// Kernels that the call that is running has run, on what and for what.
+    kernels: SmallVec<[(SmallVec<[Tensor; 3]>, Tensor, dispatch::Kernel); 1]>,
+    /// Has the call that is running looked at values on the host? What it told its kernel then holds for this time alone.
+    peeked: bool,
     /// Does the shape of what the call that is running gives depend on values?
     pub by_values: bool,
     /// Were gradients computed?
@@ -93,6 +97,8 @@ impl Builder {
             gradients: Vec::new(),
             constants: Vec::new(),
             saved: Vec::new(),
+            kernels: SmallVec::new(),
+            peeked: false,
             by_values: false,
             walked: false,
         };
@@ -176,7 +182,7 @@ impl Builder {
     fn called(&mut self, op: &'static OpDef, args: &[Value], outputs: &[Tensor]) -> Option<String> {
         let mut tensors: SmallVec<[&Tensor; 4]> = SmallVec::new();
         args.iter().for_each(|v| v.for_each_tensor(&mut |t| tensors.push(t)));
-        let saved = std::mem::take(&mut self.saved);
+        let (saved, kernels) = (std::mem::take(&mut self.saved), std::mem::take(&mut self.kernels));
         if std::mem::take(&mut self.by_values) {
             return Some("the shape of a result depends on values".into());
         }
@@ -189,12 +195,24 @@ impl Builder {
         if !outputs.is_empty() && outputs.iter().all(of_input) {
             return outputs.iter().find_map(|o| self.source(o).err());
         }
+        let inside = |made: &HashMap<usize, (WeakStorage, Made)>, t: &Tensor| {
+            made.get(&t.storage().address()).is_some_and(|(_, by)| *by == Made::InCall)
+        };
+        let peeked = std::mem::take(&mut self.peeked);
+        let is_output = |t: &Tensor| outputs.iter().any(|o| o.shares_memory(t));
+        let keeps_more = saved.iter().any(|t| inside(&self.made, t) && !self.is_own(t) && !is_output(t));
+        if !peeked
+            && !keeps_more
+            && let Some(kernel) = self.kernel(op, kernels, outputs)
+        {
+            self.steps.push(kernel);
+            return None;
+        }
         let track = grad_enabled() && !op.non_diff && tensors.iter().any(|t| t.is_tracked());
         let outputs = outputs.iter().map(|o| self.new_value(o)).collect();
         let mut extra = SmallVec::new();
         for (i, t) in saved.iter().enumerate() {
-            let inside = self.made.get(&t.storage().address()).is_some_and(|(_, by)| *by == Made::InCall);
-            if inside && !self.is_own(t) {
+            if inside(&self.made, t) && !self.is_own(t) {
                 extra.push((i, self.new_value(t)));
             }
         }
@@ -213,6 +231,23 @@ impl Builder {
         let reads = sources.iter().map(|s| if let Source::Slot(i) = s { Some((*i, false)) } else { None }).collect();
         self.steps.push(Step::Call(Call { op, args, reads, outputs, extra, track }));
         None
+    }
+
+    /// The one kernel that a call comes down to, if it says so and gives what that computes.
+    fn kernel(
+        &mut self,
+        op: &'static OpDef,
+        kernels: SmallVec<[(SmallVec<[Tensor; 3]>, Tensor, dispatch::Kernel); 1]>,
+        outputs: &[Tensor],
+    ) -> Option<Step> {
+        let [output] = outputs else { return None };
+        let [(reads, out, run)] = <[_; 1]>::try_from(kernels.into_vec()).ok()?;
+        if key(output) != key(&out) || !out.is_contiguous() || out.layout().offset != 0 {
+            return None;
+        }
+        let reads = self.sources(&reads).ok()?.into_iter().collect();
+        let (shape, dtype, to) = (out.shape_vec(), out.dtype(), self.new_value(output));
+        Some(Step::Kernel(Kernel { op, run, reads, shape, dtype, to, spare: None }))
     }
 
     /// Something was done that is no call.
@@ -306,6 +341,8 @@ impl Listener for Recorder {
         if ends() {
             recording::with_tape(|tape| {
                 tape.saved.clear();
+                tape.kernels.clear();
+                tape.peeked = false;
                 tape.by_values = false;
             });
             recording::inside_call(false);
@@ -355,4 +392,20 @@ pub(crate) fn saved(tensors: &[&Tensor]) {
 #[cold]
 pub(crate) fn by_values() {
     recording::with_tape(|tape| tape.by_values |= tape.depth == 1);
+}
+
+/// The kernel that the call that is recorded has run on these tensors to fill `out`.
+#[cold]
+pub(crate) fn kernel(tensors: &[&Tensor], out: &Tensor, run: impl FnOnce() -> dispatch::Kernel) {
+    recording::with_tape(|tape| {
+        if tape.depth == 1 {
+            tape.kernels.push((tensors.iter().map(|&t| t.clone()).collect(), out.clone(), run()));
+        }
+    });
+}
+
+/// The call that is recorded looks at values on the host.
+#[cold]
+pub(crate) fn peeked() {
+    recording::with_tape(|tape| tape.peeked |= tape.depth > 0);
 }

@@ -127,14 +127,11 @@ pub(super) fn filled(cx: &Cx, shape: &[usize], value: Scalar, dtype: DType) -> R
         return cx.zeros(shape, dtype);
     }
     let out = cx.out(shape, dtype)?;
-    let on_gpu = |gpu| gpu::fill(gpu, value, &out, out.layout().clone()).map(|()| true);
-    cx.run(
-        || {
-            fill(&out, value);
-            Ok(())
-        },
-        on_gpu,
-    )?;
+    let on_cpu = move |_: &[&Tensor], out: &Tensor| {
+        fill(out, value);
+        Ok(())
+    };
+    cx.kernels(&[], &out, on_cpu, |gpu| gpu::fill(gpu, value, &out, out.layout().clone()).map(|()| true))?;
     Ok(out)
 }
 

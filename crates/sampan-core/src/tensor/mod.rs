@@ -117,6 +117,14 @@ impl Tensor {
         Tensor::from_parts(Storage::zeros(device, dtype, layout.numel()), layout, dtype)
     }
 
+    /// Could it be taken for a tensor that was made just now? Nobody else holds it or its memory, and nobody left anything
+    /// with it.
+    pub(crate) fn is_as_new(&mut self) -> bool {
+        let Some(inner) = Arc::get_mut(&mut self.0) else { return false };
+        let bare = inner.history.is_none() && inner.aliases.get().is_none() && inner.extra.get().is_none();
+        bare && *inner.id.get_mut() == 0 && *inner.stop_gradient.get_mut() && inner.storage.is_as_new(inner.made_at)
+    }
+
     /// A view on the same memory with another layout. The caller has checked that it stays inside.
     pub(crate) fn view(&self, layout: Layout) -> Tensor {
         self.view_as_dtype(layout, self.0.dtype)

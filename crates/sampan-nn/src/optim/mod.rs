@@ -20,10 +20,10 @@ pub use lbfgs::*;
 pub use nadam::*;
 pub use sgd::*;
 
+use crate::Parameter;
 use crate::clip::{ClipGrad, Plan};
 use crate::lr::{LearningRate, Schedule};
 use crate::regularizer::Regularizer;
-use crate::{Parameter, Settings};
 use again::Again;
 use rule::{Accumulator, Kind, NUMBERS, Rule, Step};
 use sampan_core::error::Kind as ErrorKind;
@@ -445,20 +445,21 @@ fn advance(
     lr: f64,
     recorded: impl FnOnce(&[Order], &[Written]) -> Again,
 ) -> Result<()> {
-    let settings: Few<Settings> = works.iter().map(|w| w.parameter.settings()).collect();
-    let mut plans = clip(works, grads, &settings)?;
+    let plans = clip(works, grads)?;
     // Nothing is changed before everything that can fail has been done.
     let mut next_numbers: Few<[f64; NUMBERS]> = Few::new();
     let mut orders: Few<Order> = Few::new();
-    for ((work, settings), plan) in works.iter().zip(&settings).zip(&mut plans) {
+    for (i, work) in works.iter().enumerate() {
+        let settings = work.parameter.settings();
+        let mut prepare = plans.get(i).map_or_else(Prepare::default, |plan| plan.prepare);
         match settings.regularizer.or(work.group.weight_decay) {
-            Some(Regularizer::L1(coeff)) => plan.prepare.l1 = coeff,
-            Some(Regularizer::L2(coeff)) => plan.prepare.l2 = coeff,
+            Some(Regularizer::L1(coeff)) => prepare.l1 = coeff,
+            Some(Regularizer::L2(coeff)) => prepare.l2 = coeff,
             None => {}
         }
         let mut numbers = *locked(&work.memory.numbers);
         let lr = lr * work.group.factor.unwrap_or(settings.learning_rate);
-        orders.push(order(&*work.group.rule, &work.parameter, lr, plan.prepare, &mut numbers)?);
+        orders.push(order(&*work.group.rule, &work.parameter, lr, prepare, &mut numbers)?);
         next_numbers.push(numbers);
     }
     let on_gpu = gpu_steps(works, grads, &orders, &plans);
@@ -474,9 +475,12 @@ fn advance(
     Ok(())
 }
 
-/// What clipping does to each gradient; a group's gradients are clipped together.
-fn clip(works: &[Work], grads: &[Tensor], settings: &[Settings]) -> Result<Few<Plan>> {
-    let mut plans = Few::from_elem(Plan::default(), works.len());
+/// What clipping does to each gradient, or nothing where none is clipped; a group's gradients are clipped together.
+fn clip(works: &[Work], grads: &[Tensor]) -> Result<Vec<Plan>> {
+    if works.iter().all(|w| w.group.grad_clip.is_none()) {
+        return Ok(Vec::new());
+    }
+    let mut plans = vec![Plan::default(); works.len()];
     let mut done = 0;
     while let Some(first) = works.get(done) {
         // Those of a group stand side by side.
@@ -484,7 +488,7 @@ fn clip(works: &[Work], grads: &[Tensor], settings: &[Settings]) -> Result<Few<P
         done = members.end;
         let Some(clip) = &first.group.grad_clip else { continue };
         let clipped: Vec<Option<&Tensor>> =
-            members.clone().map(|w| settings[w].need_clip.then_some(&grads[w])).collect();
+            members.clone().map(|w| works[w].parameter.settings().need_clip.then_some(&grads[w])).collect();
         plans[members].clone_from_slice(&clip.plan(&clipped)?);
     }
     Ok(plans)
@@ -495,19 +499,18 @@ fn gpu_steps<'a>(works: &'a [Work], grads: &'a [Tensor], orders: &[Order], plans
     if !works.iter().all(|w| matches!(w.param.device(), Device::Cuda(_))) {
         return Vec::new();
     }
-    let one =
-        |(((work, grad), plan), &(formula, lr, prepare, row, _)): (((&'a Work, &'a Tensor), &'a Plan), &Order)| {
-            let memory = &work.memory;
-            let used = |t: &Tensor| if t.numel() > work.param.numel() { row } else { 0 };
-            let (param, master) = match &memory.master {
-                Some(master) if work.by_master => (master, None),
-                master => (&work.param, master.as_ref()),
-            };
-            let states = memory.tensors.iter().map(|t| (t, used(t))).collect();
-            let factor = plan.factor.as_ref().map(|(t, at)| (t, *at));
-            gpu::Step { param, grad, master, states, formula, lr, prepare, factor }
+    let one = |(i, ((work, grad), &(formula, lr, prepare, row, _))): (usize, ((&'a Work, &'a Tensor), &Order))| {
+        let memory = &work.memory;
+        let used = |t: &Tensor| if t.numel() > work.param.numel() { row } else { 0 };
+        let (param, master) = match &memory.master {
+            Some(master) if work.by_master => (master, None),
+            master => (&work.param, master.as_ref()),
         };
-    works.iter().zip(grads).zip(plans).zip(orders).map(one).collect()
+        let states = memory.tensors.iter().map(|t| (t, used(t))).collect();
+        let factor = plans.get(i).and_then(|plan| plan.factor.as_ref()).map(|(t, at)| (t, *at));
+        gpu::Step { param, grad, master, states, formula, lr, prepare, factor }
+    };
+    works.iter().zip(grads).zip(orders).enumerate().map(one).collect()
 }
 
 fn step_on_cpu(works: &[Work], grads: &[Tensor], orders: &[Order]) -> Result<()> {

@@ -340,6 +340,50 @@ fn arguments_are_told_from_what_was_there_before() {
 }
 
 #[test]
+fn what_was_given_stays_as_it_is() {
+    let w = Tensor::new([2.0f32, 3.0]).requires_grad_();
+    let mut step = Captured::default();
+    let mut kept = Vec::new();
+    for i in 0..12 {
+        let x = Tensor::full([2], i as f64, DType::Float32);
+        let given = step.call("", &[x], |x| {
+            let y = &x[0] * &w;
+            y.sum(()).backward();
+            let gradient = w.grad().expect("one was computed");
+            w.clear_grad();
+            Ok(vec![y.sum(()), y.reshape([2, 1]), gradient * 2.0])
+        });
+        let mut given = given.unwrap();
+        // Some hold all of it, some a part, some write into it, and some nothing: memory is used again where nobody looks.
+        match i % 4 {
+            0 => kept.push((i, given)),
+            1 => kept.push((i, vec![given.remove(0)])),
+            2 => drop(given[0].add_(100.0)),
+            _ => {}
+        }
+    }
+    assert_eq!((step.why_not(), step.nodes().len()), (None, 1));
+    for (i, given) in kept {
+        let i = i as f32;
+        assert_eq!(given[0].to_f64() as f32, 5.0 * i);
+        if let [_, y, gradient] = &given[..] {
+            assert_eq!((y.to_vec::<f32>(), gradient.to_vec::<f32>()), (vec![2.0 * i, 3.0 * i], vec![2.0 * i; 2]));
+        }
+    }
+}
+
+#[test]
+fn a_number_that_is_a_tensor_is_read_each_time() {
+    let like = Tensor::new([0.0f32; 3]);
+    let mut step = Captured::default();
+    for i in 0..6 {
+        let number = Tensor::new(i as f32);
+        let given = step.call("", &[number], |x| Ok(vec![like.full_like(&x[0]) + like.clip(&x[0], 9.0)])).unwrap();
+        assert_eq!(given[0].to_vec::<f32>(), [2.0 * i as f32; 3]);
+    }
+}
+
+#[test]
 fn a_model_with_the_flag_learns_the_same() {
     let _turn = Folder::new("captured-model");
     let run = |on: bool| {

@@ -225,29 +225,13 @@ impl Cx<'_> {
             return Ok(out);
         }
         let own = matches!(dtype, DType::Float32 | DType::Float64 | DType::Int64) && result == dtype;
-        if own && tensors.iter().all(|t| t.dtype() == dtype && t.shape() == &shape[..] && t.is_contiguous()) {
-            self.cpu(|| {
-                let values: SmallVec<[_; 3]> = tensors.iter().map(|t| t.values()).collect();
-                let slices: SmallVec<[AnySlice; 3]> = values.iter().map(|v| v.slice()).collect();
-                map::map_slices(f, dtype, &slices, out.values_mut().slice());
-                Ok(())
-            })?;
-            return Ok(out);
-        }
-        self.cpu(|| {
-            let fitted: SmallVec<[Option<Tensor>; 3]> = tensors.iter().map(|t| fit(t, dtype)).collect::<Result<_>>()?;
-            let tensors: Tensors = tensors.iter().zip(&fitted).map(|(t, cast)| cast.as_ref().unwrap_or(t)).collect();
-            let layouts: SmallVec<[Option<Layout>; 3]> =
-                tensors.iter().map(|t| (t.shape() != &shape[..]).then(|| t.layout().broadcast_to(&shape))).collect();
-            let values: SmallVec<[_; 3]> = tensors.iter().map(|t| t.values()).collect();
-            let inputs: SmallVec<[AnyView; 3]> = values
-                .iter()
-                .zip(&layouts)
-                .map(|(v, layout)| layout.as_ref().map_or_else(|| v.view(), |l| v.view_as(l)))
-                .collect();
-            map::map(f, dtype, &inputs, out.values_mut().slice());
-            Ok(())
-        })?;
+        let plain = own && tensors.iter().all(|t| t.dtype() == dtype && t.shape() == &shape[..] && t.is_contiguous());
+        let kernel = if plain { on_slices } else { on_views };
+        self.cpu(|| kernel(f, dtype, tensors, &out))?;
+        self.keeps(tensors, &out, || {
+            let f = f.clone();
+            move |tensors: &[&Tensor], out: &Tensor| kernel(&f, dtype, tensors, out)
+        });
         Ok(out)
     }
 
@@ -297,6 +281,31 @@ impl Cx<'_> {
             false => self.grad(out, &saved, formula),
         }
     }
+}
+
+/// The values of a formula on contiguous tensors of its dtype and of one shape.
+fn on_slices(f: &Bound, dtype: DType, tensors: &[&Tensor], out: &Tensor) -> Result<()> {
+    let values: SmallVec<[_; 3]> = tensors.iter().map(|t| t.values()).collect();
+    let slices: SmallVec<[AnySlice; 3]> = values.iter().map(|v| v.slice()).collect();
+    map::map_slices(f, dtype, &slices, out.values_mut().slice());
+    Ok(())
+}
+
+/// The values of a formula on tensors of any kind.
+fn on_views(f: &Bound, dtype: DType, tensors: &[&Tensor], out: &Tensor) -> Result<()> {
+    let fitted: SmallVec<[Option<Tensor>; 3]> = tensors.iter().map(|t| fit(t, dtype)).collect::<Result<_>>()?;
+    let tensors: Tensors = tensors.iter().zip(&fitted).map(|(t, cast)| cast.as_ref().unwrap_or(t)).collect();
+    let shape = out.shape();
+    let layouts: SmallVec<[Option<Layout>; 3]> =
+        tensors.iter().map(|t| (t.shape() != shape).then(|| t.layout().broadcast_to(shape))).collect();
+    let values: SmallVec<[_; 3]> = tensors.iter().map(|t| t.values()).collect();
+    let inputs: SmallVec<[AnyView; 3]> = values
+        .iter()
+        .zip(&layouts)
+        .map(|(v, layout)| layout.as_ref().map_or_else(|| v.view(), |l| v.view_as(l)))
+        .collect();
+    map::map(f, dtype, &inputs, out.values_mut().slice());
+    Ok(())
 }
 
 /// A formula on tensors, as a call of its own; a tensor that it only passes on is passed on.

@@ -46,10 +46,15 @@ fn matrix_product(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let mut shape = batch.clone();
     shape.extend([m, n]);
     let out = cx.out(&shape, dtype)?;
-    let cpu = || {
-        let (x, y) = (x.in_dtype(dtype)?, y.in_dtype(dtype)?);
+    let lead = batch.clone();
+    let cpu = move |t: &[&Tensor], out: &Tensor| {
+        let (x, y) = (t[0].in_dtype(dtype)?, t[1].in_dtype(dtype)?);
+        if lead.is_empty() {
+            kernel::product(x.values().view(), y.values().view(), out.values_mut().slice());
+            return Ok(());
+        }
         let spread = |t: &Tensor| {
-            let mut shape = batch.clone();
+            let mut shape = lead.clone();
             shape.extend_from_slice(&t.shape()[t.ndim() - 2..]);
             t.layout().broadcast_to(&shape)
         };
@@ -57,7 +62,8 @@ fn matrix_product(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
         kernel::product(x.values().view_as(&lx), y.values().view_as(&ly), out.values_mut().slice());
         Ok(())
     };
-    cx.run(cpu, |gpu| crate::gpu::product(gpu, &x.in_dtype(dtype)?, &y.in_dtype(dtype)?, &batch, &out))?;
+    let on_gpu = |gpu| crate::gpu::product(gpu, &x.in_dtype(dtype)?, &y.in_dtype(dtype)?, &batch, &out);
+    cx.kernels(&[x, y], &out, cpu, on_gpu)?;
     cx.grad(out, &[x, y], |g| {
         let (x, y) = (g.saved(0), g.saved(1));
         Ok([
@@ -230,9 +236,10 @@ fn linear(cx: &Cx, x: &Tensor, weight: &Tensor, #[default(None)] bias: Option<&T
     let mut shape = Shape::from_slice(lead);
     shape.push(n);
     let out = cx.out(&shape, dtype)?;
-    cx.cpu(|| {
-        let (x, w) = (in_shape(x, [m, k]).in_dtype(dtype)?, weight.in_dtype(dtype)?);
-        let bias = bias.map(|b| b.in_dtype(dtype)?.in_rows()).transpose()?;
+    let tensors: smallvec::SmallVec<[&Tensor; 3]> = [x, weight].into_iter().chain(bias).collect();
+    cx.kernel(&tensors, &out, move |t, out| {
+        let (x, w) = (in_shape(t[0], [m, k]).in_dtype(dtype)?, t[1].in_dtype(dtype)?);
+        let bias = t.get(2).map(|b| b.in_dtype(dtype)?.in_rows()).transpose()?;
         let bias = bias.as_ref().map(|b| b.values());
         let bias = bias.as_ref().map(|b| b.slice());
         kernel::affine(x.values().view(), w.values().view(), bias, out.values_mut().slice());

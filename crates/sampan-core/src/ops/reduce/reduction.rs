@@ -82,19 +82,17 @@ fn sum(
     }
     let plan = Plan::new(x, &axis, keepdim)?;
     let out = cx.out(&plan.out, dtype)?;
-    cx.run(
-        || {
-            if dtype == DType::Int64 && x.dtype() != dtype {
-                reduce::sum_i64(x.values().view(), &plan.mask, out.data_mut().slice());
-                return Ok(());
-            }
-            // Complex numbers add up part by part.
-            let (x, out, mask) = (x.in_dtype(dtype)?.parts(), out.parts(), plan.mask_of_parts(dtype));
-            reduce::sum(x.values().view(), &mask, out.values_mut().slice());
-            Ok(())
-        },
-        |gpu| on_gpu(gpu, Reduction::Sum, x, dtype, &plan, &out),
-    )?;
+    let (mask, of_parts) = (plan.mask.clone(), plan.mask_of_parts(dtype));
+    let cpu = move |t: &[&Tensor], out: &Tensor| {
+        if dtype == DType::Int64 && t[0].dtype() != dtype {
+            reduce::sum_i64(t[0].values().view(), &mask, out.data_mut().slice());
+            return Ok(());
+        }
+        // Complex numbers add up part by part.
+        reduce::sum(t[0].in_dtype(dtype)?.parts().values().view(), &of_parts, out.parts().values_mut().slice());
+        Ok(())
+    };
+    cx.kernels(&[x], &out, cpu, |gpu| on_gpu(gpu, Reduction::Sum, x, dtype, &plan, &out))?;
     let (shape, from) = (x.shape_vec(), x.dtype());
     cx.grad(out, &[], move |g| Ok(g.grad().cast(from).reshape_to(&plan.kept).expand(&shape)))
 }
@@ -121,14 +119,12 @@ fn mean(
     }
     let plan = Plan::new(x, &axis, keepdim)?;
     let out = cx.out(&plan.out, dtype)?;
-    cx.run(
-        || {
-            let (x, out, mask) = (x.in_dtype(dtype)?.parts(), out.parts(), plan.mask_of_parts(dtype));
-            reduce::mean(x.values().view(), &mask, out.values_mut().slice());
-            Ok(())
-        },
-        |gpu| on_gpu(gpu, Reduction::Mean, x, dtype, &plan, &out),
-    )?;
+    let of_parts = plan.mask_of_parts(dtype);
+    let cpu = move |t: &[&Tensor], out: &Tensor| {
+        reduce::mean(t[0].in_dtype(dtype)?.parts().values().view(), &of_parts, out.parts().values_mut().slice());
+        Ok(())
+    };
+    cx.kernels(&[x], &out, cpu, |gpu| on_gpu(gpu, Reduction::Mean, x, dtype, &plan, &out))?;
     let (shape, from) = (x.shape_vec(), x.dtype());
     cx.grad(out, &[], move |g| {
         let share = g.grad().cast(from) / plan.count.max(1) as f64;
