@@ -3,6 +3,7 @@
 Two network namespaces joined by 1 Gbit/s stand for the machines; that needs root, `ip` and `tc`. Of two processes that reduce
 each sends as many bytes as there are and receives as many, so the wire needs the time of that many bytes in packets of 1,514, of
 which 1,448 are data. Plain Python sockets that do nothing but send and receive as many, both ways at the same time, are measured too.
+`of cores` is the time that all cores of the machine worked meanwhile, both processes and the kernel together.
 """
 
 import os
@@ -59,14 +60,25 @@ else:
     import sampan, sampan.distributed as dist
     assert dist.init_parallel_env().backend == which, "another engine was chosen"
     barrier, act, make = dist.barrier, dist.all_reduce, lambda n: sampan.zeros([n // 4])
+def busy():
+    # The time that all cores of the machine have worked, in milliseconds.
+    with open("/proc/stat") as counts:
+        spent = [int(word) for word in counts.readline().split()[1:9]]
+    return (sum(spent) - spent[3] - spent[4]) * 1e3 / os.sysconf("SC_CLK_TCK")
+
 for size, times in sizes:
     x = make(size)
+    barrier()
+    before = busy()
     for _ in range(times):
         barrier()
         since = time.perf_counter()
         act(x)
         if rank == 0:
             print("TOOK", size, (time.perf_counter() - since) * 1e3, flush=True)
+    barrier()
+    if rank == 0:
+        print("CORES", size, (busy() - before) / times, flush=True)
 """
 
 
@@ -86,7 +98,7 @@ def lay(names: list[str]) -> None:
         subprocess.run(["ip", "netns", "exec", name, *limit], check=True)
 
 
-def run(folder: str, names: list[str], which: str, port: int) -> dict[int, float]:
+def run(folder: str, names: list[str], which: str, port: int) -> dict[int, tuple[float, float]]:
     path = pathlib.Path(folder, "worker.py")
     path.write_text(WORKER)
     workers = []
@@ -97,11 +109,12 @@ def run(folder: str, names: list[str], which: str, port: int) -> dict[int, float
         env = os.environ | {name: str(value) for name, value in env.items()}
         workers.append(subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True))
     text = [worker.communicate()[0] for worker in workers][0]
-    took: dict[int, list[float]] = {size: [] for size, _ in SIZES}
-    for line in text.splitlines():
-        if line.startswith("TOOK"):
-            took[int(line.split()[1])].append(float(line.split()[2]))
-    return {size: min(found) for size, found in took.items() if found}
+    told = [line.split() for line in text.splitlines()]
+
+    def best(what: str, size: int) -> float:
+        return min((float(words[2]) for words in told if words[:2] == [what, str(size)]), default=float("inf"))
+
+    return {size: (best("TOOK", size), best("CORES", size)) for size, _ in SIZES}
 
 
 def main() -> int:
@@ -110,21 +123,26 @@ def main() -> int:
         return 1
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 2
     names = [f"sampan{os.getpid()}{side}" for side in "ab"]
-    best: dict[str, dict[int, float]] = {kind: {} for kind in KINDS}
+    never = (float("inf"), float("inf"))
+    best: dict[str, dict[int, tuple[float, float]]] = {kind: {} for kind in KINDS}
     try:
         lay(names)
         with tempfile.TemporaryDirectory() as folder:
             for turn in range(rounds):
                 for i, kind in enumerate(KINDS):
-                    for size, took in run(folder, names, kind, 29500 + 10 * turn + i).items():
-                        best[kind][size] = min(took, best[kind].get(size, took))
+                    for size, found in run(folder, names, kind, 29500 + 10 * turn + i).items():
+                        before = best[kind].get(size, never)
+                        best[kind][size] = (min(found[0], before[0]), min(found[1], before[1]))
     finally:
         for name in names:
             subprocess.run(["ip", "netns", "del", name])
     print("| MB | the wire, ms | " + " | ".join(f"{kind}, ms" for kind in KINDS) + " |\n|---|---|" + "---|" * len(KINDS))
     for size, _ in SIZES:
         wire = size * 8 / 1e6 * 1514 / 1448
-        cells = (f"{best[k][size]:.1f} ({wire / best[k][size]:.3f})" if size in best[k] else "not here" for k in KINDS)
+        cells = []
+        for kind in KINDS:
+            took, cores = best[kind].get(size, never)
+            cells.append(f"{took:.1f} ({wire / took:.3f}), {cores:.0f} of cores" if took < never[0] else "not here")
         print(f"| {size >> 20} | {wire:.1f} | " + " | ".join(cells) + " |")
     return 0
 

@@ -37,6 +37,7 @@ mod pylayer;
 mod python_layer;
 mod recording;
 mod rows;
+mod rpc;
 mod runtime;
 mod tensor;
 mod value;
@@ -116,6 +117,8 @@ mod _core {
         _dist_destroy, _dist_group, _dist_init, _dist_is_initialized, _dist_launch, _dist_new_group, _dist_world,
         PyProcessGroup, PyReducer, PyStoreServer, PyTask,
     };
+    #[pymodule_export]
+    use crate::rpc::PyCalls;
     #[pymodule_export]
     use crate::dlpack::{from_dlpack, to_dlpack};
     #[pymodule_export]

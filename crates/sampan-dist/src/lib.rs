@@ -6,6 +6,7 @@ compile_error!("sampan-dist needs a Unix system");
 mod arithmetic;
 mod backend;
 mod data_parallel;
+mod door;
 mod engine;
 mod gloo;
 mod group;
@@ -19,6 +20,7 @@ mod nccl;
 #[cfg(feature = "ps")]
 pub mod ps;
 mod reducer;
+pub mod rpc;
 pub mod secret;
 mod shared_memory;
 mod store;

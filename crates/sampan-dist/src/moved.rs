@@ -11,9 +11,11 @@ use std::sync::OnceLock;
 /// So little is given whole to everybody.
 const SMALL: usize = 1 << 13;
 /// More is reduced in chunks: what has come is still in the cache when it is summed, and a library that counts in ints is
-/// never given too much. Between two machines Gloo had half of the wire with pieces of 4 MB, and all of it
-/// with 2 MB.
+/// never given too much.
 const CHUNK: usize = 4 << 20;
+
+/// Adds everybody's shares of a piece to it.
+pub type Summing<'a> = &'a mut dyn FnMut(&[u8], &mut [u8]);
 
 /// What a library does for a group. Collectives come one at a time; `send` and `recv` may run beside them.
 pub trait Mover: Send + Sync {
@@ -31,6 +33,11 @@ pub trait Mover: Send + Sync {
     fn gather(&self, mine: &[u8], all: &mut [u8], lens: &[usize]) -> Result<()>;
     /// Gives each process a part of `from`, and takes one from each into `to`; parts lie one after the other.
     fn exchange(&self, from: &[u8], give: &[usize], to: &mut [u8], take: &[usize]) -> Result<()>;
+    /// Reduces in chunks that follow each other on the wire, where the library can have several messages under way. `sum` is given
+    /// everybody's shares of a piece, one after the other (its own place has none), and the piece.
+    fn reduce(&self, _data: &mut [u8], _chunk: usize, _sum: Summing<'_>) -> Option<Result<()>> {
+        None
+    }
     /// Gives bytes to one process.
     fn send(&self, to: usize, data: &[u8]) -> Result<()>;
     /// Takes as many bytes from one process.
@@ -104,6 +111,14 @@ impl<M: Mover> Moved<M> {
             self.library.gather(data, all.bytes_mut(), &vec![data.len(); self.size])?;
             self.reduce_parts(call, all.bytes(), data);
             return Ok(());
+        }
+        let (how, place) = (call.arithmetic(), (self.rank, self.size));
+        let mut sum = |shares: &[u8], own: &mut [u8]| {
+            let n = own.len();
+            reduce(how, place, Mine::Becomes(own), |r| &shares[r * n..(r + 1) * n], &mut []);
+        };
+        if let Some(done) = self.library.reduce(data, CHUNK, &mut sum) {
+            return done;
         }
         for chunk in data.chunks_mut(CHUNK) {
             let pieces = self.pieces(chunk.len());

@@ -20,7 +20,7 @@ const LARGE: usize = 1 << 16;
 pub struct Buckets {
     /// Bytes of a bucket.
     pub bytes: usize,
-    /// Bytes of the last one: nothing is left to compute while it is reduced, so it is small.
+    /// Bytes of the last one at most: nothing is left to compute while it is reduced, so it is small.
     pub last_bytes: usize,
     /// May some parameters have no part in a walk, other ones on other processes?
     pub find_unused: bool,
@@ -70,9 +70,9 @@ struct Pending {
     flat: Option<Tensor>,
 }
 
-/// Puts parameters into buckets by dtype, those of the first layers into a small one, and gives the last layers' first. From the
-/// first layers on each bucket is twice as large as the one before, up to the limit: one that is full only when the walk is
-/// nearly done has little time to hide in.
+/// Puts parameters into buckets by dtype, and gives the last layers' first. One that is full only when the walk is nearly done
+/// has little time to hide in: where the last one is to be smaller than others, it is very small, and each bucket before it is
+/// twice as large, up to the limit.
 fn plan(parameters: &[(DType, usize)], limits: Buckets) -> Vec<Vec<usize>> {
     let mut dtypes: Vec<DType> = Vec::new();
     parameters.iter().for_each(|(d, _)| {
@@ -82,14 +82,16 @@ fn plan(parameters: &[(DType, usize)], limits: Buckets) -> Vec<Vec<usize>> {
     });
     let mut all = Vec::new();
     for dtype in dtypes {
-        let (mut bucket, mut bytes, mut limit) = (Vec::new(), 0, limits.last_bytes);
+        let grows = limits.last_bytes < limits.bytes;
+        let mut limit = if grows { limits.last_bytes.min(LARGE) } else { limits.bytes };
+        let (mut bucket, mut bytes) = (Vec::new(), 0);
         for (i, (_, size)) in parameters.iter().enumerate().filter(|(_, (d, _))| *d == dtype) {
+            if bytes + size > limit && !bucket.is_empty() {
+                all.push(std::mem::take(&mut bucket));
+                (bytes, limit) = (0, limits.bytes.min(limit.saturating_mul(2)));
+            }
             bucket.push(i);
             bytes += size;
-            if bytes >= limit {
-                all.push(std::mem::take(&mut bucket));
-                (bytes, limit) = (0, limits.bytes.min(limit.saturating_mul(2).max(1 << 20)));
-            }
         }
         if !bucket.is_empty() {
             all.push(bucket);
@@ -271,5 +273,26 @@ impl LeafHook for Shared {
         state.under_way.iter().for_each(|pending| drop(pending.task.wait()));
         self.reset(&mut state);
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_grow_from_the_first_layers_on() {
+        let limits = Buckets { bytes: 1 << 20, last_bytes: 1 << 18, find_unused: false };
+        let layers: Vec<(DType, usize)> = [10, 50, 100, 100, 300, 900, 900].map(|kb| (DType::Float32, kb << 10)).into();
+        assert_eq!(plan(&layers, limits), [vec![6], vec![5], vec![4], vec![2, 3], vec![0, 1]]);
+        // Alike where they are to be alike.
+        let limits = Buckets { last_bytes: 1 << 20, ..limits };
+        assert_eq!(plan(&layers, limits), [vec![6], vec![5], vec![0, 1, 2, 3, 4]]);
+    }
+
+    #[test]
+    fn every_dtype_has_buckets_of_its_own() {
+        let mixed = [DType::Float32, DType::BFloat16, DType::Float32].map(|dtype| (dtype, 8));
+        assert_eq!(plan(&mixed, Buckets::default()), [vec![0, 2], vec![1]]);
     }
 }

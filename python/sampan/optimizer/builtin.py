@@ -48,11 +48,27 @@ class BuiltinOptimizer(Optimizer):
         groups = [_for_core(item) for item in parameters]
         # What the core is given leads to these, see `known_weakly`.
         self._functions = [value for value in given.values() if callable(value)]
+        self._given = given
         self._core, self._settings = self._definition.make(**all_known_weakly({**given, "parameters": groups}))
         rate = given.get("learning_rate", self._settings.get("learning_rate"))
         self._note(rate, parameters, given.get("weight_decay"), given.get("grad_clip"), name)
         fixed = ("learning_rate", "parameters", "weight_decay", "grad_clip")
         self._default_dict.update((k, v) for k, v in self._settings.items() if k not in fixed)
+
+    def _train_instead(self, others: dict) -> None:
+        """Trains other parameters in the places of those with these ids. What it remembers begins anew."""
+
+        def instead(item):
+            if isinstance(item, dict):
+                return {**item, "params": [others.get(id(p), p) for p in item["params"]]}
+            return others.get(id(item), item)
+
+        parameters = [instead(item) for item in self._parameter_list]
+        groups = [_for_core(item) for item in parameters]
+        self._core, _ = self._definition.make(**all_known_weakly({**self._given, "parameters": groups}))
+        known = self._default_dict
+        self._note(self._learning_rate, parameters, self._given.get("weight_decay"), self._grad_clip, self._name)
+        self._default_dict = known
 
     def __getattr__(self, name: str):
         # `_beta1`, `_momentum` and the like: what it was made from.

@@ -25,6 +25,9 @@ pub struct Table {
     pub get: unsafe extern "C" fn(*mut c_void, *const c_char, u64, *mut c_void, Take) -> c_int,
 }
 
+/// Adds the others' shares of a piece to this process's own.
+pub type Sum = unsafe extern "C" fn(*mut c_void, *const u8, *mut u8, usize);
+
 /// What a found value is given to.
 pub type Take = unsafe extern "C" fn(*mut c_void, *const u8, usize);
 
@@ -68,6 +71,7 @@ functions! {
     broadcast = "sampan_gloo_broadcast": fn(Handle, u32, c_int, *mut u8, usize);
     gather = "sampan_gloo_gather": fn(Handle, u32, *const u8, *mut u8, *const usize);
     exchange = "sampan_gloo_exchange": fn(Handle, u32, *const u8, *const i64, *mut u8, *const i64);
+    reduce = "sampan_gloo_reduce": fn(Handle, u32, *mut u8, usize, usize, *mut u8, *mut c_void, Sum);
     send = "sampan_gloo_send": fn(Handle, c_int, *const u8, usize);
     recv = "sampan_gloo_recv": fn(Handle, c_int, *mut u8, usize);
 }

@@ -2,11 +2,12 @@
 
 mod library;
 
-use crate::moved::Mover;
+use crate::moved::{Mover, Summing};
 use crate::store::Store;
 use crate::wire;
 use library::{Functions, Handle, Table, Take, check, gloo};
 use sampan_core::Result;
+use sampan_kernels::Buffer;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -48,6 +49,18 @@ unsafe extern "C" fn get(store: *mut c_void, name: *const c_char, wait: u64, int
     // SAFETY: `take` belongs to `into` and copies the bytes.
     unsafe { take(into, value.as_ptr(), value.len()) };
     0
+}
+
+unsafe extern "C" fn add(summing: *mut c_void, shares: *const u8, own: *mut u8, len: usize) {
+    // SAFETY: the shim gives back what `reduce` gave it, the shares of all processes, each as long as the piece, and the piece;
+    // nobody else has them meanwhile.
+    let ((size, sum), shares, own) = unsafe {
+        let summing = &mut *summing.cast::<(usize, Summing<'_>)>();
+        let shares = std::slice::from_raw_parts(shares, summing.0 * len);
+        (summing, shares, std::slice::from_raw_parts_mut(own, len))
+    };
+    debug_assert_eq!(shares.len(), *size * own.len());
+    sum(shares, own);
 }
 
 fn milliseconds(time: Duration) -> u64 {
@@ -133,6 +146,19 @@ impl Mover for Gloo {
             let (give, take) = (give.as_ptr(), take.as_ptr());
             (self.shim.exchange)(self.handle, self.tag(), from.as_ptr(), give, to.as_mut_ptr(), take, why, room)
         })
+    }
+
+    fn reduce(&self, data: &mut [u8], chunk: usize, sum: Summing<'_>) -> Option<Result<()>> {
+        // Places for the shares of two chunks.
+        let mut room = Buffer::uninit(2 * self.size * data.len().min(chunk).div_ceil(self.size).next_multiple_of(64));
+        let mut summing = (self.size, sum);
+        let summing = (&raw mut summing).cast();
+        // SAFETY: the slices have as many bytes as is said, and `room` as many as the shim cuts it into; `add` is called during
+        // this call alone, with what `summing` points to.
+        Some(check("reduce", |why, space| unsafe {
+            let (data, len, room) = (data.as_mut_ptr(), data.len(), room.bytes_mut().as_mut_ptr());
+            (self.shim.reduce)(self.handle, self.tag(), data, len, chunk, room, summing, add, why, space)
+        }))
     }
 
     fn send(&self, to: usize, data: &[u8]) -> Result<()> {

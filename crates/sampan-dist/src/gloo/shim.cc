@@ -10,6 +10,7 @@
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -73,6 +74,7 @@ struct Communicator {
 
 // Messages between two processes have a slot of their own, which no collective uses.
 constexpr uint64_t kMessages = uint64_t(0x70) << 56;
+constexpr uint64_t kChunks = uint64_t(0x71) << 56;
 
 template <class Act>
 int guarded(char* why, size_t room, Act act) {
@@ -155,6 +157,73 @@ int sampan_gloo_exchange(Communicator* of, uint32_t tag, char* from, const int64
     options.setInput(from, std::vector<int64_t>(give, give + size));
     options.setOutput(to, std::vector<int64_t>(take, take + size));
     gloo::alltoallv(options);
+  });
+}
+
+// Reduces in chunks that follow each other on the wire. Of each chunk every process reduces one piece: it takes the others' shares of
+// it, lets `sum` add them to its own, and gives the result to all. The shares of a chunk are under way before the result of the one
+// before it is. `room` has place for the shares of two chunks.
+int sampan_gloo_reduce(Communicator* of, uint32_t tag, char* data, size_t length, size_t chunk, char* room_for_shares, void* summing,
+                       void (*sum)(void* summing, const char* shares, char* own, size_t length), char* why, size_t room) {
+  return guarded(why, room, [&] {
+    const auto& context = of->context;
+    const size_t size = context->size, rank = context->rank;
+    const size_t chunks = (length + chunk - 1) / chunk;
+    struct Part {
+      size_t at, length;
+    };
+    // The same pieces as those of the other engines: no element is cut.
+    const auto piece = [&](size_t k, size_t j) {
+      const size_t whole = std::min(chunk, length - k * chunk);
+      const size_t each = ((whole + size - 1) / size + 63) / 64 * 64;
+      const size_t from = std::min(j * each, whole), to = std::min((j + 1) * each, whole);
+      return Part{k * chunk + from, to - from};
+    };
+    const size_t slot_room = size * piece(0, 0).length;
+    using Buffer = std::unique_ptr<gloo::transport::UnboundBuffer>;
+    // Two of each: messages of one chunk are told from those of the next by the buffer they belong to.
+    Buffer given[2], taken[2], results[2];
+    for (int i = 0; i < 2; i++) {
+      given[i] = context->createUnboundBuffer(data, length);
+      taken[i] = context->createUnboundBuffer(room_for_shares + i * slot_room, slot_room);
+      results[i] = context->createUnboundBuffer(data, length);
+    }
+    const auto slot = [&](size_t k, bool result) { return kChunks | uint64_t(tag) << 24 | ((k << 1 | result) & 0xffffff); };
+    const auto timeout = context->getTimeout();
+    const auto share = [&](size_t k) {
+      const Part own = piece(k, rank);
+      for (size_t j = 1; j < size; j++) {
+        const size_t to = (rank + j) % size, from = (rank + size - j) % size;
+        const Part theirs = piece(k, to);
+        if (theirs.length) given[k % 2]->send(to, slot(k, false), theirs.at, theirs.length);
+        if (own.length) taken[k % 2]->recv(from, slot(k, false), from * own.length, own.length);
+      }
+    };
+    const auto count = [&](size_t k, bool others) {
+      size_t found = 0;
+      for (size_t j = 0; j < size; j++) found += j != rank && piece(k, others ? j : rank).length > 0;
+      return found;
+    };
+    const auto finish = [&](size_t k) {
+      for (size_t n = count(k, true); n > 0; n--) results[k % 2]->waitRecv(timeout);
+      for (size_t n = count(k, false); n > 0; n--) results[k % 2]->waitSend(timeout);
+    };
+    share(0);
+    for (size_t k = 0; k < chunks; k++) {
+      if (k + 1 < chunks) share(k + 1);
+      for (size_t n = count(k, false); n > 0; n--) taken[k % 2]->waitRecv(timeout);
+      for (size_t n = count(k, true); n > 0; n--) given[k % 2]->waitSend(timeout);
+      const Part own = piece(k, rank);
+      if (own.length) sum(summing, room_for_shares + k % 2 * slot_room, data + own.at, own.length);
+      for (size_t j = 1; j < size; j++) {
+        const size_t to = (rank + j) % size, from = (rank + size - j) % size;
+        const Part theirs = piece(k, from);
+        if (own.length) results[k % 2]->send(to, slot(k, true), own.at, own.length);
+        if (theirs.length) results[k % 2]->recv(from, slot(k, true), theirs.at, theirs.length);
+      }
+      if (k > 0) finish(k - 1);
+    }
+    finish(chunks - 1);
   });
 }
 

@@ -8,4 +8,4 @@ mod socket;
 
 pub use memory::{Segment, SegmentName};
 pub use process::{Watched, die_with_parent, machine, signal};
-pub use socket::{Interest, keep_alive, poll};
+pub use socket::{Interest, keep_alive, poll, wake_at};

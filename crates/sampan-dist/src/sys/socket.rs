@@ -60,14 +60,17 @@ pub fn keep_alive(socket: &TcpStream, limit: Duration) -> io::Result<()> {
         (libc::IPPROTO_TCP, libc::TCP_KEEPCNT, probes),
         (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, limit.as_millis().min(i32::MAX as u128) as i32),
     ]);
-    for (level, name, value) in options {
-        // SAFETY: the option is a C int, whose address and size are given; the socket is open while it is borrowed.
-        let code = unsafe {
-            libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), size_of::<i32>() as _)
-        };
-        if code != 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok(())
+    options.into_iter().try_for_each(|(level, name, value)| set(socket, level, name, value))
+}
+
+/// Lets a connection be ready to be read only when so many bytes are there, or its end.
+pub fn wake_at(socket: &TcpStream, bytes: usize) -> io::Result<()> {
+    set(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes.min(i32::MAX as usize) as i32)
+}
+
+fn set(socket: &TcpStream, level: i32, name: i32, value: i32) -> io::Result<()> {
+    // SAFETY: the option is a C int, whose address and size are given; the socket is open while it is borrowed.
+    let code =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), size_of::<i32>() as _) };
+    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -12,20 +12,21 @@ use std::ops::Range;
 /// So little is given whole to everybody, in half as many steps.
 const SMALL: usize = 1 << 13;
 
-/// More is reduced in chunks, so that what has come is still in the cache when it is summed.
-const CHUNK: usize = 4 << 20;
-
-/// The pieces of `len` bytes, one for each process; no element is cut.
-fn pieces(len: usize, size: usize) -> Vec<Range<usize>> {
+/// The piece of `len` bytes that a process has; no element is cut.
+pub(super) fn piece(len: usize, size: usize, of: usize) -> Range<usize> {
     let each = len.div_ceil(size).next_multiple_of(64);
-    (0..size).map(|j| (j * each).min(len)..((j + 1) * each).min(len)).collect()
+    (of * each).min(len)..((of + 1) * each).min(len)
+}
+
+fn pieces(len: usize, size: usize) -> Vec<Range<usize>> {
+    (0..size).map(|of| piece(len, size, of)).collect()
 }
 
 /// A collective under way.
-struct Exchange<'a> {
-    engine: &'a Tcp,
-    call: &'a Call,
-    number: MutexGuard<'a, u32>,
+pub(super) struct Exchange<'a> {
+    pub engine: &'a Tcp,
+    pub call: &'a Call,
+    pub number: MutexGuard<'a, u32>,
 }
 
 impl Tcp {
@@ -77,9 +78,8 @@ impl Exchange<'_> {
         Ok(parts)
     }
 
-    fn reduce_into(&self, parts: &[Buffer], mine: Mine<'_>, copy: &mut [u8]) {
-        let place = (self.engine.rank, self.engine.size);
-        reduce(self.call.arithmetic(), place, mine, |r| parts[r].bytes(), copy);
+    pub fn reduce_into<'a>(&self, of: impl Fn(usize) -> &'a [u8], mine: Mine<'_>, copy: &mut [u8]) {
+        reduce(self.call.arithmetic(), (self.engine.rank, self.engine.size), mine, of, copy);
     }
 }
 
@@ -105,17 +105,10 @@ impl Backend for Tcp {
         let now = self.begin(call);
         if data.len() <= SMALL {
             let parts = now.collect(|_| 0..data.len(), data, data.len())?;
-            now.reduce_into(&parts, Mine::Becomes(data), &mut []);
+            now.reduce_into(|r| parts[r].bytes(), Mine::Becomes(data), &mut []);
             return Ok(());
         }
-        for chunk in data.chunks_mut(CHUNK) {
-            let pieces = pieces(chunk.len(), self.size);
-            let own = pieces[self.rank].clone();
-            let parts = now.collect(|to| pieces[to].clone(), chunk, own.len())?;
-            now.reduce_into(&parts, Mine::Becomes(&mut chunk[own]), &mut []);
-            now.spread(chunk, &pieces)?;
-        }
-        Ok(())
+        self.all_reduce_in_chunks(&now, data).map_err(|e| e.in_op(call.action.name()))
     }
 
     fn reduce(&self, call: &Call, data: &mut [u8]) -> Result<()> {
@@ -125,7 +118,7 @@ impl Backend for Tcp {
         let own = pieces[self.rank].clone();
         let parts = now.collect(|to| pieces[to].clone(), data, own.len())?;
         let mut result = Buffer::uninit(own.len());
-        now.reduce_into(&parts, Mine::Stays(&data[own.clone()]), result.bytes_mut());
+        now.reduce_into(|r| parts[r].bytes(), Mine::Stays(&data[own.clone()]), result.bytes_mut());
         if self.rank != root {
             return now.swap(Some((root, result.bytes())), None);
         }
@@ -196,7 +189,7 @@ impl Backend for Tcp {
         let now = self.begin(call);
         let len = mine.len();
         let parts = now.collect(|to| to * len..(to + 1) * len, all, len)?;
-        now.reduce_into(&parts, Mine::Stays(&all[self.rank * len..][..len]), mine);
+        now.reduce_into(|r| parts[r].bytes(), Mine::Stays(&all[self.rank * len..][..len]), mine);
         Ok(())
     }
 

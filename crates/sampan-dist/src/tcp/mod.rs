@@ -4,12 +4,13 @@
 //! what this process calls itself, so that processes that do not do the same find out at once.
 
 mod collectives;
+mod pipeline;
 mod setup;
 
 use crate::backend::{Call, disagreement};
 use crate::interrupt;
 use crate::store::Store;
-use crate::sys::{Interest, poll};
+use crate::sys::{Interest, poll, wake_at};
 use crate::wire::unavailable;
 use parking_lot::Mutex;
 use sampan_core::{Error, Result};
@@ -22,6 +23,10 @@ use std::time::{Duration, Instant};
 const REASON: Duration = Duration::from_millis(300);
 /// A waiting process looks this often whether its time is over.
 const LOOK: Duration = Duration::from_millis(100);
+/// So many bytes come at once at most.
+const PACKET: usize = 1 << 16;
+/// A reader is woken for so many bytes, where more are to come.
+const WORTH: usize = 1 << 18;
 
 /// The engine for processes of any machines.
 pub struct Tcp {
@@ -51,54 +56,57 @@ fn head(call: &Call, number: u32, len: usize) -> [u8; HEAD] {
     bytes
 }
 
-/// A message on its way out.
-struct Outgoing<'a> {
-    peer: usize,
+/// A message on its way: its head, how long its data are, and how many bytes of both have gone, or come.
+struct Message {
     head: [u8; HEAD],
-    data: &'a [u8],
+    len: usize,
     done: usize,
+    /// The connection wakes its reader when so many bytes are there.
+    wakes_at: usize,
 }
 
-/// A message that is expected.
-struct Incoming<'a> {
-    peer: usize,
-    head: [u8; HEAD],
-    data: &'a mut [u8],
-    done: usize,
-}
-
-impl Outgoing<'_> {
-    fn is_done(&self) -> bool {
-        self.done == HEAD + self.data.len()
+impl Message {
+    fn outgoing(call: &Call, number: u32, len: usize) -> Message {
+        Message { head: head(call, number, len), len, done: 0, wakes_at: 1 }
     }
 
-    fn advance(&mut self, mut link: &TcpStream) -> io::Result<()> {
+    fn incoming(len: usize) -> Message {
+        Message { head: [0; HEAD], len, done: 0, wakes_at: 1 }
+    }
+
+    fn is_done(&self) -> bool {
+        self.done == HEAD + self.len
+    }
+
+    /// Writes what there is room for.
+    fn write(&mut self, mut link: &TcpStream, data: &[u8]) -> io::Result<()> {
         // Head and data leave together, or a small message would take two packets.
         let count = match self.done.checked_sub(HEAD) {
-            Some(at) => link.write(&self.data[at..])?,
-            None => link.write_vectored(&[io::IoSlice::new(&self.head[self.done..]), io::IoSlice::new(self.data)])?,
+            Some(at) => link.write(&data[at..])?,
+            None => link.write_vectored(&[io::IoSlice::new(&self.head[self.done..]), io::IoSlice::new(data)])?,
         };
         self.done += count;
         Ok(())
     }
-}
-
-impl Incoming<'_> {
-    fn is_done(&self) -> bool {
-        self.done == HEAD + self.data.len()
-    }
 
     /// Reads what is there; true when the head has just become complete.
-    fn advance(&mut self, mut link: &TcpStream) -> io::Result<bool> {
+    fn read(&mut self, mut link: &TcpStream, data: &mut [u8]) -> io::Result<bool> {
         let count = match self.done.checked_sub(HEAD) {
-            Some(at) => link.read(&mut self.data[at..])?,
+            Some(at) => link.read(&mut data[at..])?,
             None => link.read(&mut self.head[self.done..])?,
         };
         if count == 0 {
             return Err(ErrorKind::UnexpectedEof.into());
         }
         self.done += count;
-        Ok(self.done == HEAD && count > 0)
+        // Being woken for every packet would take the time of those who compute. What comes after the head is known.
+        let left = HEAD + self.len - self.done;
+        let wanted = if self.done >= HEAD && self.len > PACKET { left.clamp(1, WORTH) } else { 1 };
+        if wanted != self.wakes_at {
+            wake_at(link, wanted)?;
+            self.wakes_at = wanted;
+        }
+        Ok(self.done == HEAD)
     }
 }
 
@@ -112,78 +120,79 @@ impl Tcp {
         to: Option<(usize, &[u8])>,
         from: Option<(usize, &mut [u8])>,
     ) -> Result<()> {
-        if let Some(error) = self.failed.get() {
-            return Err(error.clone());
-        }
-        let mut out = to.map(|(peer, data)| Outgoing { peer, head: head(call, number, data.len()), data, done: 0 });
-        let mut into = from.map(|(peer, data)| Incoming { peer, head: [0; HEAD], data, done: 0 });
+        let mut out = to.map(|(peer, data)| (peer, Message::outgoing(call, number, data.len()), data));
+        let mut into = from.map(|(peer, data)| (peer, Message::incoming(data.len()), data));
         let deadline = Instant::now() + self.timeout;
         let link =
             |peer: usize| links[peer].as_ref().ok_or_else(|| unavailable(format!("there is no way to rank {peer}")));
         loop {
-            out = out.filter(|o| !o.is_done());
-            into = into.filter(|i| !i.is_done());
-            let Some(peer) = into.as_ref().map(|i| i.peer).or(out.as_ref().map(|o| o.peer)) else { return Ok(()) };
+            out = out.filter(|(_, message, _)| !message.is_done());
+            into = into.filter(|(_, message, _)| !message.is_done());
+            let Some(peer) = into.as_ref().map(|i| i.0).or(out.as_ref().map(|o| o.0)) else { return Ok(()) };
             let mut wanted: Vec<(&TcpStream, Interest)> = Vec::with_capacity(2);
-            if let Some(o) = &out {
-                wanted.push((link(o.peer)?, Interest { write: true, ..Interest::default() }));
+            if let Some((peer, ..)) = &out {
+                wanted.push((link(*peer)?, Interest { write: true, ..Interest::default() }));
             }
-            if let Some(i) = &into {
-                wanted.push((link(i.peer)?, Interest { read: true, ..Interest::default() }));
+            if let Some((peer, ..)) = &into {
+                wanted.push((link(*peer)?, Interest { read: true, ..Interest::default() }));
             }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                let limit = self.timeout.as_secs_f64();
-                return Err(self.fail(format!(
-                    "rank {peer} has not come within {limit:.1} s; it is stopped, busy, or cannot be reached"
-                )));
-            }
-            let ready = poll(&wanted, left.min(LOOK))?;
-            if !ready.iter().any(|r| r.read || r.write)
-                && let Err(e) = interrupt::check()
-            {
-                self.fail(format!("rank {} was interrupted", self.rank));
-                return Err(e);
-            }
-            if let Some(o) = &mut out
+            let ready = self.ready(&wanted, deadline, peer)?;
+            if let Some((peer, message, data)) = &mut out
                 && ready.iter().any(|r| r.write)
-                && let Err(e) = o.advance(link(o.peer)?)
+                && let Err(e) = message.write(link(*peer)?, data)
             {
-                self.lost(o.peer, e)?;
+                self.lost(*peer, e)?;
             }
-            if let Some(i) = &mut into
+            if let Some((peer, message, data)) = &mut into
                 && ready.iter().any(|r| r.read)
             {
-                match i.advance(link(i.peer)?) {
-                    Ok(true) => self.agree(call, number, i)?,
+                match message.read(link(*peer)?, data) {
+                    Ok(true) => self.agree(call, number, *peer, message)?,
                     Ok(false) => {}
-                    Err(e) => self.lost(i.peer, e)?,
+                    Err(e) => self.lost(*peer, e)?,
                 }
-            }
-            if let Some(error) = self.failed.get() {
-                return Err(error.clone());
             }
         }
     }
 
+    /// Waits until one of the connections is ready; `peer` is who is to blame when none is in time.
+    fn ready(&self, wanted: &[(&TcpStream, Interest)], deadline: Instant, peer: usize) -> Result<Vec<Interest>> {
+        if let Some(error) = self.failed.get() {
+            return Err(error.clone());
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            let limit = self.timeout.as_secs_f64();
+            return Err(self.fail(format!(
+                "rank {peer} has not come within {limit:.1} s; it is stopped, busy, or cannot be reached"
+            )));
+        }
+        let ready = poll(wanted, left.min(LOOK))?;
+        if !ready.iter().any(|r| r.read || r.write)
+            && let Err(e) = interrupt::check()
+        {
+            self.fail(format!("rank {} was interrupted", self.rank));
+            return Err(e);
+        }
+        Ok(ready)
+    }
+
     /// Is the head of a message the one that is expected?
-    fn agree(&self, call: &Call, number: u32, message: &Incoming<'_>) -> Result<()> {
-        if message.head == head(call, number, message.data.len()) {
+    fn agree(&self, call: &Call, number: u32, peer: usize, message: &Message) -> Result<()> {
+        if message.head == head(call, number, message.len) {
             return Ok(());
         }
         let (theirs, rest) = message.head.split_at(Call::BYTES);
         let len = u64::from_le_bytes(rest[4..].try_into().expect("8 bytes"));
         let error = match Call::decode(theirs.try_into().expect("the bytes of a call")) {
             Some(theirs) if theirs == *call && rest[..4] == number.to_le_bytes() => Error::invalid(format!(
-                "rank {} gives {len} bytes to rank {}, which expects {}",
-                message.peer,
-                self.rank,
-                message.data.len()
+                "rank {peer} gives {len} bytes to rank {}, which expects {}",
+                self.rank, message.len
             ))
             .in_op(call.action.name()),
             theirs => {
                 let text = theirs.map_or("something else".into(), |c| c.to_string());
-                disagreement(call, self.rank, &text, message.peer)
+                disagreement(call, self.rank, &text, peer)
             }
         };
         // What follows on the connection is of another length.

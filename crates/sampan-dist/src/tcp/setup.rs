@@ -1,72 +1,23 @@
 //! How the processes of a group come to be connected.
 
 use super::{LOOK, REASON, Tcp};
+use crate::door::Door;
 use crate::interrupt;
-use crate::secret::Secret;
-use crate::store::{STRANGERS, Store};
+use crate::store::Store;
 use crate::wire::{self, Introduction, unavailable};
 use parking_lot::Mutex;
 use sampan_core::Result;
-use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc;
-use std::sync::{Arc, OnceLock};
+use std::net::TcpStream;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 const PURPOSES: [&str; 2] = ["collectives", "messages"];
-
-/// Answers callers until it is dropped; strangers are refused, each on a thread of its own.
-struct Door {
-    port: u16,
-    host: String,
-    guests: mpsc::Receiver<(Introduction, TcpStream)>,
-    _open: Arc<()>,
-}
-
-impl Door {
-    fn open(host: &str, secret: &Secret) -> Result<Door> {
-        let listener = TcpListener::bind(wire::join(host, 0))?;
-        let port = listener.local_addr()?.port();
-        let (send, guests) = mpsc::channel();
-        let open = Arc::new(());
-        let (still, secret, strangers) = (Arc::downgrade(&open), secret.clone(), Arc::new(()));
-        let accept = move || {
-            for stream in listener.incoming() {
-                if still.strong_count() == 0 {
-                    return;
-                }
-                let Ok(stream) = stream else { continue };
-                if Arc::strong_count(&strangers) > STRANGERS {
-                    continue;
-                }
-                let (secret, send, stranger) = (secret.clone(), send.clone(), strangers.clone());
-                let answer = move || {
-                    let known = wire::answer(&stream, &secret);
-                    drop(stranger);
-                    if let Ok(who) = known {
-                        let _ = send.send((who, stream));
-                    }
-                };
-                let _ = std::thread::Builder::new().name("sampan-door".into()).spawn(answer);
-            }
-        };
-        std::thread::Builder::new().name("sampan-door".into()).spawn(accept)?;
-        Ok(Door { port, host: host.into(), guests, _open: open })
-    }
-}
-
-impl Drop for Door {
-    fn drop(&mut self) {
-        self._open = Arc::new(());
-        // A call wakes the one who waits for calls, and who then sees that nobody wants any.
-        let _ = TcpStream::connect(wire::join(&self.host, self.port));
-    }
-}
 
 impl Tcp {
     /// Meets the others in a store and connects to each of them.
     pub fn connect(store: Store, rank: usize, size: usize, timeout: Duration, deadline: Instant) -> Result<Tcp> {
         let host = wire::own_address(store.address())?;
-        let door = Door::open(&host, store.secret())?;
+        let (door, guests) = Door::open(&host, store.secret())?;
         let own = wire::join(&host, door.port);
         let addresses = store.gather("addresses", rank, size, own.as_bytes(), deadline)?;
         // Processes of another group may call at the same time; the purpose tells them apart.
@@ -87,7 +38,7 @@ impl Tcp {
         let mut missing = (size - 1 - rank) * PURPOSES.len();
         while missing > 0 {
             let left = deadline.saturating_duration_since(Instant::now());
-            let guest = match door.guests.recv_timeout(left.min(LOOK)) {
+            let guest = match guests.recv_timeout(left.min(LOOK)) {
                 Err(_) if left > LOOK => {
                     interrupt::check()?;
                     continue;

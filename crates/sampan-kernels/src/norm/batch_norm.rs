@@ -1,17 +1,20 @@
 //! Batch normalisation, forward and backward, with an activation after it where one is wanted.
 //!
 //! A channel is taken at a time: what the first pass over it read (for the statistics, or for the sums of the gradient)
-//! is still in the cache for the second. Statistics are kept in the computing type (`f32` for half types).
+//! is still in the cache for the second. Statistics are summed in `f64`, so that they have the same bits however a batch is cut
+//! into parts, and kept in the computing type (`f32` for half types).
 
-use crate::activation::{Activation, Function, with_function};
+use crate::activation::{Activation, Function, Identity, with_function};
 use crate::parallel::CHUNK;
 use crate::shared::Shared;
 use crate::simd::simd_fn;
 use crate::vmath::Real;
-use crate::widen::{RealElement, add_lanes};
+use crate::widen::RealElement;
 use crate::{Ordered, parallel};
 use sampan_macros::by_dtype;
-use std::ops::Range;
+use sums::{Lines, statistics, sum_lines};
+
+mod sums;
 
 /// Extents of data normalised by channel: batch, channels, and what follows (1 for a matrix).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,29 +25,8 @@ pub struct Channels {
     pub inner: usize,
 }
 
-/// Elements that are summed in `f32` before the sum goes on in `f64`.
-const PIECE: usize = 4096;
-/// Independent accumulators of a sum.
-const LANES: usize = 32;
 /// Lines shorter than this are gathered first.
 const SHORT: usize = 16;
-
-/// Where a channel lies: `count` lines of `len` elements, `step` apart.
-#[derive(Clone, Copy)]
-struct Lines {
-    first: usize,
-    step: usize,
-    count: usize,
-    len: usize,
-}
-
-impl Lines {
-    #[inline(always)]
-    fn line(&self, i: usize) -> Range<usize> {
-        let at = self.first + i * self.step;
-        at..at + self.len
-    }
-}
 
 /// `(x − mean)·scale + shift`.
 #[derive(Clone, Copy)]
@@ -59,82 +41,6 @@ impl<T: Real> Affine<T> {
     fn of(self, x: T) -> T {
         (x - self.mean).mul_add(self.scale, self.shift)
     }
-}
-
-/// Adds `f` of each element to the lanes of two sums.
-#[inline(always)]
-fn sum_line<T: Real>(x: &[T], g: &[T], sums: &mut [[T; LANES]; 2], f: impl Fn(T, T) -> (T, T)) {
-    // Local, so that they stay in registers.
-    let [mut s, mut t] = *sums;
-    let (mut xs, mut gs) = (x.chunks_exact(LANES), g.chunks_exact(LANES));
-    for (x, g) in xs.by_ref().zip(gs.by_ref()) {
-        for j in 0..LANES {
-            let (a, b) = f(x[j], g[j]);
-            s[j] += a;
-            t[j] += b;
-        }
-    }
-    let (mut x, mut g) = (xs.remainder(), gs.remainder());
-    if let (Some((x0, x1)), Some((g0, g1))) = (x.split_at_checked(LANES / 2), g.split_at_checked(LANES / 2)) {
-        for j in 0..LANES / 2 {
-            let (a, b) = f(x0[j], g0[j]);
-            s[j] += a;
-            t[j] += b;
-        }
-        (x, g) = (x1, g1);
-    }
-    for (j, (&x, &g)) in x.iter().zip(g).enumerate() {
-        let (a, b) = f(x, g);
-        s[j] += a;
-        t[j] += b;
-    }
-    *sums = [s, t];
-}
-
-/// Two sums over a channel: in lanes within a piece, in `f64` beyond it.
-#[inline(always)]
-fn sum_lines<T: Real>(x: &[T], g: &[T], lines: Lines, f: impl Fn(T, T) -> (T, T) + Copy) -> (f64, f64) {
-    let mut total = (0.0, 0.0);
-    let mut sums = [[T::ZERO; LANES]; 2];
-    let mut pending = 0;
-    for i in 0..lines.count {
-        let (x, g) = (&x[lines.line(i)], &g[lines.line(i)]);
-        for (x, g) in x.chunks(PIECE).zip(g.chunks(PIECE)) {
-            sum_line(x, g, &mut sums, f);
-            pending += x.len();
-            if pending >= PIECE {
-                let [a, b] = std::mem::replace(&mut sums, [[T::ZERO; LANES]; 2]).map(add_lanes);
-                total = (total.0 + a.to_f64(), total.1 + b.to_f64());
-                pending = 0;
-            }
-        }
-    }
-    let [a, b] = sums.map(add_lanes);
-    (total.0 + a.to_f64(), total.1 + b.to_f64())
-}
-
-simd_fn! {
-    /// Mean and biased variance of a channel in one pass: deviations are taken from its first value, which keeps the
-    /// difference of squares harmless.
-    fn statistics[T: Real](x: &'a [T], lines: Lines) -> (f64, f64) {
-        let from = x[lines.first];
-        let (s, q) = sum_lines(x, x, lines, |x, _| (x - from, (x - from).square()));
-        let count = (lines.count * lines.len) as f64;
-        if !q.is_finite() {
-            return statistics_f64(x, lines, count);
-        }
-        let mean = s / count;
-        (from.to_f64() + mean, f64::max(q / count - mean * mean, if q.is_nan() { f64::NAN } else { 0.0 }))
-    }
-}
-
-/// The statistics of a channel whose squares overflow.
-#[cold]
-#[inline(never)]
-fn statistics_f64<T: Real>(x: &[T], lines: Lines, count: f64) -> (f64, f64) {
-    let each = || (0..lines.count).flat_map(|i| &x[lines.line(i)]).map(|x| x.to_f64());
-    let mean = each().sum::<f64>() / count;
-    (mean, each().map(|x| (x - mean).powi(2)).sum::<f64>() / count)
 }
 
 simd_fn! {
@@ -155,8 +61,8 @@ simd_fn! {
     /// Σ g' and Σ g'·(x − mean), where g' is the gradient before the activation.
     fn gradient_sums[T: Real, F: Function](x: &'a [T], g: &'a [T], lines: Lines, k: Affine<T>, f: F) -> (f64, f64) {
         sum_lines(x, g, lines, |x, g| {
-            let g = if F::CHANGES { g * f.slope(k.of(x)) } else { g };
-            (g, g * (x - k.mean))
+            let g = if F::CHANGES { g * f.slope(k.of(x)) } else { g }.to_f64();
+            (g, g * (x - k.mean).to_f64())
         })
     }
 }
@@ -187,24 +93,26 @@ struct Channel<'a, T> {
 }
 
 /// Calls `f(channel number, channel)` for every channel. Channels of half types, and those of short lines, are gathered
-/// into copies, and what is written to these is brought back.
+/// into copies, and what is written to these is brought back. Without `out` nothing is written.
 fn for_each_channel<T: RealElement>(
     d: Channels,
     inputs: [&[T]; 2],
-    out: &mut [T],
+    out: Option<&mut [T]>,
     f: impl Fn(usize, Channel<T::Wide>) + Sync + Send,
 ) {
     let Channels { batch, channels, inner } = d;
     let size = batch * inner;
-    assert!(inputs.iter().all(|x| x.is_empty() || x.len() == size * channels) && out.len() == size * channels);
-    if out.is_empty() {
+    assert!(inputs.iter().all(|x| x.is_empty() || x.len() == size * channels));
+    assert!(out.as_ref().is_none_or(|out| out.len() == size * channels));
+    if size * channels == 0 {
         return;
     }
+    let written = out.is_some();
     let gathered = T::HALF || inner < SHORT;
     // Short lines of neighbours lie in one cache line.
     let together = if gathered { SHORT.div_ceil(inner) } else { 1 };
     let group = (CHUNK / size).max(1).next_multiple_of(together);
-    let out = Shared::new(out);
+    let out = Shared::new(out.unwrap_or_default());
     parallel::for_each_range(channels, group, 2 * size, |range| {
         if !gathered {
             let inputs = inputs.map(bytemuck::cast_slice::<T, T::Wide>);
@@ -231,7 +139,7 @@ fn for_each_channel<T: RealElement>(
                 let lines = Lines { first: c * size, step: inner, count: batch, len: inner };
                 f(first + c, Channel { inputs: copies, out: shared, lines });
             }
-            for i in 0..batch {
+            for i in 0..if written { batch } else { 0 } {
                 // SAFETY: lines of channels of this task, inside `out`, whose length was checked.
                 let out = unsafe { std::slice::from_raw_parts_mut(out.get().add(beside(i).start), beside(i).len()) };
                 scatter(room_out, i * inner, inner, size, out);
@@ -299,7 +207,7 @@ pub fn train<T: RealElement>(
     }
     let weights = Weights { weight, bias };
     let (mean, var) = (Shared::new(mean), Shared::new(var));
-    with_function!(activation, f => for_each_channel(d, [x, &[]], y, |c, channel| {
+    with_function!(activation, f => for_each_channel(d, [x, &[]], Some(y), |c, channel| {
         let (m, v) = statistics(channel.inputs[0], channel.lines);
         let (m, v) = (T::Wide::of(m), T::Wide::of(v));
         // SAFETY: the place of a channel, which no other task has; there are as many as channels.
@@ -309,6 +217,25 @@ pub fn train<T: RealElement>(
         }
         normalise(channel.inputs[0], channel.out, channel.lines, weights.affine(c, m, rstd(v, eps)), f);
     }));
+}
+
+/// Mean and biased variance of each channel, before they are rounded to the computing type.
+#[by_dtype(T in float)]
+pub fn moments<T: RealElement>(x: &[T], d: Channels, mean: &mut [f64], var: &mut [f64]) {
+    assert!(mean.len() == d.channels && var.len() == d.channels, "batch norm: one statistic a channel");
+    if x.is_empty() {
+        mean.fill(f64::NAN);
+        return var.fill(f64::NAN);
+    }
+    let (mean, var) = (Shared::new(mean), Shared::new(var));
+    for_each_channel(d, [x, &[]], None, |c, channel| {
+        let (m, v) = statistics(channel.inputs[0], channel.lines);
+        // SAFETY: the place of a channel, which no other task has; there are as many as channels.
+        unsafe {
+            *mean.get().add(c) = m;
+            *var.get().add(c) = v;
+        }
+    });
 }
 
 /// Batch normalisation by given statistics.
@@ -325,10 +252,74 @@ pub fn infer<T: RealElement>(
     y: &mut [T],
 ) {
     let weights = Weights { weight, bias };
-    with_function!(activation, f => for_each_channel(d, [x, &[]], y, |c, channel| {
+    with_function!(activation, f => for_each_channel(d, [x, &[]], Some(y), |c, channel| {
         let k = weights.affine(c, mean[c], rstd(var[c], eps));
         normalise(channel.inputs[0], channel.out, channel.lines, k, f);
     }));
+}
+
+/// What `x` of a channel has of the gradient: by its slope, and by what the statistics have of all of it.
+struct Slopes<T> {
+    slope: T,
+    rest: T,
+}
+
+impl<T: Real> Slopes<T> {
+    /// `dx = scale·(g − mean g − x̂·mean(g·x̂))`, from the sums of g and g·(x − mean) over `count` elements.
+    fn new(scale: T, r: T, (sg, sgx): (f64, f64), count: f64) -> Slopes<T> {
+        let (wide, r) = (scale.to_f64(), r.to_f64());
+        Slopes { slope: T::of(-wide * sgx * r * r / count), rest: T::of(-wide * sg / count) }
+    }
+}
+
+/// Σ g and Σ g·(x − mean) of each channel, before they are rounded to the computing type.
+#[by_dtype(T in float)]
+pub fn backward_sums<T: RealElement>(
+    x: &[T],
+    g: &[T],
+    d: Channels,
+    mean: &[T::Wide],
+    sum: &mut [f64],
+    product: &mut [f64],
+) {
+    assert!(sum.len() == d.channels && product.len() == d.channels, "batch norm: one sum a channel");
+    sum.fill(0.0);
+    product.fill(0.0);
+    let (sum, product) = (Shared::new(sum), Shared::new(product));
+    for_each_channel(d, [x, g], None, |c, channel| {
+        let k = Affine { mean: mean[c], scale: T::Wide::ONE, shift: T::Wide::ZERO };
+        let (sg, sgx) = gradient_sums(channel.inputs[0], channel.inputs[1], channel.lines, k, Identity);
+        // SAFETY: the place of a channel, which no other task has; there are as many as channels.
+        unsafe {
+            *sum.get().add(c) = sg;
+            *product.get().add(c) = sgx;
+        }
+    });
+}
+
+/// The gradient of [`train`] by `x` alone, from sums of [`backward_sums`] over `count` elements: those of this batch, or of several.
+#[by_dtype(T in float)]
+pub fn backward_by<T: RealElement>(
+    x: &[T],
+    g: &[T],
+    d: Channels,
+    mean: &[T::Wide],
+    var: &[T::Wide],
+    weight: Option<&[T::Wide]>,
+    eps: f64,
+    sum: &[f64],
+    product: &[f64],
+    count: f64,
+    dx: &mut [T],
+) {
+    let weights = Weights { weight, bias: None };
+    for_each_channel(d, [x, g], Some(dx), |c, channel| {
+        let Channel { inputs: [x, g], out, lines } = channel;
+        let r = rstd(var[c], eps);
+        let k = weights.affine(c, mean[c], r);
+        let s = Slopes::new(k.scale, r, (sum[c], product[c]), count);
+        gradient(x, g, out, lines, k, s.slope, s.rest, Identity);
+    });
 }
 
 /// Gradients of [`train`], whose statistics are given, by `x`, weight and bias.
@@ -353,21 +344,18 @@ pub fn backward<T: RealElement>(
     let weights = Weights { weight, bias };
     let count = (d.batch * d.inner) as f64;
     let (dweight, dbias) = (Shared::new(dweight), Shared::new(dbias));
-    with_function!(activation, f => for_each_channel(d, [x, g], dx, |c, channel| {
+    with_function!(activation, f => for_each_channel(d, [x, g], Some(dx), |c, channel| {
         let Channel { inputs: [x, g], out, lines } = channel;
         let r = rstd(var[c], eps);
         let k = weights.affine(c, mean[c], r);
         let (sg, sgx) = gradient_sums(x, g, lines, k, f);
-        let r = r.to_f64();
         // SAFETY: the place of a channel, which no other task has; there are as many as channels.
         unsafe {
-            *dweight.get().add(c) = T::Wide::of(sgx * r);
+            *dweight.get().add(c) = T::Wide::of(sgx * r.to_f64());
             *dbias.get().add(c) = T::Wide::of(sg);
         }
-        // dx = scale·(g − mean g − x̂·mean(g·x̂)).
-        let scale = k.scale.to_f64();
-        let (slope, rest) = (T::Wide::of(-scale * sgx * r * r / count), T::Wide::of(-scale * sg / count));
-        gradient(x, g, out, lines, k, slope, rest, f);
+        let s = Slopes::new(k.scale, r, (sg, sgx), count);
+        gradient(x, g, out, lines, k, s.slope, s.rest, f);
     }));
 }
 

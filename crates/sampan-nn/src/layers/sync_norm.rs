@@ -1,9 +1,13 @@
-//! Batch normalisation by the statistics of all processes.
+//! Batch normalisation by the statistics of all processes. They are summed in float64 and only then rounded, so that they have
+//! the bits of one process with the whole batch, and so has the result: a rectifier after it lets through what it would there.
 
+use super::bound::first;
 use crate::joint::Joint;
 use sampan_core::autograd::{Function, FunctionContext, apply};
+use sampan_core::dispatch::dispatch;
+use sampan_core::op::{self, Outputs};
 use sampan_core::ops::joining::try_concat;
-use sampan_core::{DType, Result, Tensor, ensure, no_grad};
+use sampan_core::{DType, Device, Error, Result, Tensor, Value, ensure, no_grad};
 use std::sync::Arc;
 
 /// What is normalised how.
@@ -66,8 +70,37 @@ fn column(t: &Tensor) -> Tensor {
     t.reshape([1, t.numel(), 1])
 }
 
+/// Calls an op that is part of others.
+fn call(name: &str, args: impl IntoIterator<Item = Value>) -> Result<Vec<Tensor>> {
+    let op = op::find(name).ok_or_else(|| Error::invalid(format!("there is no op {name:?}")))?;
+    dispatch(op, args.into_iter().collect()).map(Outputs::into_vec)
+}
+
+/// Sums over everything but channels, in float64 where numbers have become few.
 fn over_channels(t: &Tensor) -> Tensor {
-    t.sum([0, 2])
+    t.sum([2]).cast(DType::Float64).sum([0])
+}
+
+/// Mean and biased variance of the channels of this process, in float64.
+fn moments(x: &Tensor) -> Result<[Tensor; 2]> {
+    if x.device() == Device::Cpu {
+        let found = call("channel_moments", [x.into()])?;
+        return Ok([found[0].clone(), found[1].clone()]);
+    }
+    let count = (x.dim(0) * x.dim(2)) as f64;
+    let mean = over_channels(x) / count;
+    let centred = x - column(&mean.cast(x.dtype()));
+    Ok([mean, over_channels(&centred.square()) / count])
+}
+
+/// Σ g and Σ g·(x - mean) of the channels of this process, in float64.
+fn gradient_sums(x: &Tensor, g: &Tensor, mean: &Tensor) -> Result<[Tensor; 2]> {
+    if x.device() == Device::Cpu {
+        let found = call("channel_grad_sums", [x, g, mean].map(Value::from))?;
+        return Ok([found[0].clone(), found[1].clone()]);
+    }
+    let (g, far) = (g.cast(mean.dtype()), x.cast(mean.dtype()) - column(mean));
+    Ok([over_channels(&g), over_channels(&(&g * far))])
 }
 
 impl Core {
@@ -88,55 +121,70 @@ impl Function for Core {
     fn forward(&self, cx: &mut FunctionContext, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         let dtype = inputs[0].dtype();
         let wide = if dtype == DType::Float64 { dtype } else { DType::Float32 };
-        let x = inputs[0].cast(wide);
+        let x = &inputs[0];
         let own = (x.dim(0) * x.dim(2)) as f64;
-        let local = over_channels(&x);
+        let [own_mean, own_variance] = match own > 0.0 {
+            true => moments(x)?,
+            // It has nothing to say, but others wait for it.
+            false => [(); 2].map(|()| Tensor::zeros([x.dim(1)], DType::Float64)),
+        };
         // On the device of the data.
-        let counted = local.narrow(0, 0, 1).zeros_like() + own;
-        let [total, count] = &self.sums(&[local, counted])?[..] else { unreachable!("two rows") };
+        let counted = own_mean.narrow(0, 0, 1).zeros_like() + own;
+        let [total, count] = &self.sums(&[&own_mean * own, counted])?[..] else { unreachable!("two rows") };
         let count = count.to_f64();
         ensure!(count > 0.0, "the statistics of an empty batch do not exist");
         let mean = total / count;
-        let centred = &x - column(&mean);
         // By the distances from the mean of all: the difference of two large sums would lose what it is after.
-        let variance = &self.sums(&[over_channels(&centred.square())])?[0] / count;
-        let inverse = (&variance + self.epsilon).rsqrt();
-        let mut y = centred * column(&inverse);
-        if self.scaled {
-            y = y * column(&inputs[1].cast(wide));
-        }
-        if self.shifted {
-            y = y + column(&inputs[inputs.len() - 1].cast(wide));
-        }
-        cx.save_for_backward(&[inputs[0].clone(), mean.clone(), inverse]);
+        let spread = (own_variance + (own_mean - &mean).square()) * own;
+        let variance = (&self.sums(&[spread])?[0] / count).cast(wide);
+        let mean = mean.cast(wide);
+        let mut affine = inputs[1..].iter();
+        let mut next = |there: bool| there.then(|| affine.next()).flatten().map_or(Value::None, Value::from);
+        let [weight, bias] = [next(self.scaled), next(self.shifted)];
+        let told = [x.into(), (&mean).into(), (&variance).into(), weight, bias, self.epsilon.into(), "".into()];
+        let y = first(call("channel_norm_by", told)?)?;
+        cx.save_for_backward(&[x.clone(), mean.clone(), variance.clone()]);
         if self.scaled {
             cx.save_for_backward(&[inputs[1].clone()]);
         }
         cx.set_state(count);
         cx.mark_non_differentiable(&[mean.clone(), variance.clone()]);
-        Ok(vec![y.cast(dtype), mean, variance])
+        Ok(vec![y, mean, variance])
     }
 
     fn backward(&self, cx: &FunctionContext, grads: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
         let saved = cx.saved_tensor();
-        let (x, mean, inverse) = (&saved[0], &saved[1], &saved[2]);
-        let count = *cx.state::<f64>().unwrap_or(&1.0);
-        let g = grads[0].as_ref().map_or_else(|| x.zeros_like(), Clone::clone).cast(mean.dtype());
-        let normal = (x.cast(mean.dtype()) - column(mean)) * column(inverse);
-        let (shift, scale) = (over_channels(&g), over_channels(&(&g * &normal)));
+        let (x, mean, variance) = (&saved[0], &saved[1], &saved[2]);
+        let (wide, count) = (mean.dtype(), *cx.state::<f64>().unwrap_or(&1.0));
+        let g = grads[0].as_ref().map_or_else(|| x.zeros_like(), Clone::clone);
+        let weight = self.scaled.then(|| &saved[3]);
         // Everybody's data depends on the statistics of all; weight and bias are each process's own, and averaged later.
-        let all = self.sums(&[shift.clone(), scale.clone()])?;
-        let centred = &g - column(&(&all[0] / count)) - normal * column(&(&all[1] / count));
-        let factor = match self.scaled {
-            true => inverse * saved[3].cast(mean.dtype()),
-            false => inverse.clone(),
+        let own = gradient_sums(x, &g, mean)?;
+        let all = self.sums(&own)?;
+        let dx = match x.device() {
+            Device::Cpu => {
+                let told = [x, &g].map(Value::from);
+                let rest = [mean, variance, &all[0], &all[1]].map(Value::from);
+                let weight = weight.map_or(Value::None, Value::from);
+                let args = told.into_iter().chain([weight]).chain(rest).chain([count.into(), self.epsilon.into()]);
+                first(call("channel_grad_by", args)?)?
+            }
+            _ => {
+                let inverse = (variance + self.epsilon).rsqrt();
+                let slope = (&all[1] / count).cast(wide) * inverse.square();
+                let far = x.cast(wide) - column(mean);
+                let centred = g.cast(wide) - column(&(&all[0] / count).cast(wide)) - far * column(&slope);
+                let scale = weight.map_or(inverse.clone(), |w| &inverse * w.cast(wide));
+                (centred * column(&scale)).cast(x.dtype())
+            }
         };
-        let mut out = vec![Some((centred * column(&factor)).cast(x.dtype()))];
+        let mut out = vec![Some(dx)];
         if self.scaled {
-            out.push(Some(scale));
+            let inverse = (variance + self.epsilon).rsqrt().cast(DType::Float64);
+            out.push(Some((&own[1] * inverse).cast(wide)));
         }
         if self.shifted {
-            out.push(Some(shift));
+            out.push(Some(own[0].cast(wide)));
         }
         Ok(out)
     }

@@ -13,26 +13,49 @@ from .api import (
 )
 from .local import LocalLayer, local_map
 from .mesh import ProcessMesh, get_mesh, set_mesh
+from .model import DistModel, Strategy, to_static
 from .optimizer import ShardingStage1, ShardingStage2, ShardingStage3, shard_optimizer, shard_scaler
+from .parallelize import (
+    ColWiseParallel,
+    PrepareLayerInput,
+    PrepareLayerOutput,
+    RowWiseParallel,
+    SequenceParallelBegin,
+    SequenceParallelDisable,
+    SequenceParallelEnable,
+    SequenceParallelEnd,
+    parallelize,
+)
 from .placement import Partial, Placement, ReduceType, Replicate, Shard
 
 __all__ = [
+    "ColWiseParallel",
+    "DistModel",
     "LocalLayer",
     "Partial",
     "Placement",
+    "PrepareLayerInput",
+    "PrepareLayerOutput",
     "ProcessMesh",
     "ReduceType",
     "Replicate",
+    "RowWiseParallel",
+    "SequenceParallelBegin",
+    "SequenceParallelDisable",
+    "SequenceParallelEnable",
+    "SequenceParallelEnd",
     "Shard",
     "ShardDataloader",
     "ShardingStage1",
     "ShardingStage2",
     "ShardingStage3",
+    "Strategy",
     "dtensor_from_fn",
     "dtensor_from_local",
     "dtensor_to_local",
     "get_mesh",
     "local_map",
+    "parallelize",
     "reshard",
     "set_mesh",
     "shard_dataloader",
@@ -40,5 +63,6 @@ __all__ = [
     "shard_optimizer",
     "shard_scaler",
     "shard_tensor",
+    "to_static",
     "unshard_dtensor",
 ]

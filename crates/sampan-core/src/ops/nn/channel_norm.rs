@@ -42,7 +42,7 @@ fn plan(epsilon: f64) -> Plan {
     Plan { axes: CHANNELS, rms: false, epsilon }
 }
 
-fn channels_of(x: &Tensor) -> Result<Channels> {
+pub(super) fn channels_of(x: &Tensor) -> Result<Channels> {
     let &[batch, channels, inner] = x.shape() else {
         bail!("x must have the axes batch, channel, rest; got shape {:?}", x.shape())
     };

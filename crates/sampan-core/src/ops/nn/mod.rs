@@ -1,6 +1,7 @@
 //! What networks are made of: convolutions, pools, norms, attention, recurrent layers, sampling.
 
 pub mod attention;
+pub mod channel_moments;
 pub mod channel_norm;
 pub mod conv;
 pub mod decoding;

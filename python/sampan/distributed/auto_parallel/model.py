@@ -1,0 +1,138 @@
+"""A network with its loss and optimizer, as Paddle's static auto-parallel calls it: one call is one step."""
+
+from __future__ import annotations
+
+import copy
+
+from ... import _core, amp
+from ...autograd import no_grad
+from .optimizer import ShardingStage1, ShardingStage2, ShardingStage3, ShardOptimizer, shard_optimizer
+
+_SECTIONS = {
+    "amp": {"enable": False, "dtype": "float16", "level": "o1", "init_loss_scaling": 32768.0},
+    "gradient_merge": {"enable": False, "k_steps": 1, "avg": True},
+    "sharding": {"enable": False, "stage": 1, "degree": 8},
+    # What follows may be set, and is refused where it would have to do something.
+    "pipeline": {"enable": False, "schedule_mode": "1F1B", "micro_batch_size": 1, "accumulate_steps": 1},
+    # Ops here are fused already.
+    "fused_passes": {"enable": False, "gemm_epilogue": False, "dropout_add": False},
+}
+
+
+class _Section:
+    """Settings of one kind."""
+
+    def __init__(self, told: dict):
+        self.__dict__.update(told)
+
+    def __repr__(self):
+        return repr(self.__dict__)
+
+
+class Strategy:
+    """What `dist.to_static` is told: `amp`, `gradient_merge` and `sharding` are heeded, `pipeline` is refused."""
+
+    def __init__(self, config: dict | None = None):
+        if config is not None and not isinstance(config, dict):
+            raise ValueError(f"(InvalidArgument) Strategy: config is a dict, got {type(config).__name__}.")
+        config = copy.deepcopy(config or {})
+        for name, defaults in _SECTIONS.items():
+            setattr(self, name, _Section({**defaults, **config.get(name, {})}))
+        self.full_graph = config.get("full_graph", True)
+
+
+class DistModel:
+    """A network on a mesh with its loss and optimizer. In training a call computes the loss, takes a step and gives the loss; in
+    evaluation it gives the loss, in prediction the outputs, `{"outs": [...]}`."""
+
+    def __init__(self, layer, loader=None, loss=None, optimizer=None, strategy=None, metrics=None, input_spec=None):
+        self._layer, self._loss, self._optimizer = layer, loss, optimizer
+        self._strategy = strategy or Strategy()
+        self._steps, self._mode, self._scaler = 0, None, None
+        if self._strategy.pipeline.enable:
+            raise NotImplementedError(
+                "(Unimplemented) to_static: pipelines. Hint: fleet's PipelineLayer cuts a row of layers."
+            )
+        shared = self._strategy.sharding
+        if shared.enable and optimizer is not None and not isinstance(optimizer, ShardOptimizer):
+            stages = {1: ShardingStage1, 2: ShardingStage2, 3: ShardingStage3}
+            self._optimizer = shard_optimizer(optimizer, stages[shared.stage]())
+        if self._strategy.amp.enable and self._strategy.amp.dtype == "float16":
+            self._scaler = amp.GradScaler(init_loss_scaling=self._strategy.amp.init_loss_scaling)
+        if loss is not None:
+            self.train() if optimizer is not None else self.eval()
+        else:
+            self.predict()
+
+    def train(self) -> None:
+        """From now on calls train."""
+        if self._loss is None or self._optimizer is None:
+            raise ValueError("(InvalidArgument) DistModel: training needs a loss and an optimizer.")
+        self._mode = "train"
+        self._layer.train()
+
+    def eval(self) -> None:
+        """From now on calls give the loss."""
+        if self._loss is None:
+            raise ValueError("(InvalidArgument) DistModel: an evaluation needs a loss.")
+        self._mode = "eval"
+        self._layer.eval()
+
+    def predict(self) -> None:
+        """From now on calls give the outputs."""
+        self._mode = "predict"
+        self._layer.eval()
+
+    def _forward(self, args):
+        told = self._strategy.amp
+        with amp.auto_cast(told.enable, level=told.level.upper(), dtype=told.dtype):
+            if self._mode == "predict":
+                outputs = self._layer(*args)
+                return {"outs": list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]}
+            *inputs, labels = args
+            outputs = self._layer(*inputs)
+            return self._loss(*(outputs if isinstance(outputs, (list, tuple)) else [outputs]), labels)
+
+    def __call__(self, *args):
+        args = [item for arg in args for item in (arg if isinstance(arg, (list, tuple)) else [arg])]
+        if self._mode != "train":
+            with no_grad():
+                return self._forward(args)
+        loss = self._forward(args)
+        merged = self._strategy.gradient_merge
+        count = merged.k_steps if merged.enable else 1
+        part = loss / count if count > 1 and merged.avg else loss
+        (self._scaler.scale(part) if self._scaler is not None else part).backward()
+        self._steps += 1
+        if self._steps % count == 0:
+            if self._scaler is not None:
+                self._scaler.step(self._optimizer)
+                self._scaler.update()
+            else:
+                self._optimizer.step()
+            self._optimizer.clear_grad()
+        return loss.detach()
+
+    def state_dict(self, mode: str = "all", split_fusion: bool = True) -> dict:
+        """Parameters (`param`), states of the optimizer (`opt`), or both (`all`)."""
+        if mode not in ("all", "param", "opt"):
+            raise ValueError(f"(InvalidArgument) state_dict: the mode is all, param or opt, got {mode!r}.")
+        found = {} if mode == "opt" else dict(self._layer.state_dict())
+        if mode != "param" and self._optimizer is not None:
+            states = self._optimizer.state_dict()
+            found.update((name, value) for name, value in states.items() if isinstance(value, _core.Tensor))
+        return found
+
+    def set_state_dict(self, state_dict: dict) -> None:
+        """Takes over what `state_dict` gave."""
+        own = self._layer.state_dict()
+        self._layer.set_state_dict({name: value for name, value in state_dict.items() if name in own})
+        states = {name: value for name, value in state_dict.items() if name not in own}
+        if self._optimizer is not None and states:
+            self._optimizer.set_state_dict(states)
+
+
+def to_static(layer, loader=None, loss=None, optimizer=None, strategy=None, input_spec=None) -> DistModel:
+    """A network on a mesh, with its loss and optimizer, of which one call is one step. Nothing is compiled: calls run as they are
+    written."""
+    return DistModel(layer, loader, loss, optimizer, strategy, input_spec=input_spec)
