@@ -1,6 +1,7 @@
 //! The pointwise part of one step of a recurrent layer: gates from preactivations, forward and backward. Preactivations
 //! come as two matrices, of the input and of the state, that are added here; rows are laid out gate after gate.
 
+pub(crate) mod lstm;
 mod product;
 pub mod sequence;
 

@@ -158,6 +158,9 @@ impl Builder<'_> {
             self.places.insert(out, place);
             return Ok(());
         }
+        if call.op.name == "rnn" && self.recurrent(call, &args)? {
+            return Ok(());
+        }
         self.fall_back(call)
     }
 

@@ -13,12 +13,13 @@ mod heard;
 mod layers;
 mod memory;
 mod places;
+mod recurrent;
 mod run;
 
 use crate::graph::{Graph, Id};
 use run::Plan;
 use sampan_core::{Device, Result, Tensor, no_grad};
-use sampan_kernels::planned::{Packed, Way, int8};
+use sampan_kernels::planned::{Lstm, Packed, Way, int8};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -48,7 +49,7 @@ struct Shared {
 
 /// Packed weights by the value they are packed from.
 #[derive(Default)]
-struct Weights(Mutex<HashMap<(Id, Form), Arc<Packed>>>, Mutex<codes::Coding>);
+struct Weights(Mutex<HashMap<(Id, Form), Arc<Packed>>>, Mutex<codes::Coding>, Mutex<HashMap<Id, Arc<Lstm>>>);
 
 /// What weights are packed for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -74,6 +74,27 @@ fn sequences() {
     }
 }
 
+/// Whether an LSTM goes the way of its own, and where its results are asked for.
+#[test]
+fn recurrent_layers() {
+    random::own(0);
+    for (direction, time_major, layers) in [("forward", false, 2), ("bidirect", true, 1), ("bidirect", false, 2)] {
+        let lstm = LSTM::with(24, 21, |o| o.num_layers(layers).direction(direction).time_major(time_major));
+        (&lstm as &dyn Layer).eval();
+        for asked in 1..=3 {
+            let outputs = |x: &[Tensor]| Ok(lstm.call_all(x)?.into_iter().take(asked).collect());
+            let graph = trace(outputs, &[Spec::new([None, None, Some(24)], DType::Float32)]).unwrap();
+            let predictor = Predictor::new(&graph).unwrap();
+            for (batch, steps) in [(1, 5), (7, 1), (13, 4)] {
+                let x = Tensor::randn([batch, steps, 24]);
+                close(direction, &predictor.run(&[x.clone()]).unwrap(), &graph.run(&[x.clone()]).unwrap());
+                let text = predictor.describe(&[x]).unwrap();
+                assert_eq!(text.contains(&format!("LSTM, layer {}", layers - 1)), asked < 3, "{asked}: {text}");
+            }
+        }
+    }
+}
+
 fn program(f: impl Fn(&Tensor) -> Result<Vec<Tensor>>, shape: &[Option<usize>]) -> Graph {
     trace(|x| f(&x[0]), &[Spec::new(shape.to_vec(), DType::Float32)]).unwrap()
 }

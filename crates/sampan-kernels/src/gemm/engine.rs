@@ -30,6 +30,9 @@ const LARGE_FACTOR: usize = 512 << 10;
 const OWN_PANELS: usize = 4;
 const FEWEST_TASKS: usize = 8;
 
+/// Depths of lines side by side that are packed at a time: so many pages are at hand.
+const DEPTHS: usize = 32;
+
 /// Columns for each thread from which on every thread packs the left factor for itself: little against the work, and
 /// nothing travels from core to core.
 const COLUMNS_EACH: usize = 64;
@@ -117,6 +120,27 @@ impl Factor<'_> {
         }
     }
 
+    /// Packs lines `lines`, the first of which begins a panel, in all depths; laid out as [`Factor::pack_panel`] does it.
+    fn pack_rows(&self, lines: Range<usize>, k: usize, depth: usize, out: &mut [f32]) {
+        let mut pack = |first: usize, start: usize, part: Range<usize>| {
+            let at = start * lines.len() + (first - lines.start) * (k.min(start + depth) - start);
+            self.pack(first, part.clone(), &mut out[at + (part.start - start) * self.width(first)..]);
+        };
+        let panels = || lines.clone().step_by(self.panel);
+        let blocks = || (0..k).step_by(depth).map(|start| (start, k.min(start + depth)));
+        if self.lines.side_by_side().is_some() {
+            // All panels have their part of a page.
+            for (start, end) in blocks() {
+                for from in (start..end).step_by(DEPTHS) {
+                    panels().for_each(|first| pack(first, start, from..end.min(from + DEPTHS)));
+                }
+            }
+        } else {
+            // Long rows are read faster than short ones.
+            panels().for_each(|first| blocks().for_each(|(start, end)| pack(first, start, start..end)));
+        }
+    }
+
     /// Packs a panel in all depths. Blocks of depth follow each other, in each of them the panels.
     ///
     /// # Safety
@@ -197,13 +221,7 @@ pub(crate) unsafe fn multiply(
             whole_left = packed.as_slice::<f32>().as_ptr();
         }
         if left == Left::Task {
-            // In all depths at once, for long rows are read faster than short ones.
-            for first in (0..rows).step_by(tile.rows) {
-                for start in (0..k).step_by(depth) {
-                    let end = k.min(start + depth);
-                    a.pack(row + first, start..end, &mut own_rows[start * rows + first * (end - start)..]);
-                }
-            }
+            a.pack_rows(row..row + rows, k, depth, own_rows);
         }
         for start in (0..k).step_by(depth) {
             let end = k.min(start + depth);
@@ -222,8 +240,13 @@ pub(crate) unsafe fn multiply(
                 }
             };
             if cols_before {
-                // SAFETY: inside the packed factor; see `pack_panel`.
-                block(0, cols, unsafe { pb.get().add(start * b.padded() + col * len) }, None);
+                // No more columns at a time than stay in the cache while the rows pass.
+                let most = (BLOCK / len / width * width).max(width);
+                for from in (0..cols).step_by(most) {
+                    // SAFETY: inside the packed factor; see `pack_panel`.
+                    let b = unsafe { pb.get().add(start * b.padded() + (col + from) * len) };
+                    block(from, most.min(cols - from), b, None);
+                }
                 continue;
             }
             if let Some((base, step)) = in_place {

@@ -8,6 +8,7 @@ mod dense;
 mod depthwise;
 mod images;
 pub mod int8;
+mod lstm;
 mod pool;
 mod tile;
 mod winograd;
@@ -18,6 +19,7 @@ mod tests;
 pub use dense::{Conv, Linear, Packed, Way};
 pub use depthwise::Depthwise;
 pub use images::{block, blocked_len, gate, join, unblock};
+pub use lstm::Lstm;
 pub use pool::{Pooling, pool};
 
 use pulp::Simd;

@@ -2,6 +2,7 @@
 //! order. An element of a product is a sum in the order of the inner index, however many rows are taken at once.
 
 use crate::gemm::Mat;
+use crate::gemm::pack::transpose_to;
 use crate::vmath::Real;
 use crate::{Buffer, parallel};
 use pulp::{Arch, Simd, WithSimd};
@@ -21,10 +22,16 @@ pub trait Lanes: Real {
     fn fused<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>, c: Self::Vector<S>) -> Self::Vector<S>;
     /// `a + b`.
     fn sum<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
+    /// Lines of `len` elements, one after the other, become columns of `to`, whose rows are `pitch` apart.
+    fn turn(lines: &[Self], len: usize, to: &mut [Self], pitch: usize) {
+        for (j, line) in lines.chunks_exact(len.max(1)).enumerate() {
+            line.iter().enumerate().for_each(|(i, &v)| to[i * pitch + j] = v);
+        }
+    }
 }
 
 macro_rules! lanes {
-    ($t:ty, $vector:ident, $splat:ident, $fused:ident, $sum:ident) => {
+    ($t:ty, $vector:ident, $splat:ident, $fused:ident, $sum:ident $(, $turn:item)?) => {
         impl Lanes for $t {
             type Vector<S: Simd> = S::$vector;
             #[inline(always)]
@@ -39,10 +46,23 @@ macro_rules! lanes {
             fn sum<S: Simd>(simd: S, a: S::$vector, b: S::$vector) -> S::$vector {
                 simd.$sum(a, b)
             }
+            $($turn)?
         }
     };
 }
-lanes!(f32, f32s, splat_f32s, mul_add_e_f32s, add_f32s);
+lanes!(
+    f32,
+    f32s,
+    splat_f32s,
+    mul_add_e_f32s,
+    add_f32s,
+    fn turn(lines: &[f32], len: usize, to: &mut [f32], pitch: usize) {
+        let count = lines.len() / len.max(1);
+        assert!(lines.is_empty() || (len - 1) * pitch + count <= to.len(), "columns leave their matrix");
+        // SAFETY: so many lines, and the rows were just found.
+        unsafe { transpose_to(lines.as_ptr(), len as isize, count, len, to.as_mut_ptr(), pitch) };
+    }
+);
 lanes!(f64, f64s, splat_f64s, mul_add_e_f64s, add_f64s);
 
 /// A k×n matrix in panels of a few columns, each row by row; the last one is filled up with zeros.

@@ -218,12 +218,12 @@ impl Walk {
     }
 
     /// The number of a sequence's step among the rows of all.
-    fn row(&self, b: usize, t: usize) -> usize {
+    pub(super) fn row(&self, b: usize, t: usize) -> usize {
         if self.time_major { t * self.batch + b } else { b * self.steps + t }
     }
 
     /// The `i`-th step of the walk.
-    fn time(&self, i: usize) -> usize {
+    pub(super) fn time(&self, i: usize) -> usize {
         if self.reverse { self.steps - 1 - i } else { i }
     }
 
@@ -237,7 +237,7 @@ impl Walk {
 
     /// Calls `f` for groups of sequences. A sequence gives the same bits in any group, so the size of a group may look at
     /// the number of threads: one group each, unless a product's rows would leave the cache.
-    fn groups(&self, f: impl Fn(Range<usize>) + Sync + Send) {
+    pub(super) fn groups(&self, f: impl Fn(Range<usize>) + Sync + Send) {
         let each = self.batch.div_ceil(parallel::num_threads()).next_multiple_of(8).min(64);
         parallel::for_each_range(self.batch, each, self.steps * self.units * self.units * self.cell.gates(), f);
     }

@@ -140,6 +140,10 @@ real! {
     each {
         /// eˣ.
         fn exp() = fast::exp, f64::exp;
+        /// [`Real::exp`] for |x| ≤ 80.
+        fn exp_of_few() = fast::exp_of_few, f64::exp;
+        /// [`Real::expm1`] for 0 ≤ x ≤ 80.
+        fn expm1_of_few() = fast::expm1_of_few, f64::exp_m1;
         /// 2ˣ.
         fn exp2() = f32::exp2, f64::exp2;
         /// eˣ − 1, exact near 0.

@@ -38,25 +38,37 @@ fn split_ln2(x: f32) -> (i32, f32) {
     ((t.to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32), r)
 }
 
+/// eˣ as a power of two and a number near 1.
+#[inline(always)]
+fn exp_parts(x: f32) -> (i32, f32) {
+    let (n, r) = split_ln2(x);
+    let q =
+        poly(r, [5.000_000_100_8e-1, 1.666_651_296_3e-1, 4.166_618_760_4e-2, 8.369_591_661_1e-3, 1.395_170_141_1e-3]);
+    (n, (r * r).mul_add(q, r) + 1.0)
+}
+
+/// eˣ for |x| ≤ 80: nothing overflows or fades.
+#[inline(always)]
+pub fn exp_of_few(x: f32) -> f32 {
+    let (n, p) = exp_parts(x);
+    p * pow2(n)
+}
+
 /// eˣ.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
     // Comparisons written so that NaN passes through.
     let c = select(x > 89.0, 89.0, select(x < -104.0, -104.0, x));
-    let (n, r) = split_ln2(c);
-    let q =
-        poly(r, [5.000_000_100_8e-1, 1.666_651_296_3e-1, 4.166_618_760_4e-2, 8.369_591_661_1e-3, 1.395_170_141_1e-3]);
-    let p = (r * r).mul_add(q, r) + 1.0;
+    let (n, p) = exp_parts(c);
     // Two steps, so that the result may overflow to infinity or fade through the denormals.
     let half = n >> 1;
     p * pow2(half) * pow2(n.wrapping_sub(half))
 }
 
-/// eˣ − 1.
+/// eˣ − 1 as a power of two and a number near 0, which one is to be added to.
 #[inline(always)]
-pub fn expm1(x: f32) -> f32 {
-    let c = select(x > 89.0, 89.0, select(x < -40.0, -40.0, x));
-    let (n, r) = split_ln2(c);
+fn expm1_parts(x: f32) -> (i32, f32) {
+    let (n, r) = split_ln2(x);
     let q = poly(
         r,
         [
@@ -68,7 +80,22 @@ pub fn expm1(x: f32) -> f32 {
             1.991_484_123_6e-4,
         ],
     );
-    let p = (r * r).mul_add(q, r);
+    (n, (r * r).mul_add(q, r))
+}
+
+/// eˣ − 1 for 0 ≤ x ≤ 80.
+#[inline(always)]
+pub fn expm1_of_few(x: f32) -> f32 {
+    let (n, p) = expm1_parts(x);
+    let s = pow2(n);
+    s.mul_add(p, s - 1.0)
+}
+
+/// eˣ − 1.
+#[inline(always)]
+pub fn expm1(x: f32) -> f32 {
+    let c = select(x > 89.0, 89.0, select(x < -40.0, -40.0, x));
+    let (n, p) = expm1_parts(c);
     // Half the scale: 2¹²⁸ itself is no f32.
     let s = pow2(n.wrapping_sub(1));
     let y = s.mul_add(p, s - 0.5) * 2.0;
