@@ -57,12 +57,7 @@ fn sum_line<T: Real>(x: &[T], g: &[T], sums: &mut [[f64; LANES]; 2], f: impl Fn(
 
 /// Two sums over a channel.
 #[inline(always)]
-pub fn sum_lines<T: Real>(
-    x: &[T],
-    g: &[T],
-    lines: Lines,
-    f: impl Fn(T, T) -> (f64, f64) + Copy,
-) -> (f64, f64) {
+pub fn sum_lines<T: Real>(x: &[T], g: &[T], lines: Lines, f: impl Fn(T, T) -> (f64, f64) + Copy) -> (f64, f64) {
     let mut sums = [[0.0; LANES]; 2];
     for i in 0..lines.count {
         sum_line(&x[lines.line(i)], &g[lines.line(i)], &mut sums, f);
