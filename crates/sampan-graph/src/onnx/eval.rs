@@ -8,12 +8,15 @@ use crate::trace::{Spec, caught, trace};
 use sampan_core::error::Kind;
 use sampan_core::{DType, Device, Error, Result, Tensor};
 use sampan_io::onnx::model::{Attr, Extent, Function, Model as File, Net, Node, ValueInfo};
+use sampan_kernels::buffer::with_budget;
 use std::collections::HashMap;
 
 /// The newest version of ONNX's operators that is known here.
 pub(crate) const NEWEST: i64 = 23;
 /// Functions that call functions …: deeper ones are no program's.
 const DEEPEST: usize = 64;
+/// Bytes that may be computed while a model becomes a graph, besides some for each byte of its weights.
+const CONSTANTS: usize = 1 << 30;
 
 /// A model as ONNX describes it, ready to run.
 #[derive(Clone, Debug)]
@@ -173,7 +176,10 @@ impl Model {
             Ok(Spec::new(dims.iter().map(extent), dtype).named(&info.name))
         };
         let specs = self.inputs.iter().map(spec).collect::<Result<Vec<_>>>()?;
-        let mut graph = trace(|inputs| self.run(inputs), &specs)?;
+        // Inputs have no values here, so what takes memory are numbers that the file asks for.
+        let weights: usize = self.weights().iter().map(|(_, t)| t.numel() * t.dtype().size()).sum();
+        let budget = weights.saturating_mul(8).saturating_add(CONSTANTS);
+        let mut graph = with_budget(budget, || trace(|inputs| self.run(inputs), &specs))?;
         graph.name_weights(self.weights().iter().map(|(n, t)| (n.clone(), t)));
         Ok(graph)
     }

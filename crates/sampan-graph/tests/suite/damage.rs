@@ -169,6 +169,16 @@ fn damaged_programs_are_answered() {
     tried("pdiparams", &params, |b| sampan_io::pdiparams::from_bytes(b).is_ok());
 }
 
+/// Small files that ask for much: two constants of four gigabytes each, joined.
+#[test]
+fn memory_is_not_given_on_the_word_of_a_file() {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/large-constants.onnx");
+    let error = onnx::load(file).unwrap().graph().unwrap_err().to_string();
+    assert!(error.contains("out of memory"), "{error}");
+    // Others may go on.
+    assert_eq!(Tensor::zeros([1 << 20], DType::Float32).numel(), 1 << 20);
+}
+
 /// A network of codes: whatever its steps, codes and program are made, there is an answer.
 #[test]
 fn damaged_codes_are_answered() {

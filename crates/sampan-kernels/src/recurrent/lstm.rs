@@ -172,9 +172,9 @@ impl<T: Lanes> Step<'_, T> {
         const { assert!(R <= ROWS_OF_32) };
         let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
         let bias = &self.bias[block * GATES * lanes..][..GATES * lanes];
-        // SAFETY: four vectors.
-        let bias: [T::Vector<S>; GATES] =
-            each!(g => unsafe { bias.as_ptr().add(g * lanes).cast::<T::Vector<S>>().read_unaligned() });
+        // SAFETY: the slice holds the vectors of all gates, one after the other.
+        let vector = |g: usize| unsafe { bias.as_ptr().add(g * lanes).cast::<T::Vector<S>>().read_unaligned() };
+        let bias: [T::Vector<S>; GATES] = each!(g => vector(g));
         let mut sums: [[T::Vector<S>; R]; GATES] = each!(g => [bias[g]; R]);
         let (input, state) = (&self.layer.input, &self.layer.state);
         add::<T, S, R>(simd, &self.x[first * self.line..], self.line, input, block, &mut sums);

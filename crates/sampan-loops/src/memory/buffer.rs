@@ -8,7 +8,7 @@ use crate::{Element, parallel};
 use parking_lot::Mutex;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -219,6 +219,37 @@ fn fresh(class: usize) -> Option<NonNull<u8>> {
     NonNull::new(unsafe { alloc_zeroed(layout(class)) })
 }
 
+/// Buffers below this size are not counted against a budget.
+const COUNTED: usize = 1 << 20;
+
+thread_local! {
+    /// What this thread may still ask for.
+    static BUDGET: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+/// Takes a part of the budget, if there is so much left.
+#[cold]
+fn spend(len: usize) -> bool {
+    match BUDGET.get() {
+        usize::MAX => true,
+        left => left.checked_sub(len).map(|left| BUDGET.set(left)).is_some(),
+    }
+}
+
+/// Runs `f`, in which this thread may ask for so many bytes of memory in all; after that memory is full. For what is
+/// computed on the word of a stranger.
+pub fn with_budget<R>(bytes: usize, f: impl FnOnce() -> R) -> R {
+    // Also where `f` unwinds.
+    struct Back(usize);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            BUDGET.set(self.0);
+        }
+    }
+    let _back = Back(BUDGET.replace(bytes.min(BUDGET.get())));
+    f()
+}
+
 /// What a failed allocation unwinds with; the tensor library turns it into an error.
 #[derive(Clone, Copy, Debug)]
 pub struct OutOfMemory {
@@ -272,7 +303,7 @@ impl Buffer {
 
     fn take(len: usize, zero: bool) -> Result<Buffer, OutOfMemory> {
         let full = OutOfMemory { bytes: len };
-        if len > class_size(CLASSES - 1) {
+        if len > class_size(CLASSES - 1) || (len >= COUNTED && !spend(len)) {
             return Err(full);
         }
         let (Block { ptr, home }, known_zero) = Self::find(len).ok_or(full)?;
