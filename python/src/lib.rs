@@ -118,8 +118,6 @@ mod _core {
         PyProcessGroup, PyReducer, PyStoreServer, PyTask,
     };
     #[pymodule_export]
-    use crate::rpc::PyCalls;
-    #[pymodule_export]
     use crate::dlpack::{from_dlpack, to_dlpack};
     #[pymodule_export]
     use crate::dtype::{_dtype, PyDType};
@@ -165,6 +163,8 @@ mod _core {
     use crate::recording::{_afterwards, _is_recording, PyCaptured, PyEvent};
     #[pymodule_export]
     use crate::rows::PyRows;
+    #[pymodule_export]
+    use crate::rpc::PyCalls;
     #[pymodule_export]
     use crate::runtime::{
         _check_nan_inf, _memory, _random_bits, _random_state, _release_cache, _reset_peak, _set_random_state,

@@ -62,7 +62,9 @@ fn fill(mut link: &TcpStream, mut place: &mut [u8], wait: &dyn Fn() -> io::Resul
         match link.read(place) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(count) => place = &mut place[count..],
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => wait()?,
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => {
+                wait()?
+            }
             Err(e) => return Err(e),
         }
     }
@@ -196,7 +198,8 @@ impl Calls {
             None => {
                 let address = wire::join(&to.host, to.port);
                 let until = deadline.unwrap_or(Instant::now() + FAREWELL);
-                let link = wire::call(&address, self.store.secret(), &Introduction::new(&self.purpose, self.rank), until)?;
+                let link =
+                    wire::call(&address, self.store.secret(), &Introduction::new(&self.purpose, self.rank), until)?;
                 link.set_write_timeout(None)?;
                 link.set_read_timeout(Some(LOOK))?;
                 link
@@ -205,7 +208,8 @@ impl Calls {
         let reason = Cell::new(None);
         let wait = || {
             let late = deadline.is_some_and(|at| Instant::now() >= at);
-            let late = late.then(|| unavailable(format!("{} has not answered in {:?}", to.name, limit.unwrap_or_default())));
+            let late =
+                late.then(|| unavailable(format!("{} has not answered in {:?}", to.name, limit.unwrap_or_default())));
             match late.or(interrupt::check().err()) {
                 None => Ok(()),
                 why => {

@@ -25,8 +25,9 @@ pub use linalg::{decompositions, einsum, geometry, lu, matmul, products, rank};
 pub use loss::{cross_entropy, ctc_loss, loss_class, loss_margin, many_classes, rnnt_loss, squared_error};
 pub(crate) use nn::lowering;
 pub use nn::{
-    attention, channel_moments, channel_norm, conv, decoding, flash_attention, grid_sample, normalization, pool_core, pool_sizes,
-    pooling, quantization, recurrent, resample, rnn, sequence, shuffle, softmax, sparse_attention, standardize,
+    attention, channel_moments, channel_norm, conv, decoding, flash_attention, grid_sample, normalization, pool_core,
+    pool_sizes, pooling, quantization, recurrent, resample, rnn, sequence, shuffle, softmax, sparse_attention,
+    standardize,
 };
 pub use random::{dropout, random_inplace};
 pub use reduce::{histogram, norms, reduction, scan, sorting, statistics};

@@ -129,7 +129,11 @@ impl Pipeline<'_> {
             }
             let own = self.own(self.reduced);
             let shares = &self.shares[self.reduced % self.shares.len()];
-            self.now.reduce_into(|r| &shares[r].bytes()[..own.len()], Mine::Becomes(&mut self.data[own.clone()]), &mut []);
+            self.now.reduce_into(
+                |r| &shares[r].bytes()[..own.len()],
+                Mine::Becomes(&mut self.data[own.clone()]),
+                &mut [],
+            );
             self.reduced += 1;
         }
     }

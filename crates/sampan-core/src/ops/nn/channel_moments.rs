@@ -97,7 +97,8 @@ fn channel_grad_by(
     check_float(x)?;
     let extents = channels_of(x)?;
     ensure!(grad.shape() == x.shape(), "x and grad must have one shape");
-    let each = [("weight", weight), ("mean", Some(mean)), ("var", Some(var)), ("sum", Some(sum)), ("product", Some(product))];
+    let each =
+        [("weight", weight), ("mean", Some(mean)), ("var", Some(var)), ("sum", Some(sum)), ("product", Some(product))];
     for (what, t) in each {
         check_affine(what, t, &[extents.channels])?;
     }
@@ -112,7 +113,17 @@ fn channel_grad_by(
         let (w, mut dx) = (w.as_ref().map(|w| w.slice()), dx.values_mut());
         let (mean, var, sums) = (mean.slice(), var.slice(), (sum.slice(), product.slice()));
         batch_norm::backward_by(
-            x.slice(), grad.slice(), extents, mean, var, w, epsilon, sums.0, sums.1, count, dx.slice(),
+            x.slice(),
+            grad.slice(),
+            extents,
+            mean,
+            var,
+            w,
+            epsilon,
+            sums.0,
+            sums.1,
+            count,
+            dx.slice(),
         );
         Ok(())
     })?;
@@ -142,7 +153,10 @@ fn channel_moments_samples() -> Vec<Sample> {
 }
 
 fn channel_grad_sums_samples() -> Vec<Sample> {
-    vec![sample![randn([2, 3, 2]), randn([2, 3, 2]), randn([3])], sample![randn([3, 2, 17]), randn([3, 2, 17]), randn([2])]]
+    vec![
+        sample![randn([2, 3, 2]), randn([2, 3, 2]), randn([3])],
+        sample![randn([3, 2, 17]), randn([3, 2, 17]), randn([2])],
+    ]
 }
 
 fn channel_grad_by_samples() -> Vec<Sample> {
