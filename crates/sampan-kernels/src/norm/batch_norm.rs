@@ -1,8 +1,9 @@
 //! Batch normalisation, forward and backward, with an activation after it where one is wanted.
 //!
 //! A channel is taken at a time: what the first pass over it read (for the statistics, or for the sums of the gradient)
-//! is still in the cache for the second. Statistics are summed in `f64`, so that they have the same bits however a batch is cut
-//! into parts, and kept in the computing type (`f32` for half types).
+//! is still in the cache for the second. Sums are made in pieces that no sample shares with another part of the batch, and
+//! go on in `f64`, so that a batch that is cut into parts (of a multiple of 16 samples) has the statistics of the whole to the bit.
+//! They are kept in the computing type (`f32` for half types).
 
 use crate::activation::{Activation, Function, Identity, with_function};
 use crate::parallel::CHUNK;
@@ -12,7 +13,7 @@ use crate::vmath::Real;
 use crate::widen::RealElement;
 use crate::{Ordered, parallel};
 use sampan_macros::by_dtype;
-use sums::{Lines, statistics, sum_lines};
+use sums::{Lines, statistics, sum_pieces};
 
 mod sums;
 
@@ -60,10 +61,12 @@ simd_fn! {
 simd_fn! {
     /// Σ g' and Σ g'·(x − mean), where g' is the gradient before the activation.
     fn gradient_sums[T: Real, F: Function](x: &'a [T], g: &'a [T], lines: Lines, k: Affine<T>, f: F) -> (f64, f64) {
-        sum_lines(x, g, lines, |x, g| {
-            let g = if F::CHANGES { g * f.slope(k.of(x)) } else { g }.to_f64();
-            (g, g * (x - k.mean).to_f64())
-        })
+        let mut total = (0.0, 0.0);
+        sum_pieces(x, g, lines, |_, x, g| {
+            let g = if F::CHANGES { g * f.slope(k.of(x)) } else { g };
+            (g, g * (x - k.mean))
+        }, |_, _, [a, b]| total = (total.0 + a.to_f64(), total.1 + b.to_f64()));
+        total
     }
 }
 

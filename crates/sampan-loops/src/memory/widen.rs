@@ -151,8 +151,8 @@ const LANES: usize = 32;
 
 /// The sum of the lanes, as a tree.
 #[inline(always)]
-pub fn add_lanes<T: Real, const N: usize>(mut acc: [T; N]) -> T {
-    let mut width = N / 2;
+pub fn add_lanes<T: Real>(mut acc: [T; LANES]) -> T {
+    let mut width = LANES / 2;
     while width > 0 {
         for j in 0..width {
             let right = acc[j + width];

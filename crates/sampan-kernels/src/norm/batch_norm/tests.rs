@@ -92,3 +92,31 @@ fn same_bits_for_any_threads_and_nothing_of_nothing() {
     }
     parallel::set_num_threads(threads);
 }
+
+#[test]
+fn halves_of_a_batch_have_the_statistics_of_the_whole() {
+    for (batch, inner) in [(32, 1), (64, 5), (64, 49), (32, 196), (32, 5000)] {
+        let d = Channels { batch, channels: 2, inner };
+        let wave = |i: usize, by: f64| ((i as f64 * by).sin() * 3.0 + 5.0) as f32;
+        let x: Vec<f32> = (0..batch * 2 * inner).map(|i| wave(i, 0.7)).collect();
+        let g: Vec<f32> = (0..batch * 2 * inner).map(|i| wave(i, 1.3) - 5.0).collect();
+        let of = |x: &[f32], g: &[f32], batch: usize| {
+            let d = Channels { batch, ..d };
+            let [mut mean, mut var, mut sum, mut product] = [[0.0; 2]; 4];
+            moments_of(x, d, &mut mean, &mut var);
+            let about: &[f32] = &[5.0, 4.5];
+            backward_sums_of(x, g, d, about, &mut sum, &mut product);
+            [mean, var, sum, product]
+        };
+        let (a, b) = (x.split_at(x.len() / 2), g.split_at(g.len() / 2));
+        let (whole, one, two) = (of(&x, &g, batch), of(a.0, b.0, batch / 2), of(a.1, b.1, batch / 2));
+        for c in 0..2 {
+            let mean = (one[0][c] + two[0][c]) / 2.0;
+            let far = |half: &[[f64; 2]; 4]| half[1][c] + (half[0][c] - mean).powi(2);
+            assert_eq!(mean as f32, whole[0][c] as f32, "mean of {batch} x {inner}");
+            assert_eq!(((far(&one) + far(&two)) / 2.0) as f32, whole[1][c] as f32, "variance of {batch} x {inner}");
+            assert_eq!((one[2][c] + two[2][c]) as f32, whole[2][c] as f32, "sum of {batch} x {inner}");
+            assert_eq!((one[3][c] + two[3][c]) as f32, whole[3][c] as f32, "products of {batch} x {inner}");
+        }
+    }
+}
