@@ -46,7 +46,7 @@ impl PyCalls {
         let answer: Answer = Arc::new(move |asked: &[u8]| {
             Python::attach(|py| {
                 let given = answer.call1(py, (PyBytes::new(py, asked),));
-                given.and_then(|bytes| Ok(bytes.extract::<Vec<u8>>(py)?)).unwrap_or_default()
+                given.and_then(|bytes| bytes.extract::<Vec<u8>>(py)).unwrap_or_default()
             })
         });
         run(py, || {
