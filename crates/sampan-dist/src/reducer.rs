@@ -284,7 +284,7 @@ mod tests {
     fn buckets_grow_from_the_first_layers_on() {
         let limits = Buckets { bytes: 1 << 20, last_bytes: 1 << 18, find_unused: false };
         let layers: Vec<(DType, usize)> = [10, 50, 100, 100, 300, 900, 900].map(|kb| (DType::Float32, kb << 10)).into();
-        assert_eq!(plan(&layers, limits), [vec![6], vec![5], vec![4], vec![2, 3], vec![0, 1]]);
+        assert_eq!(plan(&layers, limits), [vec![6], vec![5], vec![4], vec![3], vec![2], vec![0, 1]]);
         // Alike where they are to be alike.
         let limits = Buckets { last_bytes: 1 << 20, ..limits };
         assert_eq!(plan(&layers, limits), [vec![6], vec![5], vec![0, 1, 2, 3, 4]]);

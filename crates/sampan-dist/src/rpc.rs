@@ -47,8 +47,19 @@ pub struct Calls {
     /// Connections that nobody uses now, by rank.
     idle: Vec<Mutex<Vec<TcpStream>>>,
     answering: Arc<Answering>,
-    _door: Door,
-    _server: Option<StoreServer>,
+    /// Closed at the end.
+    door: Mutex<Option<Door>>,
+}
+
+/// The stores that this process keeps, by address, until it ends: who meets again at once finds the same one.
+static KEPT: Mutex<Vec<(String, StoreServer)>> = Mutex::new(Vec::new());
+
+fn keep(address: &str, secret: &Secret) -> Result<()> {
+    let mut kept = KEPT.lock();
+    if !kept.iter().any(|(known, _)| known == address) {
+        kept.push((address.into(), StoreServer::start(address, secret.clone())?));
+    }
+    Ok(())
 }
 
 fn send(mut link: &TcpStream, bytes: &[u8]) -> io::Result<()> {
@@ -130,10 +141,9 @@ impl Calls {
         answer: Answer,
     ) -> Result<Calls> {
         let secret = Secret::from_env()?;
-        let server = match rank == 0 && !kept {
-            true => Some(StoreServer::start(master, secret.clone())?),
-            false => None,
-        };
+        if rank == 0 && !kept {
+            keep(master, &secret)?;
+        }
         let deadline = Instant::now() + patience;
         let generation = std::env::var(crate::world::GENERATION).unwrap_or_default();
         let store = Store::connect(master, secret, patience)?.within(&format!("rpc{generation}"), patience)?;
@@ -166,7 +176,7 @@ impl Calls {
         };
         std::thread::Builder::new().name("sampan-rpc".into()).spawn(listen)?;
         let idle = (0..size).map(|_| Mutex::default()).collect();
-        let calls = Calls { rank, workers, purpose, store, idle, answering, _door: door, _server: server };
+        let calls = Calls { rank, workers, purpose, store, idle, answering, door: Mutex::new(Some(door)) };
         calls.meet("ready", patience)?;
         Ok(calls)
     }
@@ -237,9 +247,11 @@ impl Calls {
         self.answering.end()?;
         // Who keeps the store goes last.
         match self.rank {
-            0 => self.meet("gone", FAREWELL),
-            rank => self.store.set(&format!("gone/{rank}"), b""),
+            0 => self.meet("gone", FAREWELL)?,
+            rank => self.store.set(&format!("gone/{rank}"), b"")?,
         }
+        self.door.lock().take();
+        Ok(())
     }
 }
 

@@ -26,6 +26,8 @@ __all__ = [
 ]
 
 _calls = None
+# Others may call as soon as all have met, a moment before this process knows of it.
+_met = threading.Event()
 _allowed: set[str] = set()
 
 
@@ -90,6 +92,7 @@ def _find(module: str, name: str):
 
 def _answer(asked: bytes) -> bytes:
     """Does what another process asks for."""
+    _met.wait(60)
     try:
         module, name, args, kwargs = _core._load_bytes(asked, False, False)[0]
         value = _find(module, name)(*args, **kwargs)
@@ -140,6 +143,7 @@ def init_rpc(name: str, rank=None, world_size=None, master_endpoint=None) -> Non
     if _calls is not None:
         raise RuntimeError("(PreconditionNotMet) init_rpc: this process has met others already. [Hint: shutdown() first.]")
     _calls = _core.Calls(name, rank, world_size, master_endpoint, _answer)
+    _met.set()
 
 
 def rpc_async(to: str, fn, args=None, kwargs=None, timeout=-1) -> FutureWrapper:
@@ -173,4 +177,5 @@ def shutdown() -> None:
     """Waits until all processes call it; from then on nobody is called."""
     global _calls
     _here().finish()
+    _met.clear()
     _calls = None
