@@ -1,6 +1,7 @@
-"""What several tests share."""
+"""What several tests share. With `SAMPAN_TEST_DEVICE=gpu` in the environment all of them run there."""
 
 import json
+import os
 import types
 from pathlib import Path
 
@@ -8,7 +9,18 @@ import numpy as np
 import pytest
 import sampan as sp
 
+DEVICE = os.environ.get("SAMPAN_TEST_DEVICE")
 RECORDED = json.loads((Path(__file__).parent / "recorded" / "layers.json").read_text())
+
+
+if DEVICE:
+    # Before modules of tests make tensors of their own.
+    sp.set_device(DEVICE)
+
+    @pytest.fixture(autouse=True)
+    def on_the_device():
+        """Begins each test on the device that was asked for."""
+        sp.set_device(DEVICE)
 
 
 def fill(layer):

@@ -1,7 +1,7 @@
 //! The one road of every call: AMP cast, then the op's body (inference first, then its kernel), NaN check, the node of
 //! the gradient, the listener; the profiler sees it from end to end.
 
-use crate::autograd::{self, Grad, GradFn, Grads, Node, grad_enabled};
+use crate::autograd::{self, Grad, GradFn, Grads, Keeps, Node, grad_enabled};
 use crate::captured::tape;
 use crate::gpu::Gpu;
 use crate::op::{OpDef, OutputSet, Outputs};
@@ -538,7 +538,7 @@ impl<'a> Cx<'a> {
         saved: &[&Tensor],
         formula: impl Fn(&Grad) -> Result<R> + Send + Sync + 'static,
     ) -> Result<O> {
-        self.record(outputs, saved, false, formula)
+        self.record(outputs, saved, Keeps::Nothing, formula)
     }
 
     /// Like [`grad`](Self::grad) for a formula that also reads the outputs' values, as `g.output(i)`.
@@ -548,14 +548,26 @@ impl<'a> Cx<'a> {
         saved: &[&Tensor],
         formula: impl Fn(&Grad) -> Result<R> + Send + Sync + 'static,
     ) -> Result<O> {
-        self.record(outputs, saved, true, formula)
+        self.record(outputs, saved, Keeps::All, formula)
+    }
+
+    /// Like [`grad_from_output`](Self::grad_from_output) for a formula that reads some of the outputs: the memory of the
+    /// others is not kept.
+    pub fn grad_from_outputs<O: OutputSet, R: Into<Grads>>(
+        &self,
+        outputs: O,
+        which: &[usize],
+        saved: &[&Tensor],
+        formula: impl Fn(&Grad) -> Result<R> + Send + Sync + 'static,
+    ) -> Result<O> {
+        self.record(outputs, saved, Keeps::These(which), formula)
     }
 
     fn record<O: OutputSet, R: Into<Grads>>(
         &self,
         outputs: O,
         saved: &[&Tensor],
-        save_outputs: bool,
+        keeps: Keeps,
         formula: impl Fn(&Grad) -> Result<R> + Send + Sync + 'static,
     ) -> Result<O> {
         self.recorded.set(true);
@@ -574,7 +586,7 @@ impl<'a> Cx<'a> {
         let mut inputs = smallvec::SmallVec::<[&Tensor; 4]>::new();
         self.args.iter().for_each(|v| v.for_each_tensor(&mut |t| inputs.push(t)));
         let formula: GradFn = std::sync::Arc::new(move |g| formula(g).map(Into::into));
-        let outputs = Node::attach(self.op.name, &inputs, outputs.into_outputs(), saved, save_outputs, formula);
+        let outputs = Node::attach(self.op.name, &inputs, outputs.into_outputs(), saved, keeps, formula);
         Ok(O::from_outputs(outputs))
     }
 

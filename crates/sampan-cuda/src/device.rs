@@ -315,11 +315,16 @@ impl Device {
 
     /// Waits until everything that was begun has ended.
     pub fn wait(&self) -> Result<()> {
+        self.wait_in_drop()?;
+        self.alarm.look()
+    }
+
+    /// The same for those who cannot tell anybody what kernels noted: it stays noted for the next one who can.
+    pub(crate) fn wait_in_drop(&self) -> Result<()> {
         self.not_recording("waiting for the GPU")?;
         self.enter()?;
         // SAFETY: the stream is never destroyed.
-        self.driver.check("cuStreamSynchronize", unsafe { (self.driver.stream_wait)(self.stream) })?;
-        self.alarm.look()
+        self.driver.check("cuStreamSynchronize", unsafe { (self.driver.stream_wait)(self.stream) })
     }
 
     /// Waits for everybody's work on the device, other libraries' too.

@@ -122,7 +122,7 @@ impl Graph {
 impl Drop for Graph {
     fn drop(&mut self) {
         // The work may still be going on; at the end of the process the driver may be gone.
-        let _ = self.device.wait();
+        let _ = self.device.wait_in_drop();
         // SAFETY: nobody else has the handle.
         let _ = unsafe { (self.device.driver.graph_drop)(self.handle) };
         self.device.memory().dissolve(self.pool);

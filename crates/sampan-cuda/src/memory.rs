@@ -87,7 +87,7 @@ impl Drop for Block {
     fn drop(&mut self) {
         if self.owner.is_some() {
             // Work of ours may still use it. A failure is told by the next call that waits.
-            let _ = self.device.wait();
+            let _ = self.device.wait_in_drop();
         }
         if self.class > 0 {
             let mut pool = self.device.memory().0.lock();

@@ -35,6 +35,8 @@ pub enum Reduction {
     Norm(f64),
     /// The sum of their squares.
     Squares,
+    /// The sum of their squares divided by a number.
+    SquaresOver(f64),
 }
 
 impl Reduction {
@@ -53,6 +55,7 @@ impl Reduction {
             Reduction::Norm(2.0) => ("to_sum", "square", "rooted", 0.0, 2.0),
             Reduction::Norm(p) => ("to_sum", "power", "rooted", p, p),
             Reduction::Squares => ("to_sum", "square", "unchanged", 0.0, 0.0),
+            Reduction::SquaresOver(n) => ("to_sum", "square", "divided", 0.0, n),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Functions of the user's own, with a gradient of the user's own.
 
 use super::mode::{grad_enabled, no_grad};
-use super::node::{Grad, Grads, Node};
+use super::node::{Grad, Grads, Keeps, Node};
 use crate::error::Kind;
 use crate::op::Outputs;
 use crate::{Error, Result, Tensor};
@@ -144,7 +144,7 @@ fn record<F: Function>(function: F, mut cx: FunctionContext, inputs: &[Tensor], 
         })
         .collect();
     cx.non_differentiable.clear();
-    let save_outputs = kept.iter().any(|k| matches!(k, Kept::Output(_)));
+    let which: Vec<usize> = kept.iter().filter_map(|k| if let Kept::Output(i) = k { Some(*i) } else { None }).collect();
     let (name, materialize, state, arity) = (function.name(), cx.materialize, cx.state, outputs.len());
     let function = Arc::new(function);
     let foreign = function.is_foreign().then(|| function.clone() as Arc<dyn Any + Send + Sync>);
@@ -176,7 +176,7 @@ fn record<F: Function>(function: F, mut cx: FunctionContext, inputs: &[Tensor], 
     };
     let inputs: Vec<&Tensor> = inputs.iter().collect();
     let saved: Vec<&Tensor> = values.iter().collect();
-    let recorded = Node::attach(name, &inputs, Outputs::from(outputs), &saved, save_outputs, Arc::new(formula));
+    let recorded = Node::attach(name, &inputs, Outputs::from(outputs), &saved, Keeps::These(&which), Arc::new(formula));
     if let (Some(foreign), Some(history)) = (foreign, recorded.iter().find_map(Tensor::history)) {
         history.node.get().set_foreign(Arc::downgrade(&foreign));
     }

@@ -22,7 +22,7 @@ pub use leaf::LeafHook;
 pub(crate) use leaf::{Listening, hooked};
 pub use mode::{enable_grad, grad_enabled, no_grad, set_grad_enabled};
 pub use node::{Grad, GradFn, GradHook, Grads, Node};
-pub(crate) use node::{History, Hook, keep_from_writes, next_node};
+pub(crate) use node::{History, Hook, Keeps, keep_from_writes, next_node};
 pub use packing::{Pack, Unpack, pop_saved_hook, push_saved_hook};
 pub use recompute::{recompute, recompute_with};
 pub use vjp::vjp;

@@ -68,7 +68,15 @@ pub(super) enum Watching {
 pub(super) struct State {
     formula: GradFn,
     pub(super) saved: SmallVec<[Saved; 2]>,
-    outputs: SmallVec<[Saved; 1]>,
+    outputs: SmallVec<[Option<Saved>; 1]>,
+}
+
+/// The outputs whose values a formula reads.
+#[derive(Clone, Copy)]
+pub(crate) enum Keeps<'a> {
+    Nothing,
+    All,
+    These(&'a [usize]),
 }
 
 /// Where the gradient of an input goes.
@@ -227,7 +235,7 @@ pub(crate) fn keep_from_writes(out: &Tensor, storage: &Storage, since: u64) {
             continue;
         }
         if let Some(state) = &mut *node.state.lock() {
-            for saved in state.saved.iter_mut().chain(&mut state.outputs) {
+            for saved in state.saved.iter_mut().chain(state.outputs.iter_mut().flatten()) {
                 if let Saved::Now(kept) = saved {
                     kept.keep_from_write(storage);
                 }
@@ -270,12 +278,19 @@ impl Node {
         inputs: &[&Tensor],
         outputs: Outputs,
         saved: &[&Tensor],
-        save_outputs: bool,
+        keeps: Keeps,
         formula: GradFn,
     ) -> Outputs {
         let edges = inputs.iter().map(|t| Edge::to(t)).collect();
         let saved = saved.iter().map(|t| recompute::save(t)).collect();
-        let kept = if save_outputs { outputs.iter().map(Saved::of_output).collect() } else { SmallVec::new() };
+        let kept = match keeps {
+            Keeps::Nothing => SmallVec::new(),
+            Keeps::All => outputs.iter().map(|t| Some(Saved::of_output(t))).collect(),
+            Keeps::These(which) => {
+                let output = |(i, t)| which.contains(&i).then(|| Saved::of_output(t));
+                outputs.iter().enumerate().map(output).collect()
+            }
+        };
         let node = NodeRef(Some(Arc::new(Node {
             name,
             seq: NEXT_SEQ.fetch_add(1, Ordering::Relaxed),
@@ -400,14 +415,15 @@ impl Grad<'_> {
         self.saved[i].get_or_init(|| crate::error::unwrap(load()))
     }
 
-    /// A saved output (only with `grad_from_output`).
+    /// A saved output (only with `grad_from_output` and `grad_from_outputs`).
     pub fn output(&self, i: usize) -> &Tensor {
         self.outputs[i].get_or_init(|| crate::error::unwrap(self.load_output(i)))
     }
 
     fn load_output(&self, index: usize) -> Result<Tensor> {
         let (name, place) = (self.node.name, self.node.place);
-        let t = self.state.outputs[index].get(self.retain, name, "output", place)?;
+        let kept = self.state.outputs[index].as_ref().expect("an output that the formula said it reads");
+        let t = kept.get(self.retain, name, "output", place)?;
         let t = Tensor::from_parts(t.storage().clone(), t.layout().clone(), t.dtype());
         let history = History { node: NodeRef(Some(self.node.clone())), index };
         Ok(if t.dtype().is_inexact() { t.with_history(history) } else { t })

@@ -218,11 +218,11 @@ pub(crate) fn fill(gpu: &'static Gpu, value: Scalar, out: &Tensor, place: Layout
     Ok(sampan_cuda::map::map(gpu, &f, dtype, &[], to.view())?)
 }
 
-/// Adds one number for each channel, the second axis, in place.
-pub(crate) fn add_channels(gpu: &'static Gpu, out: &Tensor, bias: Option<&Tensor>) -> Result<bool> {
+/// Adds one number for each index of an axis, in place.
+pub(crate) fn add_along(gpu: &'static Gpu, out: &Tensor, bias: Option<&Tensor>, axis: i64) -> Result<bool> {
     if let Some(bias) = bias {
         let mut strides = crate::shape::Strides::from_elem(0, out.ndim());
-        strides[1] = bias.layout().strides[0];
+        strides[crate::shape::axis(axis, out.ndim())?] = bias.layout().strides[0];
         let seen = Layout { shape: out.shape_vec(), strides, offset: bias.layout().offset };
         let (bias, to) = (Held::seen(bias, gpu, seen)?, Held::to_change(out, out.layout().clone())?);
         let add = formula!(|x, y| x + y);

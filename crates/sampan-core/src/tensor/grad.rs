@@ -1,7 +1,7 @@
 //! What a tensor carries besides its values: gradient, hooks, name.
 
 use super::{Inner, Tensor};
-use crate::autograd::{self, Grad, GradHook, Grads, Hook, LeafHook, Listening, Node};
+use crate::autograd::{self, Grad, GradHook, Grads, Hook, Keeps, LeafHook, Listening, Node};
 use crate::recording;
 use crate::{DType, Device, Error, Result, profiler};
 use parking_lot::Mutex;
@@ -318,7 +318,7 @@ pub(crate) fn attach_custom(
     saved: &[&Tensor],
     formula: impl Fn(&Grad) -> Result<Grads> + Send + Sync + 'static,
 ) -> Vec<Tensor> {
-    Node::attach(name, inputs, outputs.into(), saved, false, Arc::new(formula)).into_vec()
+    Node::attach(name, inputs, outputs.into(), saved, Keeps::Nothing, Arc::new(formula)).into_vec()
 }
 
 #[allow(dead_code)]

@@ -1,5 +1,6 @@
 //! Matrix products.
 
+use crate::gpu;
 use crate::ops::elementwise::sum_to;
 use crate::ops::prelude::*;
 use sampan_kernels::gemm as kernel;
@@ -62,7 +63,7 @@ fn matrix_product(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
         kernel::product(x.values().view_as(&lx), y.values().view_as(&ly), out.values_mut().slice());
         Ok(())
     };
-    let on_gpu = |gpu| crate::gpu::product(gpu, &x.in_dtype(dtype)?, &y.in_dtype(dtype)?, &batch, &out);
+    let on_gpu = |gpu| gpu::product(gpu, &x.in_dtype(dtype)?, &y.in_dtype(dtype)?, &batch, &out);
     cx.kernels(&[x, y], &out, cpu, on_gpu)?;
     cx.grad(out, &[x, y], |g| {
         let (x, y) = (g.saved(0), g.saved(1));
@@ -214,7 +215,7 @@ fn add_product(input: &Tensor, x: &Tensor, y: &Tensor, beta: f64, alpha: f64) ->
 /// let (x, weight) = (Tensor::new([[1.0f32, 2.0]]), Tensor::new([[1.0f32, 0.0, 1.0], [0.0, 1.0, 1.0]]));
 /// assert_eq!(x.linear(&weight, Some(&Tensor::new([0.5f32, 0.5, 0.5]))).to_vec::<f32>(), [1.5, 2.5, 3.5]);
 /// ```
-#[op(module = "nn.functional", samples = linear_samples, amp = "white", reference = linear_composite, work = crate::ops::work::product)]
+#[op(fused_on_gpu, module = "nn.functional", samples = linear_samples, amp = "white", reference = linear_composite, work = crate::ops::work::product)]
 fn linear(cx: &Cx, x: &Tensor, weight: &Tensor, #[default(None)] bias: Option<&Tensor>) -> Result<Tensor> {
     ensure!(x.ndim() >= 1, "x needs at least one axis, of the features");
     ensure!(weight.ndim() == 2, "weight must be a matrix [in_features, out_features]");
@@ -237,13 +238,18 @@ fn linear(cx: &Cx, x: &Tensor, weight: &Tensor, #[default(None)] bias: Option<&T
     shape.push(n);
     let out = cx.out(&shape, dtype)?;
     let tensors: smallvec::SmallVec<[&Tensor; 3]> = [x, weight].into_iter().chain(bias).collect();
-    cx.kernel(&tensors, &out, move |t, out| {
+    let cpu = move |t: &[&Tensor], out: &Tensor| {
         let (x, w) = (in_shape(t[0], [m, k]).in_dtype(dtype)?, t[1].in_dtype(dtype)?);
         let bias = t.get(2).map(|b| b.in_dtype(dtype)?.in_rows()).transpose()?;
         let bias = bias.as_ref().map(|b| b.values());
         let bias = bias.as_ref().map(|b| b.slice());
         kernel::affine(x.values().view(), w.values().view(), bias, out.values_mut().slice());
         Ok(())
+    };
+    cx.kernels(&tensors, &out, cpu, |gpu| {
+        let (x, w) = (in_shape(x, [m, k]).in_dtype(dtype)?, weight.in_dtype(dtype)?);
+        let bias = bias.map(|b| b.in_dtype(dtype)).transpose()?;
+        Ok(gpu::product(gpu, &x, &w, &[], &out)? && gpu::add_along(gpu, &out, bias.as_ref(), -1)?)
     })?;
     let biased = bias.is_some();
     cx.grad(out, &[x, weight], move |g| {

@@ -122,7 +122,7 @@ fn cross_entropy_rows(cx: &Cx, x: &Tensor, labels: &Tensor, ignore_index: i64) -
         let on = Labelled { op: "cross_entropy", rows, classes, ignore: ignore_index, labels };
         on.cross_entropy(gpu, &x.in_rows()?, [&loss, &peak, &rest])
     })?;
-    cx.grad_from_output((loss, peak, rest), &[x, labels], move |g| {
+    cx.grad_from_outputs((loss, peak, rest), &[1, 2], &[x, labels], move |g| {
         let (x, labels, peak, rest) = (g.saved(0), g.saved(1), g.output(1), g.output(2));
         let mut dx = x.cross_entropy_rows_grad(labels, peak, rest, &g.grad_of(0), ignore_index, true);
         if g.has_grad(1) || g.has_grad(2) {

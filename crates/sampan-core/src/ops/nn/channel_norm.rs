@@ -107,7 +107,7 @@ fn channel_norm(
     let there = [weight.is_some(), bias.is_some()];
     let saved: Vec<&Tensor> = [Some(x), weight, bias].into_iter().flatten().collect();
     let count = saved.len();
-    cx.grad_from_output((y, mean, var), &saved, move |g| {
+    cx.grad_from_outputs((y, mean, var), &[1, 2], &saved, move |g| {
         let inputs: Vec<&Tensor> = (0..count).map(|i| g.saved(i)).collect();
         if g.has_grad(1) || g.has_grad(2) {
             // The statistics themselves were used: no kernel for that.

@@ -160,7 +160,7 @@ fn conv_forward(
         },
         |gpu| {
             let c = geometry.on_gpu(Direction::Forward, x.shape(), weight.shape(), &out_shape);
-            Ok(gpu::convolve(gpu, &c, [x, weight], &out)? && gpu::add_channels(gpu, &out, bias)?)
+            Ok(gpu::convolve(gpu, &c, [x, weight], &out)? && gpu::add_along(gpu, &out, bias, 1)?)
         },
     )?;
     let has_bias = bias.is_some();
@@ -217,7 +217,7 @@ fn conv_backward_data(
     };
     cx.run(cpu, |gpu| {
         let c = geometry.on_gpu(Direction::ToData, &out_shape, weight.shape(), y.shape());
-        Ok(gpu::convolve(gpu, &c, [weight, y], &out)? && gpu::add_channels(gpu, &out, bias)?)
+        Ok(gpu::convolve(gpu, &c, [weight, y], &out)? && gpu::add_along(gpu, &out, bias, 1)?)
     })?;
     let has_bias = bias.is_some();
     cx.grad(out, &[y, weight], move |g| {

@@ -146,7 +146,7 @@ fn row_norm(
     })?;
     let (has_weight, has_bias) = (weight.is_some(), bias.is_some());
     let saved: Vec<&Tensor> = [Some(x), weight].into_iter().flatten().collect();
-    cx.grad_from_output((y, mean, rstd), &saved, move |g| {
+    cx.grad_from_outputs((y, mean, rstd), &[1, 2], &saved, move |g| {
         let (x, w) = (g.saved(0), has_weight.then(|| g.saved(1)));
         let mut out = if g.has_grad(1) || g.has_grad(2) {
             // The statistics themselves were used: no kernel for that.

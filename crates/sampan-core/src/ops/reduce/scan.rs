@@ -193,7 +193,7 @@ macro_rules! running_extreme {
         })?;
         let indices = indices.try_cast($dtype)?;
         let shape = $x.shape_vec();
-        $cx.grad_from_output((values, indices), &[], move |g| {
+        $cx.grad_from_outputs((values, indices), &[1], &[], move |g| {
             let indices = g.output(1).reshape_to(&line.shape);
             let back = line.back(&shape, &g.grad(), |d| d.untake_along(&indices, line.at as i64, &line.shape));
             Ok(back)

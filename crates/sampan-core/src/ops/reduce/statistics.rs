@@ -2,6 +2,7 @@
 
 use crate::ops::prelude::*;
 use crate::ops::reduction::{MeanOpts, Plan, SumOpts};
+use sampan_cuda::reduce::Reduction;
 use sampan_kernels::reduce;
 
 /// The variance over `axis` (all axes by default): the sum of squared distances from the mean over `n - correction`.
@@ -71,11 +72,11 @@ fn variance(cx: &Cx, x: &Tensor, plan: &Plan, correction: f64, root: bool) -> Re
     if let Some(gpu) = cx.gpu()? {
         // The squares of what is left of each element, which no rounding takes from a large mean.
         let x = x.in_dtype(dtype)?;
-        let squares = deviation(&x, plan).try_square()?;
-        let sums = cx.out(&plan.out, dtype)?;
-        if crate::gpu::reduce(gpu, sampan_cuda::reduce::Reduction::Sum, &squares, &plan.mask, &sums)? {
-            let variance = sums.try_divide(freedom)?;
-            return if root { variance.try_sqrt() } else { Ok(variance) };
+        let distances = deviation(&x, plan);
+        // Sums of squares overflow before their roots do.
+        let kind = if root { Reduction::Norm(2.0) } else { Reduction::SquaresOver(freedom) };
+        if crate::gpu::reduce(gpu, kind, &distances, &plan.mask, &out)? {
+            return if root { out.try_divide(freedom.sqrt()) } else { Ok(out) };
         }
     }
     cx.cpu(|| {

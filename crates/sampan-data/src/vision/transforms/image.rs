@@ -130,8 +130,8 @@ impl Image {
     /// Height, width and channels, or an error if this is no picture.
     pub fn extents(&self) -> Result<[usize; 3]> {
         let error = |message: &str| Error::invalid(message).received(describe(&self.tensor));
-        if self.tensor.device() != Device::Cpu {
-            return Err(error("a picture must hold values on the CPU"));
+        if self.tensor.device() == Device::Meta {
+            return Err(error("a picture must hold values"));
         }
         let extents = match (self.tensor.shape(), self.format) {
             (&[h, w], DataFormat::Hwc) => [h, w, 1],
@@ -158,6 +158,10 @@ impl Image {
     pub(super) fn map(&self, f: impl Fn(&Tensor) -> Result<Tensor> + Copy) -> Result<Tensor> {
         self.extents()?;
         let t = self.tensor.detach();
+        if t.device() != Device::Cpu {
+            let out = self.with(t.try_to_device("cpu")?).map(f)?;
+            return out.try_to_device(&t.device().to_string());
+        }
         match (t.ndim(), self.format) {
             (4, _) => {
                 let each: Result<Vec<Tensor>> =
