@@ -50,12 +50,13 @@ def instances():
     direct += [f"direct_joined<{t}>" for t in FLOATS]
     rooms = [(4, 512), (8, 2048), (16, 5120)]
     direct += [f"{n}<{t}, {k}, {b}, {r}>" for n in ("few_forward", "few_to_data") for t in FLOATS for k in (1, 3, 5) for b, r in rooms]
-    found = {"direct.cu": direct, "many.cu": many, "reduce.cu": reduce, "index.cu": index, "pool.cu": pool, "random.cu": random}
+    turn = [f"turn<{t}>" for t in ("u8", "short", "int", "i64", "c128")]
+    found = {"turn.cu": turn, "direct.cu": direct, "many.cu": many, "reduce.cu": reduce, "index.cu": index, "pool.cu": pool, "random.cu": random}
     for name in ("rows.cu", "recurrent.cu"):
         if os.path.exists(os.path.join(ROOT, "sampan-cuda", "src", "kernels", name)):
             text = open(os.path.join(ROOT, "sampan-cuda", "src", "kernels", name)).read()
-            kernels = re.findall(r"template <typename T>\n__global__ void (\w+)\(", text)
-            wide_ones = re.findall(r"template <typename T, int V>\n__global__ void (\w+)\(", text)
+            kernels = re.findall(r"template <typename T>\n__global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\(", text)
+            wide_ones = re.findall(r"template <typename T, int V>\n__global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\(", text)
             packs = {"f16": 8, "bf16": 8, "float": 4, "double": 2}
             packed = [f"{k}<{t}, {v}>" for k in wide_ones for t in FLOATS for v in (1, packs[t])]
             found[name] = packed + [f"{k}<{t}>" for k in kernels for t in (FLOATS[2:] if "_walk" in k else FLOATS)]

@@ -161,3 +161,86 @@ def test_amp_trains_on_a_gpu(gpu):
             opt.clear_grad()
             losses.append(float(loss))
         assert losses[-1] < 0.7 * losses[0], (dtype, losses)
+
+
+class Residual(paddle.nn.Layer):
+    """Convolutions large enough that the channels of their images lie side by side on a GPU, and what reads such images."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = paddle.nn.Conv2D(64, 64, 3, padding=1, bias_attr=False)
+        self.norm = paddle.nn.BatchNorm2D(64)
+        self.second = paddle.nn.Conv2D(64, 96, 3, stride=2, padding=1)
+        self.beside = paddle.nn.Conv2D(64, 96, 1, stride=2)
+        self.pool = paddle.nn.MaxPool2D(3, 2, 1)
+        self.out = paddle.nn.Linear(96, 5)
+
+    def forward(self, x):
+        y = paddle.nn.functional.relu(self.norm(self.first(x)))
+        y = paddle.nn.functional.relu(self.second(y) + self.beside(x))
+        y = paddle.concat([self.pool(y), self.pool(y * 2)], axis=2) - y.mean([2, 3], keepdim=True)
+        return self.out(y.flatten(2).mean(-1))
+
+
+@needs_gpu
+@pytest.mark.parametrize("dtype, tolerance", [("float32", 4e-3), ("bfloat16", 4e-2)])
+def test_images_with_channels_side_by_side(gpu, dtype, tolerance):
+    net = Residual()
+    x = np.random.RandomState(1).randn(24, 64, 40, 40).astype("float32")
+
+    def results(device):
+        net.to(device)
+        net.clear_gradients()
+        net.train()
+        given = paddle.to_tensor(x, place=device, stop_gradient=False)
+        with paddle.amp.auto_cast(enable=dtype != "float32", dtype=dtype):
+            y = net(given)
+        (y.astype("float32") ** 2).sum().backward()
+        laid = net.first(given)
+        found = {"y": y, "dx": given.grad, "mean": net.norm._mean}
+        found |= {name: p.grad for name, p in net.named_parameters()}
+        return {name: t.astype("float32").numpy() for name, t in found.items()}, laid.is_contiguous()
+
+    here, contiguous = results("gpu")
+    assert not contiguous
+    there, contiguous = results("cpu")
+    assert contiguous
+    for name, value in there.items():
+        error = np.linalg.norm(here[name] - value) / np.linalg.norm(value)
+        assert error < tolerance, (name, error)
+    again, _ = results("gpu")
+    same = [name for name in here if name != "mean"]
+    assert all(np.array_equal(here[name], again[name]) for name in same)
+
+
+@needs_gpu
+def test_images_with_channels_side_by_side_are_tensors_as_any_other(gpu):
+    conv = paddle.nn.Conv2D(64, 64, 3, padding=1)
+    y = conv(paddle.randn([24, 64, 40, 40])).detach()
+    z = y.contiguous()
+    assert not y.is_contiguous() and z.is_contiguous()
+    assert paddle.equal_all(y, z) and np.array_equal(y.numpy(), z.numpy())
+    for f in (
+        lambda t: t.reshape([24, -1]),
+        lambda t: t[:, 3:9, ::2, 1],
+        lambda t: t.transpose([0, 2, 3, 1]),
+        lambda t: t.sum([0, 2, 3]),
+        lambda t: t.argmax(1),
+        lambda t: paddle.nn.functional.softmax(t, axis=1),
+        lambda t: paddle.nn.functional.interpolate(t, scale_factor=2),
+        lambda t: paddle.nn.functional.pad(t, [1, 2, 0, 1]),
+        lambda t: t + paddle.ones([64, 1, 1]),
+        lambda t: paddle.nn.functional.avg_pool2d(t, 2),
+        lambda t: t.astype("float16"),
+        lambda t: paddle.where(t > 0, t, -t),
+        lambda t: t.clone(),
+    ):
+        assert np.array_equal(f(y).numpy(), f(z).numpy())
+    w = y.clone()
+    w[:, 0] = 1.0
+    w *= 2
+    w.add_(paddle.ones_like(w))
+    v = z.clone()
+    v[:, 0] = 1.0
+    assert np.array_equal(w.numpy(), v.numpy() * 2 + 1)
+    assert np.array_equal(paddle.to_tensor(y.numpy()).numpy(), y.numpy())

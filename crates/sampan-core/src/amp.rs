@@ -85,6 +85,14 @@ pub fn level() -> Option<Arc<Policy>> {
     POLICY.with_borrow(Clone::clone)
 }
 
+/// Are calls of these ops computed in the precision of their data, mixed precision or not?
+pub fn leaves(ops: &[&str]) -> bool {
+    let follows = |policy: &Policy, name: &&str| {
+        crate::op::find(name).is_some_and(|op| policy.list(op) == Amp::Follow)
+    };
+    level().is_none_or(|policy| ops.iter().all(|name| follows(&policy, name)))
+}
+
 /// Switches mixed precision of this thread on or off, and gives back what was there before.
 pub fn set_level(policy: Option<Arc<Policy>>) -> Option<Arc<Policy>> {
     ON.set(policy.is_some());

@@ -5,7 +5,7 @@ use crate::autograd::{self, Grad, GradFn, Grads, Keeps, Node, grad_enabled};
 use crate::captured::tape;
 use crate::gpu::Gpu;
 use crate::op::{OpDef, OutputSet, Outputs};
-use crate::shape::{Shape, checked_numel};
+use crate::shape::{Layout, Shape, checked_numel};
 use crate::value::Args;
 use crate::{DType, Device, Error, Result, Tensor, Value, device, flags, profiler, recording};
 use sampan_formula::Bound;
@@ -436,6 +436,21 @@ impl<'a> Cx<'a> {
     pub fn out(&self, shape: impl AsRef<[usize]>, dtype: DType) -> Result<Tensor> {
         checked_numel(shape.as_ref())?;
         Ok(Tensor::uninit(shape, dtype, self.device))
+    }
+
+    /// The same with the channels side by side if one of these tensors, which lie on a GPU and have its shape, lies so.
+    pub(crate) fn out_like(&self, tensors: &[&Tensor], shape: &[usize], dtype: DType) -> Result<Tensor> {
+        let last = |t: &&Tensor| t.shape() == shape && !t.is_contiguous() && t.layout().is_channels_last();
+        match self.device {
+            Device::Cuda(_) if tensors.iter().any(last) => self.out_as(Layout::channels_last(shape), dtype),
+            _ => self.out(shape, dtype),
+        }
+    }
+
+    /// The same in a layout without gaps.
+    pub(crate) fn out_as(&self, layout: Layout, dtype: DType) -> Result<Tensor> {
+        checked_numel(&layout.shape)?;
+        Ok(Tensor::uninit_as(layout, dtype, self.device))
     }
 
     /// A new tensor of zeros on the device of the inputs.

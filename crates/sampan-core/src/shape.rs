@@ -35,6 +35,28 @@ impl Layout {
         Layout { shape, strides, offset: 0 }
     }
 
+    /// Without gaps, the channels (axis 1) of each place side by side: how GPUs like images to lie.
+    pub fn channels_last(shape: impl AsRef<[usize]>) -> Layout {
+        let shape = Shape::from_slice(shape.as_ref());
+        let mut strides = Strides::from_elem(0, shape.len());
+        let mut step = 1isize;
+        for axis in std::iter::once(1).chain((2..shape.len()).rev()).chain([0]) {
+            strides[axis] = step;
+            step *= shape[axis].max(1) as isize;
+        }
+        Layout { shape, strides, offset: 0 }
+    }
+
+    /// Do the elements lie as in [`channels_last`](Self::channels_last) (from any offset)? So may those of a contiguous
+    /// layout, if it has one channel or one place.
+    pub fn is_channels_last(&self) -> bool {
+        self.shape.len() > 2 && {
+            let wanted = Layout::channels_last(&self.shape);
+            let same = |((&n, a), b)| n == 1 || a == b;
+            self.shape.iter().zip(&self.strides).zip(&wanted.strides).all(same)
+        }
+    }
+
     /// Number of elements.
     pub fn numel(&self) -> usize {
         self.shape.iter().product()

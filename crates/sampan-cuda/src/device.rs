@@ -6,6 +6,7 @@ use crate::compile::Kernels;
 use crate::dnn::Convolutions;
 use crate::driver::{Address, Driver, Handle, driver};
 use crate::fault::{Fault, Missing, Result};
+use crate::launch::Argument;
 use crate::memory::{Block, Memory};
 use crate::pinned::Pinned;
 use parking_lot::Mutex;
@@ -16,6 +17,9 @@ use std::sync::{Arc, OnceLock};
 /// How many devices one process uses at most.
 const MOST: usize = 64;
 
+/// Results whose parts are joined by the last block to come, in one kernel.
+const COUNTERS: usize = 1 << 16;
+
 /// A GPU that is in use.
 pub struct Device {
     pub(crate) driver: &'static Driver,
@@ -23,6 +27,8 @@ pub struct Device {
     /// For copies that must be done at once while work for the other stream is recorded.
     side: Handle,
     pub(crate) alarm: Alarm,
+    /// Counters of blocks that have come, zero whenever no kernel runs.
+    counters: Address,
     pub(crate) kernels: Kernels,
     pub(crate) products: Products,
     pub(crate) convolutions: Convolutions,
@@ -162,6 +168,12 @@ impl Device {
             driver.check("cuStreamCreate", (driver.stream_create)(&mut side, 1))?;
             driver.check("cuMemGetInfo", (driver.memory_info)(&mut free, &mut total))?;
         }
+        let mut counters = 0;
+        // SAFETY: it writes an address of as many bytes, which are then made zero. They are never given back.
+        unsafe {
+            driver.check("cuMemAlloc", (driver.alloc)(&mut counters, COUNTERS * 4))?;
+            driver.check("cuMemsetD8Async", (driver.fill)(counters, 0, COUNTERS * 4, stream))?;
+        }
         let attribute = |which: i32| -> Result<i32> {
             let mut value = 0;
             // SAFETY: it writes a number.
@@ -176,6 +188,7 @@ impl Device {
         };
         Ok(Device {
             alarm: Alarm::new(driver)?,
+            counters,
             driver,
             stream,
             side,
@@ -200,6 +213,13 @@ impl Device {
     /// What it is.
     pub fn info(&self) -> &Info {
         &self.info
+    }
+
+    /// Counters for so many results whose parts are joined by the last block to come. Kernels follow each other, and leave them
+    /// zero, so all use the same.
+    pub(crate) fn counters(&self, n: usize) -> Argument {
+        assert!(n <= COUNTERS, "no kernel has so many results of several blocks");
+        Argument::Address(self.counters)
     }
 
     /// Its memory as it is used.

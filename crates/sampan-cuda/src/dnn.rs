@@ -100,6 +100,29 @@ pub struct Geometry {
     pub pad: Vec<usize>,
     pub stride: Vec<usize>,
     pub dilation: Vec<usize>,
+    /// All three lie with their channels side by side, after the spatial axes.
+    pub channels_last: bool,
+}
+
+impl Geometry {
+    /// Is this better computed with the channels side by side? So matrix units read, which float32 uses only where it may be
+    /// rounded; small convolutions are not worth laying out anew.
+    pub fn likes_channels_last(&self, dtype: DType) -> bool {
+        const WORTH: usize = 1 << 28;
+        let least = match dtype {
+            DType::Float16 | DType::BFloat16 => 8,
+            DType::Float32 if precision::convolutions_may_round() => 4,
+            _ => return false,
+        };
+        let [outputs, inputs] = [self.weight[0], self.weight[1]];
+        let products = self.output.iter().product::<usize>() * self.weight[1..].iter().product::<usize>();
+        self.stride.len() == 2
+            && inputs == self.input[1]
+            && inputs.is_multiple_of(least)
+            && outputs.is_multiple_of(least)
+            && inputs.min(outputs) >= 32
+            && products >= WORTH
+    }
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -210,7 +233,7 @@ pub fn convolve(
         return Ok(true);
     }
     let addresses = data.map(|(block, offset)| block.address() + (offset * size) as u64);
-    if crate::direct::convolve(device, direction, dtype, &geometry, addresses)? {
+    if !geometry.channels_last && crate::direct::convolve(device, direction, dtype, &geometry, addresses)? {
         return Ok(true);
     }
     let dnn = dnn()?;
@@ -312,8 +335,12 @@ fn graph(dnn: &'static Dnn, handle: Handle, key: &Key) -> Result<Descriptor> {
     let double = key.dtype == DType::Float64;
     let tensor = |name: i64, shape: &[i64]| {
         let mut steps = vec![1i64; shape.len()];
-        for axis in (0..shape.len() - 1).rev() {
-            steps[axis] = steps[axis + 1] * shape[axis + 1];
+        let mut axes: Vec<usize> = (0..shape.len()).collect();
+        if g.channels_last {
+            axes[1..].rotate_left(1);
+        }
+        for pair in axes.windows(2).rev() {
+            steps[pair[0]] = steps[pair[1]] * shape[pair[1]];
         }
         let t = Descriptor::new(dnn, word::TENSOR)?;
         t.set(901, word::DATA_TYPE, &[kind])?;

@@ -3,13 +3,51 @@
 use crate::device::Device;
 use crate::fault::Result;
 use crate::launch::{Argument, Grid};
+use crate::spelling::spelt;
 use crate::view::View;
 use sampan_formula::text::{PRELUDE, Walk, walking_kernel};
-use sampan_formula::{Bound, Constant, DType};
+use sampan_formula::{Bound, Constant, DType, formula};
 use std::fmt::Write;
 
 /// Where a formula keeps the number that names its kernels.
 const NOTE: usize = 6;
+
+const TURN: &str = include_str!("kernels/turn.cu");
+/// Fewer rows or columns than this are not worth a tile.
+const TILE: usize = 8;
+
+/// `y = x`, element by element, of one dtype.
+pub fn copy(device: &Device, x: View<'_>, y: View<'_>) -> Result<()> {
+    let (shape, strides) = merged(y.shape, &[x.strides, y.strides]);
+    let rank = shape.len();
+    if (2..=3).contains(&rank) {
+        let at = |axis: usize| (shape[axis], strides[0][axis], strides[1][axis]);
+        let (batch, (rows, x_row, y_row), (columns, x_column, y_column)) =
+            (if rank == 3 { at(0) } else { (1, 0, 0) }, at(rank - 2), at(rank - 1));
+        if (x_row, y_column) == (1, 1) && rows.min(columns) >= TILE {
+            assert_eq!((x.shape, x.dtype), (y.shape, y.dtype), "copies have one shape and dtype");
+            x.check();
+            y.check();
+            let tiles = batch.0 * rows.div_ceil(32) * columns.div_ceil(32);
+            let kernel = device.template(TURN, &format!("turn<{}>", spelt(x.dtype)))?;
+            let int = |n: isize| Argument::Int(n as i64);
+            let mut arguments = [
+                int(tiles as isize),
+                int(rows as isize),
+                int(columns as isize),
+                int(batch.1),
+                int(x_column),
+                int(batch.2),
+                int(y_row),
+                Argument::Address(x.address()),
+                Argument::Address(y.address()),
+            ];
+            // SAFETY: these are the kernel's arguments; every element of both views was found inside its block.
+            return unsafe { device.launch(kernel, Grid::blocks(tiles, device, 256), &mut arguments) };
+        }
+    }
+    map(device, &formula!(|x| x), x.dtype, &[x], y)
+}
 
 /// `y = f(inputs…)`, computed in the type of `compute`; all are seen with the shape of `y`.
 pub fn map(device: &Device, f: &Bound, compute: DType, inputs: &[View<'_>], y: View<'_>) -> Result<()> {
@@ -22,7 +60,8 @@ pub fn map(device: &Device, f: &Bound, compute: DType, inputs: &[View<'_>], y: V
         assert_eq!(view.shape, y.shape, "inputs are seen with the shape of the result");
         view.check();
     }
-    let (shape, strides) = merged(y.shape, views().map(|v| v.strides));
+    let all: Vec<&[isize]> = views().map(|v| v.strides).collect();
+    let (shape, strides) = merged(y.shape, &all);
     let walks: Vec<Walk> = strides.iter().map(|s| walk_of(&shape, s)).collect();
     let strided: Vec<usize> = (0..walks.len()).filter(|&i| walks[i] == Walk::Strided).collect();
     let rank = if strided.is_empty() { 0 } else { shape.len() };
@@ -70,23 +109,24 @@ fn constant(c: Constant, compute: DType) -> Argument {
     }
 }
 
-/// The same walk over as few axes as will do.
-fn merged<'a>(shape: &[usize], strides: impl Iterator<Item = &'a [isize]> + Clone) -> (Vec<usize>, Vec<Vec<isize>>) {
+/// The same walk over as few axes as will do, in the order in which the last of the views lies.
+fn merged(shape: &[usize], strides: &[&[isize]]) -> (Vec<usize>, Vec<Vec<isize>>) {
+    let mut order: Vec<usize> = (0..shape.len()).filter(|&a| shape[a] != 1).collect();
+    let result = strides.last().expect("at least the result");
+    order.sort_by_key(|&a| std::cmp::Reverse(result[a].unsigned_abs()));
     let mut axes: Vec<usize> = Vec::new();
-    let mut steps: Vec<Vec<isize>> = vec![Vec::new(); strides.clone().count()];
-    for (axis, &n) in shape.iter().enumerate() {
-        if n == 1 {
-            continue;
-        }
-        let joins =
-            !axes.is_empty() && strides.clone().zip(&steps).all(|(i, s)| s[axes.len() - 1] == i[axis] * n as isize);
+    let mut steps: Vec<Vec<isize>> = vec![Vec::new(); strides.len()];
+    for axis in order {
+        let n = shape[axis];
+        let joins = !axes.is_empty()
+            && strides.iter().zip(&steps).all(|(i, s)| s[axes.len() - 1] == i[axis] * n as isize);
         if joins {
             let last = axes.len() - 1;
             axes[last] *= n;
-            steps.iter_mut().zip(strides.clone()).for_each(|(s, i)| s[last] = i[axis]);
+            steps.iter_mut().zip(strides).for_each(|(s, i)| s[last] = i[axis]);
         } else {
             axes.push(n);
-            steps.iter_mut().zip(strides.clone()).for_each(|(s, i)| s.push(i[axis]));
+            steps.iter_mut().zip(strides).for_each(|(s, i)| s.push(i[axis]));
         }
     }
     (axes, steps)

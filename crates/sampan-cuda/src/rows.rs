@@ -15,8 +15,20 @@ pub type At<'a> = (&'a Block, usize);
 /// The most parts that the sums of a channel or column are cut into.
 const PARTS: usize = 64;
 
+/// Threads of a block for channels that lie side by side.
+const SIDE: usize = 512;
+
 /// Data of a kernel: a block, how many elements it must hold, and their type.
 struct Data<'a>(Option<At<'a>>, usize, DType);
+
+impl Data<'_> {
+    /// Its address, once it was found long enough.
+    fn argument(&self, name: &str) -> Argument {
+        let Data(Some((block, offset)), n, dtype) = self else { return Argument::Address(0) };
+        assert!((offset + n) * dtype.size() <= block.len(), "{name}: {n} elements from {offset} of {block:?}");
+        Argument::Address(block.address() + (offset * dtype.size()) as u64)
+    }
+}
 
 fn wide(dtype: DType) -> DType {
     if dtype == DType::Float64 { DType::Float64 } else { DType::Float32 }
@@ -31,15 +43,7 @@ fn run(device: &Device, name: &str, dtype: DType, grid: Grid, head: Vec<Argument
 fn start(device: &Device, name: &str, grid: Grid, head: Vec<Argument>, data: &[Data<'_>]) -> Result<()> {
     let kernel = device.template(TEXT, name)?;
     let mut arguments = head;
-    for Data(at, n, dtype) in data {
-        arguments.push(match at {
-            Some((block, offset)) => {
-                assert!((offset + n) * dtype.size() <= block.len(), "{name}: {n} elements from {offset} of {block:?}");
-                Argument::Address(block.address() + (offset * dtype.size()) as u64)
-            }
-            None => Argument::Address(0),
-        });
-    }
+    arguments.extend(data.iter().map(|data| data.argument(name)));
     // SAFETY: these are the kernel's arguments, and every block was compared with what it reads and writes.
     unsafe { device.launch(kernel, grid, &mut arguments) }
 }
@@ -258,22 +262,32 @@ impl RowNorm {
             Data(Some(g), rows * n, dtype),
             Data(means.0, rows, wide(dtype)),
             Data(scales.0, rows, wide(dtype)),
-            Data(Some((&sums, 0)), 2 * parts * n, DType::Float64),
         ];
         let grid = Grid { blocks: n.div_ceil(32) as u32, parts: parts as u32, threads: 256 };
-        run(device, "row_norm_columns", dtype, grid, head, &data)?;
-        joined(device, dtype, n, parts, &sums, [dw, db])
+        let name = format!("row_norm_columns<{}>", spelt(dtype));
+        start_joining(device, &name, dtype, grid, head, &data, (&sums, n), [dw, db])
     }
 }
 
-/// Adds up parts of two sums for each of `n` columns.
-fn joined(device: &Device, dtype: DType, n: usize, parts: usize, sums: &Block, [a, b]: [&Block; 2]) -> Result<()> {
-    let data = [
-        Data(Some((sums, 0)), 2 * parts * n, DType::Float64),
-        Data(Some((a, 0)), n, wide(dtype)),
-        Data(Some((b, 0)), n, wide(dtype)),
-    ];
-    run(device, "row_norm_joined", dtype, Grid::of(n, device), ints([n, parts]), &data)
+/// Starts a kernel that makes parts of two sums for each of `n` columns, and joins them into two results.
+fn start_joining(
+    device: &Device,
+    name: &str,
+    dtype: DType,
+    grid: Grid,
+    head: Vec<Argument>,
+    data: &[Data<'_>],
+    (sums, n): (&Block, usize),
+    results: [&Block; 2],
+) -> Result<()> {
+    let kernel = device.template(TEXT, name)?;
+    let mut arguments = head;
+    arguments.extend(data.iter().map(|data| data.argument(name)));
+    let parts = Data(Some((sums, 0)), 2 * grid.parts as usize * n, DType::Float64);
+    arguments.extend([parts.argument(name), device.counters(if grid.parts > 1 { grid.blocks as usize } else { 0 })]);
+    arguments.extend(results.map(|block| Data(Some((block, 0)), n, wide(dtype)).argument(name)));
+    // SAFETY: these are the kernel's arguments, and every block was compared with what it reads and writes.
+    unsafe { device.launch(kernel, grid, &mut arguments) }
 }
 
 /// Channels of `[batch, channels, inner]`; the activation is 0 for none, 1 relu, 2 relu6, 3 hardswish.
@@ -285,6 +299,15 @@ pub struct Channels {
     pub inner: usize,
     pub epsilon: f64,
     pub activation: u8,
+    /// The channels of a place lie side by side: `[batch, inner, channels]` in memory.
+    pub last: bool,
+}
+
+/// How threads share channels that lie side by side: packs of elements across, rows of threads down.
+struct Side {
+    pack: usize,
+    across: usize,
+    grid: Grid,
 }
 
 impl Channels {
@@ -296,6 +319,31 @@ impl Channels {
     fn packs(self, device: &Device, dtype: DType) -> Grid {
         let most = 16 / dtype.size();
         Grid::of(self.total().div_ceil(if self.inner.is_multiple_of(most) { most } else { 1 }), device)
+    }
+
+    /// The places of all images.
+    fn places(self) -> usize {
+        self.batch * self.inner
+    }
+
+    /// Threads for channels that lie side by side, each of which takes at least `each` places, in about so many blocks for each
+    /// multiprocessor.
+    fn side(self, device: &Device, dtype: DType, data: &[At<'_>], each: usize, blocks_each: usize) -> Side {
+        let most = 16 / dtype.size();
+        let aligned = |(block, offset): &At<'_>| (block.address() + (offset * dtype.size()) as u64).is_multiple_of(16);
+        let pack = if self.channels.is_multiple_of(most) && data.iter().all(aligned) { most } else { 1 };
+        let packs = self.channels / pack;
+        // Lines of 128 bytes are read whole.
+        let across = packs.next_power_of_two().min(if pack == 1 { 32 } else { 8 });
+        let blocks = packs.div_ceil(across);
+        let room = device.info().multiprocessors.max(1) as usize * blocks_each;
+        let parts = (room / blocks).min(self.places() / (SIDE / across * each)).clamp(1, 65535);
+        Side { pack, across, grid: Grid { blocks: blocks as u32, parts: parts as u32, threads: SIDE as u32 } }
+    }
+
+    /// The first arguments of a kernel for channels that lie side by side.
+    fn side_shape(self, side: &Side) -> Vec<Argument> {
+        ints([self.places(), self.channels, side.across])
     }
 
     /// Blocks for each channel, and a row of them for each part.
@@ -323,22 +371,20 @@ impl Channels {
 
     /// Each channel's mean and biased variance.
     pub fn moments(self, device: &'static Device, dtype: DType, x: At<'_>, [mean, var]: [&Block; 2]) -> Result<()> {
-        let (c, grid) = (self.channels, self.grid(device));
+        let c = self.channels;
         if c == 0 {
             return Ok(());
         }
+        let side = self.last.then(|| self.side(device, dtype, &[x], 8, 2));
+        let grid = side.as_ref().map_or_else(|| self.grid(device), |s| s.grid);
         let parts = grid.parts as usize;
         let sums = device.alloc(2 * parts * c * 8)?;
-        let data = [Data(Some(x), self.total(), dtype), Data(Some((&sums, 0)), 2 * parts * c, DType::Float64)];
-        start(device, &self.instance("channel_sums", dtype, &[x]), grid, self.shape(), &data)?;
-        let mut head = ints([c, parts]);
-        head.push(Argument::Float((self.batch * self.inner) as f64));
-        let data = [
-            Data(Some((&sums, 0)), 2 * parts * c, DType::Float64),
-            Data(Some((mean, 0)), c, wide(dtype)),
-            Data(Some((var, 0)), c, wide(dtype)),
-        ];
-        run(device, "channel_moments", dtype, Grid::of(c, device), head, &data)
+        let data = [Data(Some(x), self.total(), dtype)];
+        let (name, head) = match &side {
+            Some(s) => (format!("side_sums<{}, {}>", spelt(dtype), s.pack), self.side_shape(s)),
+            None => (self.instance("channel_sums", dtype, &[x]), self.shape()),
+        };
+        start_joining(device, &name, dtype, grid, head, &data, (&sums, c), [mean, var])
     }
 
     /// Normalises by statistics, scales, shifts and activates.
@@ -355,7 +401,14 @@ impl Channels {
         if total == 0 {
             return Ok(());
         }
-        let mut head = ints([total, c, self.inner]);
+        let side = self.last.then(|| self.side(device, dtype, &[x, (y, 0)], 4, 16));
+        let (name, grid, mut head) = match &side {
+            Some(s) => (format!("side_apply<{}, {}>", spelt(dtype), s.pack), s.grid, self.side_shape(s)),
+            None => {
+                let name = self.instance("channel_apply", dtype, &[x, (y, 0)]);
+                (name, self.packs(device, dtype), ints([total, c, self.inner]))
+            }
+        };
         head.extend(self.settings());
         let data = [
             Data(Some(x), total, dtype),
@@ -365,7 +418,7 @@ impl Channels {
             Data(bias, c, w),
             Data(Some((y, 0)), total, dtype),
         ];
-        start(device, &self.instance("channel_apply", dtype, &[x, (y, 0)]), self.packs(device, dtype), head, &data)
+        start(device, &name, grid, head, &data)
     }
 
     /// The gradients of x, weight and bias.
@@ -378,13 +431,18 @@ impl Channels {
         [weight, bias]: [Option<At<'_>>; 2],
         [dx, dw, db]: [&Block; 3],
     ) -> Result<()> {
-        let (total, c, w, grid) = (self.total(), self.channels, wide(dtype), self.grid(device));
+        let (total, c, w) = (self.total(), self.channels, wide(dtype));
         if c == 0 {
             return Ok(());
         }
+        let side = self.last.then(|| self.side(device, dtype, &[x, g], 8, 2));
+        let grid = side.as_ref().map_or_else(|| self.grid(device), |s| s.grid);
         let parts = grid.parts as usize;
         let sums = device.alloc(2 * parts * c * 8)?;
-        let mut head = self.shape();
+        let (name, mut head) = match &side {
+            Some(s) => (format!("side_back_sums<{}, {}>", spelt(dtype), s.pack), self.side_shape(s)),
+            None => (self.instance("channel_back_sums", dtype, &[x, g]), self.shape()),
+        };
         head.extend(self.settings());
         let given = || {
             vec![
@@ -396,19 +454,22 @@ impl Channels {
                 Data(bias, c, w),
             ]
         };
-        let mut data = given();
-        data.push(Data(Some((&sums, 0)), 2 * parts * c, DType::Float64));
-        start(device, &self.instance("channel_back_sums", dtype, &[x, g]), grid, head, &data)?;
-        joined(device, dtype, c, parts, &sums, [dw, db])?;
+        start_joining(device, &name, dtype, grid, head, &given(), (&sums, c), [dw, db])?;
         if total == 0 {
             return Ok(());
         }
-        let mut head = ints([total, c, self.inner]);
-        head.push(Argument::Float((self.batch * self.inner) as f64));
+        let side = self.last.then(|| self.side(device, dtype, &[x, g, (dx, 0)], 4, 16));
+        let (name, grid, mut head) = match &side {
+            Some(s) => (format!("side_back<{}, {}>", spelt(dtype), s.pack), s.grid, self.side_shape(s)),
+            None => {
+                let name = self.instance("channel_back", dtype, &[x, g, (dx, 0)]);
+                (name, self.packs(device, dtype), ints([total, c, self.inner]))
+            }
+        };
+        head.push(Argument::Float(self.places() as f64));
         head.extend(self.settings());
         let mut data = given();
         data.extend([Data(Some((dw, 0)), c, w), Data(Some((db, 0)), c, w), Data(Some((dx, 0)), total, dtype)]);
-        let name = self.instance("channel_back", dtype, &[x, g, (dx, 0)]);
-        start(device, &name, self.packs(device, dtype), head, &data)
+        start(device, &name, grid, head, &data)
     }
 }

@@ -11,7 +11,7 @@ pub(crate) mod rows;
 pub(crate) mod sequence;
 mod step;
 
-pub(crate) use conv::{Convolution, convolve};
+pub(crate) use conv::{Convolution, convolve, laid};
 pub use many::{clip_factors, unscale};
 pub(crate) use product::product;
 pub use step::{Step, step, written};
@@ -199,13 +199,13 @@ pub(crate) fn cast(gpu: &'static Gpu, x: &Tensor, out: &Tensor) -> Result<()> {
 /// Copies a tensor into a new one.
 pub(crate) fn copy(gpu: &'static Gpu, x: &Tensor, out: &Tensor) -> Result<()> {
     let (from, to) = (Held::values(x, gpu)?.bits(), Held::to_fill(out)?.bits());
-    Ok(sampan_cuda::map::map(gpu, &formula!(|x| x), from.dtype, &[from.view()], to.view())?)
+    Ok(sampan_cuda::map::copy(gpu, from.view(), to.view())?)
 }
 
 /// Copies the values of `x`, of the same dtype, into the part of a tensor's memory that a layout of the same shape sees.
 pub(crate) fn copy_into(gpu: &'static Gpu, x: &Tensor, out: &Tensor, place: Layout) -> Result<()> {
     let (from, to) = (Held::values(x, gpu)?.bits(), Held::to_change(out, place)?.bits());
-    Ok(sampan_cuda::map::map(gpu, &formula!(|x| x), from.dtype, &[from.view()], to.view())?)
+    Ok(sampan_cuda::map::copy(gpu, from.view(), to.view())?)
 }
 
 /// Sets the part of a tensor's memory that a layout sees to one number.

@@ -111,6 +111,11 @@ impl Tensor {
         Tensor::from_parts(Storage::uninit(device, dtype, layout.numel()), layout, dtype)
     }
 
+    /// The same in a layout without gaps.
+    pub(crate) fn uninit_as(layout: Layout, dtype: DType, device: Device) -> Tensor {
+        Tensor::from_parts(Storage::uninit(device, dtype, layout.numel()), layout, dtype)
+    }
+
     /// A new tensor of zeros.
     pub(crate) fn zeroed(shape: impl AsRef<[usize]>, dtype: DType, device: Device) -> Tensor {
         let layout = Layout::contiguous(shape);

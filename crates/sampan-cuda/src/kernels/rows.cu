@@ -125,6 +125,49 @@ template <typename A> __device__ __forceinline__ A block_sum(A v, A* shared) {
     return sum;
 }
 
+// Several blocks make parts of one result; the last of them to come joins the parts. It leaves the counter as it found it.
+__device__ __forceinline__ bool is_last(int* arrived, int parts) {
+    __shared__ int last;
+    __threadfence();
+    __syncthreads();
+    if (parts == 1) return true;
+    if (threadIdx.x == 0) last = atomicAdd(arrived, 1) == parts - 1;
+    __syncthreads();
+    if (last) {
+        if (threadIdx.x == 0) *arrived = 0;
+        __threadfence();
+    }
+    return last;
+}
+// Joins the parts of two sums for each of `count` neighbours, sums[(2 part + 0 or 1) * n + first + i], by all threads of the
+// block in a fixed order, and gives them to `f(first + i, a, b)`. There are at most 64 neighbours, and blocks of 256 or 512.
+template <typename F>
+__device__ __forceinline__ void join_parts(const double* sums, i64 n, i64 first, int count, int parts, F f) {
+    __shared__ double shared[2][512];
+    int across = count <= 1 ? 1 : count <= 32 ? 32 : 64, lines = blockDim.x / across;
+    int i = threadIdx.x % across, line = threadIdx.x / across;
+    double a = 0, b = 0;
+    if (i < count)
+#pragma unroll 4
+        for (int p = line; p < parts; p += lines) {
+            a += __ldcg(sums + 2 * (i64)p * n + first + i);
+            b += __ldcg(sums + (2 * (i64)p + 1) * n + first + i);
+        }
+    for (int half = lines / 2; half > 0; half /= 2) {
+        __syncthreads();
+        shared[0][threadIdx.x] = a;
+        shared[1][threadIdx.x] = b;
+        __syncthreads();
+        if (line < half) { a += shared[0][threadIdx.x + half * across]; b += shared[1][threadIdx.x + half * across]; }
+    }
+    if (line == 0 && i < count) f(first + i, a, b);
+}
+template <typename W> __device__ __forceinline__ void moments_of(i64 c, double sum, double squares, double count, W* means, W* variances) {
+    double mean = sum / count, variance = squares / count - mean * mean;
+    means[c] = (W)mean;
+    variances[c] = (W)(variance > 0 || variance != variance ? variance : 0.0);
+}
+
 template <typename T>
 __global__ void row_norm(i64 rows, i64 n, i64 rms, double epsilon, const T* __restrict__ x, const T* __restrict__ weight,
                          const T* __restrict__ bias, T* __restrict__ y, typename of<T>::wide* __restrict__ means,
@@ -181,7 +224,8 @@ __global__ void row_norm_back(i64 rows, i64 n, i64 rms, const T* __restrict__ x,
 template <typename T>
 __global__ void row_norm_columns(i64 rows, i64 n, i64 rms, const T* __restrict__ x, const T* __restrict__ g,
                                  const typename of<T>::wide* __restrict__ means, const typename of<T>::wide* __restrict__ scales,
-                                 double* __restrict__ sums) {
+                                 double* __restrict__ sums, int* __restrict__ arrived, typename of<T>::wide* __restrict__ dw,
+                                 typename of<T>::wide* __restrict__ db) {
     typedef typename of<T>::wide W;
     __shared__ double dots[8][33], plain[8][33];
     int column = threadIdx.x % 32, lane = threadIdx.x / 32;
@@ -201,16 +245,12 @@ __global__ void row_norm_columns(i64 rows, i64 n, i64 rms, const T* __restrict__
         sums[(2 * (i64)blockIdx.y) * n + c] = dot;
         sums[(2 * (i64)blockIdx.y + 1) * n + c] = sum;
     }
-}
-// Joins the parts.
-template <typename T>
-__global__ void row_norm_joined(i64 n, i64 parts, const double* __restrict__ sums, typename of<T>::wide* __restrict__ dw,
-                                typename of<T>::wide* __restrict__ db) {
-    EACH(c, n) {
-        double dot = 0, sum = 0;
-        for (i64 p = 0; p < parts; p++) { dot += sums[2 * p * n + c]; sum += sums[(2 * p + 1) * n + c]; }
-        dw[c] = (typename of<T>::wide)dot;
-        db[c] = (typename of<T>::wide)sum;
+    if (is_last(arrived + blockIdx.x, gridDim.y)) {
+        i64 first = blockIdx.x * 32ll;
+        join_parts(sums, n, first, n - first < 32 ? (int)(n - first) : 32, gridDim.y, [&](i64 c, double dot, double sum) {
+            dw[c] = (W)dot;
+            db[c] = (W)sum;
+        });
     }
 }
 
@@ -235,7 +275,9 @@ template <typename T, int V> struct alignas(sizeof(T) * V) pack { T v[V]; };
 
 // Sums of a channel's elements and of their squares, of one of gridDim.y parts of them: sums[(2 part + 0 or 1) * channels + c].
 template <typename T, int V>
-__global__ void channel_sums(i64 batch, i64 channels, i64 inner, const T* __restrict__ x, double* __restrict__ sums) {
+__global__ void channel_sums(i64 batch, i64 channels, i64 inner, const T* __restrict__ x, double* __restrict__ sums,
+                             int* __restrict__ arrived, typename of<T>::wide* __restrict__ means,
+                             typename of<T>::wide* __restrict__ variances) {
     __shared__ double shared[32];
     i64 c = blockIdx.x, packs = inner / V, count = batch * packs, step = (i64)gridDim.y * blockDim.x;
     double sum = 0, squares = 0;
@@ -262,17 +304,10 @@ __global__ void channel_sums(i64 batch, i64 channels, i64 inner, const T* __rest
         sums[2 * (i64)blockIdx.y * channels + c] = sum;
         sums[(2 * (i64)blockIdx.y + 1) * channels + c] = squares;
     }
-}
-template <typename T>
-__global__ void channel_moments(i64 channels, i64 parts, double count, const double* __restrict__ sums,
-                                typename of<T>::wide* __restrict__ means, typename of<T>::wide* __restrict__ variances) {
-    EACH(c, channels) {
-        double sum = 0, squares = 0;
-        for (i64 p = 0; p < parts; p++) { sum += sums[2 * p * channels + c]; squares += sums[(2 * p + 1) * channels + c]; }
-        double mean = sum / count, variance = squares / count - mean * mean;
-        means[c] = (typename of<T>::wide)mean;
-        variances[c] = (typename of<T>::wide)(variance > 0 || variance != variance ? variance : 0.0);
-    }
+    if (is_last(arrived + c, gridDim.y))
+        join_parts(sums, channels, c, 1, gridDim.y, [&](i64 c, double sum, double squares) {
+            moments_of(c, sum, squares, (double)batch * (double)inner, means, variances);
+        });
 }
 template <typename T, int V>
 __global__ void channel_apply(i64 total, i64 channels, i64 inner, double epsilon, i64 activation, const T* __restrict__ x,
@@ -300,7 +335,8 @@ template <typename T, int V>
 __global__ void channel_back_sums(i64 batch, i64 channels, i64 inner, double epsilon, i64 activation, const T* __restrict__ x,
                                   const T* __restrict__ g, const typename of<T>::wide* __restrict__ means,
                                   const typename of<T>::wide* __restrict__ variances, const typename of<T>::wide* __restrict__ weight,
-                                  const typename of<T>::wide* __restrict__ bias, double* __restrict__ sums) {
+                                  const typename of<T>::wide* __restrict__ bias, double* __restrict__ sums,
+                                  int* __restrict__ arrived, typename of<T>::wide* __restrict__ dw, typename of<T>::wide* __restrict__ db) {
     typedef typename of<T>::wide W;
     __shared__ double shared[32];
     i64 c = blockIdx.x, packs = inner / V, count = batch * packs, step = (i64)gridDim.y * blockDim.x;
@@ -336,6 +372,8 @@ __global__ void channel_back_sums(i64 batch, i64 channels, i64 inner, double eps
         sums[2 * (i64)blockIdx.y * channels + c] = dot;
         sums[(2 * (i64)blockIdx.y + 1) * channels + c] = sum;
     }
+    if (is_last(arrived + c, gridDim.y))
+        join_parts(sums, channels, c, 1, gridDim.y, [&](i64 c, double dot, double sum) { dw[c] = (W)dot; db[c] = (W)sum; });
 }
 template <typename T, int V>
 __global__ void channel_back(i64 total, i64 channels, i64 inner, double count, double epsilon, i64 activation,
@@ -360,4 +398,184 @@ __global__ void channel_back(i64 total, i64 channels, i64 inner, double count, d
         }
         ((pack<T, V>*)dx)[e] = p;
     }
+}
+
+// ---- the same where the channels of a place lie side by side: [places, channels] ----
+
+// Each thread has V channels for its own, whose settings it reads once, and takes place after place. `across` threads stand
+// beside each other, the rest of the block's below them.
+#define SIDE(...) \
+    int column = threadIdx.x % (int)across, line = threadIdx.x / (int)across, lines = blockDim.x / (int)across; \
+    i64 first = (blockIdx.x * across + column) * V, step = (i64)gridDim.y * lines; \
+    bool mine = first < channels; \
+    __VA_ARGS__
+
+// Joins two sums of V channels over the threads of a block that stand below each other; the uppermost have them.
+template <int V> __device__ __forceinline__ void side_joined(double (&a)[V], double (&b)[V], int column, int line, int across, double* shared) {
+    for (int half = blockDim.x / across / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (line >= half && line < 2 * half)
+#pragma unroll
+            for (int j = 0; j < V; j++) {
+                shared[((line - half) * across + column) * 2 * V + 2 * j] = a[j];
+                shared[((line - half) * across + column) * 2 * V + 2 * j + 1] = b[j];
+            }
+        __syncthreads();
+        if (line < half)
+#pragma unroll
+            for (int j = 0; j < V; j++) {
+                a[j] += shared[(line * across + column) * 2 * V + 2 * j];
+                b[j] += shared[(line * across + column) * 2 * V + 2 * j + 1];
+            }
+    }
+}
+
+// A channel's scale and shift, and how the normalised element follows from x.
+template <typename W, int V> struct affine {
+    W mean[V], scale[V], w[V], shift[V];
+    __device__ __forceinline__ affine(i64 first, bool mine, double epsilon, const W* means, const W* variances, const W* weight, const W* bias) {
+#pragma unroll
+        for (int j = 0; j < V; j++) {
+            mean[j] = mine ? means[first + j] : (W)0;
+            scale[j] = mine ? (W)1 / f_sqrt(variances[first + j] + (W)epsilon) : (W)0;
+            w[j] = mine && weight ? weight[first + j] : (W)1;
+            shift[j] = mine && bias ? bias[first + j] : (W)0;
+        }
+    }
+};
+
+template <typename T, int V>
+__global__ void __launch_bounds__(512) side_sums(i64 places, i64 channels, i64 across, const T* __restrict__ x, double* __restrict__ sums,
+                                                 int* __restrict__ arrived, typename of<T>::wide* __restrict__ means,
+                                                 typename of<T>::wide* __restrict__ variances) {
+    __shared__ double shared[256 * 2 * V];
+    SIDE(double sum[V] = {}; double squares[V] = {};)
+    if (mine)
+        for (i64 r = blockIdx.y * (i64)lines + line; r < places; r += 4 * step) {
+            pack<T, V> p[4];
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                if (r + k * step < places) p[k] = *(const pack<T, V>*)(x + (r + k * step) * channels + first);
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                if (r + k * step < places)
+#pragma unroll
+                    for (int j = 0; j < V; j++) { double v = (double)wide(p[k].v[j]); sum[j] += v; squares[j] += v * v; }
+        }
+    side_joined<V>(sum, squares, column, line, (int)across, shared);
+    if (mine && line == 0)
+#pragma unroll
+        for (int j = 0; j < V; j++) {
+            sums[2 * (i64)blockIdx.y * channels + first + j] = sum[j];
+            sums[(2 * (i64)blockIdx.y + 1) * channels + first + j] = squares[j];
+        }
+    if (is_last(arrived + blockIdx.x, gridDim.y)) {
+        i64 from = blockIdx.x * across * V, rest = channels - from;
+        join_parts(sums, channels, from, (int)(rest < across * V ? rest : across * V), gridDim.y,
+                   [&](i64 c, double sum, double squares) { moments_of(c, sum, squares, (double)places, means, variances); });
+    }
+}
+template <typename T, int V>
+__global__ void side_apply(i64 places, i64 channels, i64 across, double epsilon, i64 activation, const T* __restrict__ x,
+                           const typename of<T>::wide* __restrict__ means, const typename of<T>::wide* __restrict__ variances,
+                           const typename of<T>::wide* __restrict__ weight, const typename of<T>::wide* __restrict__ bias,
+                           T* __restrict__ y) {
+    typedef typename of<T>::wide W;
+    SIDE(affine<W, V> a(first, mine, epsilon, means, variances, weight, bias);)
+    if (mine)
+        for (i64 r = blockIdx.y * (i64)lines + line; r < places; r += 2 * step) {
+            pack<T, V> p[2];
+#pragma unroll
+            for (int k = 0; k < 2; k++)
+                if (r + k * step < places) p[k] = *(const pack<T, V>*)(x + (r + k * step) * channels + first);
+#pragma unroll
+            for (int k = 0; k < 2; k++)
+                if (r + k * step < places) {
+#pragma unroll
+                    for (int j = 0; j < V; j++) {
+                        W v = (wide(p[k].v[j]) - a.mean[j]) * a.scale[j];
+                        p[k].v[j] = narrow<T>(activated(v * a.w[j] + a.shift[j], activation));
+                    }
+                    *(pack<T, V>*)(y + (r + k * step) * channels + first) = p[k];
+                }
+        }
+}
+template <typename T, int V>
+__global__ void __launch_bounds__(512) side_back_sums(i64 places, i64 channels, i64 across, double epsilon, i64 activation, const T* __restrict__ x,
+                               const T* __restrict__ g, const typename of<T>::wide* __restrict__ means,
+                               const typename of<T>::wide* __restrict__ variances, const typename of<T>::wide* __restrict__ weight,
+                               const typename of<T>::wide* __restrict__ bias, double* __restrict__ sums, int* __restrict__ arrived,
+                               typename of<T>::wide* __restrict__ dw, typename of<T>::wide* __restrict__ db) {
+    typedef typename of<T>::wide W;
+    __shared__ double shared[256 * 2 * V];
+    SIDE(affine<W, V> a(first, mine, epsilon, means, variances, weight, bias);)
+    double dot[V] = {}, sum[V] = {};
+    if (mine)
+        for (i64 r = blockIdx.y * (i64)lines + line; r < places; r += 2 * step) {
+            pack<T, V> p[2], q[2];
+#pragma unroll
+            for (int k = 0; k < 2; k++)
+                if (r + k * step < places) {
+                    p[k] = *(const pack<T, V>*)(x + (r + k * step) * channels + first);
+                    q[k] = *(const pack<T, V>*)(g + (r + k * step) * channels + first);
+                }
+#pragma unroll
+            for (int k = 0; k < 2; k++)
+                if (r + k * step < places)
+#pragma unroll
+                    for (int j = 0; j < V; j++) {
+                        W normal = (wide(p[k].v[j]) - a.mean[j]) * a.scale[j];
+                        W v = before(normal * a.w[j] + a.shift[j], wide(q[k].v[j]), activation);
+                        dot[j] += (double)(v * normal);
+                        sum[j] += (double)v;
+                    }
+        }
+    side_joined<V>(dot, sum, column, line, (int)across, shared);
+    if (mine && line == 0)
+#pragma unroll
+        for (int j = 0; j < V; j++) {
+            sums[2 * (i64)blockIdx.y * channels + first + j] = dot[j];
+            sums[(2 * (i64)blockIdx.y + 1) * channels + first + j] = sum[j];
+        }
+    if (is_last(arrived + blockIdx.x, gridDim.y)) {
+        i64 from = blockIdx.x * across * V, rest = channels - from;
+        join_parts(sums, channels, from, (int)(rest < across * V ? rest : across * V), gridDim.y,
+                   [&](i64 c, double dot, double sum) { dw[c] = (W)dot; db[c] = (W)sum; });
+    }
+}
+template <typename T, int V>
+__global__ void side_back(i64 places, i64 channels, i64 across, double count, double epsilon, i64 activation,
+                          const T* __restrict__ x, const T* __restrict__ g, const typename of<T>::wide* __restrict__ means,
+                          const typename of<T>::wide* __restrict__ variances, const typename of<T>::wide* __restrict__ weight,
+                          const typename of<T>::wide* __restrict__ bias, const typename of<T>::wide* __restrict__ dw,
+                          const typename of<T>::wide* __restrict__ db, T* __restrict__ dx) {
+    typedef typename of<T>::wide W;
+    SIDE(affine<W, V> a(first, mine, epsilon, means, variances, weight, bias);)
+    W of_sum[V], of_dot[V];
+#pragma unroll
+    for (int j = 0; j < V; j++) {
+        of_sum[j] = mine ? db[first + j] / (W)count : (W)0;
+        of_dot[j] = mine ? dw[first + j] / (W)count : (W)0;
+    }
+    if (mine)
+        for (i64 r = blockIdx.y * (i64)lines + line; r < places; r += 2 * step) {
+            pack<T, V> p[2], q[2];
+#pragma unroll
+            for (int k = 0; k < 2; k++)
+                if (r + k * step < places) {
+                    p[k] = *(const pack<T, V>*)(x + (r + k * step) * channels + first);
+                    q[k] = *(const pack<T, V>*)(g + (r + k * step) * channels + first);
+                }
+#pragma unroll
+            for (int k = 0; k < 2; k++)
+                if (r + k * step < places) {
+#pragma unroll
+                    for (int j = 0; j < V; j++) {
+                        W normal = (wide(p[k].v[j]) - a.mean[j]) * a.scale[j];
+                        W v = before(normal * a.w[j] + a.shift[j], wide(q[k].v[j]), activation);
+                        p[k].v[j] = narrow<T>((v - of_sum[j] - normal * of_dot[j]) * a.w[j] * a.scale[j]);
+                    }
+                    *(pack<T, V>*)(dx + (r + k * step) * channels + first) = p[k];
+                }
+        }
 }

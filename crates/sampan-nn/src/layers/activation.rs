@@ -1,9 +1,11 @@
 //! Activations: the mathematics is in `sampan-core`, a layer holds the arguments.
 
-use super::bound::op_layers;
+use super::bound::{first, op_layers};
 use crate::init::Constant;
+use crate::layer::{Of, is_watched, within};
 use crate::{Base, Layer, ParamAttr, Parameter, layer};
-use sampan_core::{Result, Tensor, Value, ensure};
+use sampan_core::dispatch::dispatch;
+use sampan_core::{Error, Result, Tensor, Value, amp, ensure, op};
 use sampan_macros::class;
 
 op_layers! {
@@ -91,6 +93,20 @@ impl Layer for Softmax2D {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ensure!(matches!(x.ndim(), 3 | 4), "x must have 3 or 4 axes, got shape {:?}", x.shape());
         x.try_softmax(-3)
+    }
+}
+
+impl ReLU {
+    /// The activation of a sum, as residual blocks end: in one pass, if nobody watches this layer.
+    pub fn call_on_sum(&self, x: &Tensor, y: &Tensor) -> Result<Tensor> {
+        let alike = x.shape() == y.shape() && x.dtype() == y.dtype();
+        match alike && !is_watched(Some(&self.base)) && amp::leaves(&["add", "relu"]) {
+            true => within(&Of(self), || {
+                let op = op::find("add_relu").ok_or_else(|| Error::invalid("there is no op add_relu"))?;
+                first(dispatch(op, [x.into(), y.into()].into_iter().collect())?)
+            }),
+            false => self.call(&x.try_add(y)?),
+        }
     }
 }
 

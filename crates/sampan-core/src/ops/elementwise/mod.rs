@@ -216,7 +216,7 @@ impl Cx<'_> {
                 shape = broadcast(&shape, t.shape())?;
             }
         }
-        let out = self.out(&shape, result)?;
+        let out = if shape.len() > 3 { self.out_like(tensors, &shape, result)? } else { self.out(&shape, result)? };
         crate::dispatch::is_formula(f, dtype, tensors, &out);
         if let Some(gpu) = self.gpu()? {
             let fitted: SmallVec<[Option<Tensor>; 3]> = tensors.iter().map(|t| fit(t, dtype)).collect::<Result<_>>()?;

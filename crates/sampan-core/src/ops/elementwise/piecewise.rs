@@ -1,5 +1,6 @@
 //! Piecewise linear activation functions.
 
+use crate::ops::elementwise::apply;
 use crate::ops::prelude::*;
 
 /// `max(x, 0)`.
@@ -12,6 +13,21 @@ use crate::ops::prelude::*;
 fn relu(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     // From the result, which the next layer keeps anyway.
     cx.by_result(formula!(|x| x.max(0.0)), formula!(|y, g| select(y.le(0.0), 0.0, g)), x, true)
+}
+
+/// `max(x + y, 0)` of two tensors of one shape and dtype: the end of a residual block, whose sum is never stored.
+#[op(internal, module = "nn.functional", samples = add_relu_samples, peer = "lambda x, y: F.relu(x + y)")]
+fn add_relu(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    ensure!(x.shape() == y.shape() && x.dtype() == y.dtype(), "x and y must have one shape and dtype");
+    let out = cx.number_values(formula!(|x, y| (x + y).max(0.0)), (x, y))?;
+    cx.grad_from_output(out, &[], |g| {
+        let grad = apply(&formula!(|y, g| select(y.le(0.0), 0.0, g)), vec![g.output(0).clone(), g.grad()])?;
+        Ok([Some(grad.clone()), Some(grad)])
+    })
+}
+
+fn add_relu_samples() -> Vec<Sample> {
+    vec![sample![randn([2, 3]), randn([2, 3])], sample![randn([0]), randn([0])]]
 }
 
 /// `min(max(x, 0), 6)`.

@@ -24,7 +24,7 @@ fn cast(cx: &Cx, x: &Tensor, dtype: DType) -> Result<Tensor> {
     if x.dtype() == dtype {
         return cx.grad(x.lazy_copy(x.layout().clone())?, &[], |g| Ok(g.grad()));
     }
-    let out = cx.out(x.shape(), dtype)?;
+    let out = if x.ndim() > 3 { cx.out_like(&[x], x.shape(), dtype)? } else { cx.out(x.shape(), dtype)? };
     cx.run(
         || {
             sampan_kernels::cast::cast(x.values().view(), out.values_mut().slice());

@@ -49,10 +49,15 @@ pub(super) fn channels_of(x: &Tensor) -> Result<Channels> {
     Ok(Channels { batch, channels, inner })
 }
 
-/// The same for a GPU.
-fn on_gpu(c: Channels, epsilon: f64, activation: Activation) -> sampan_cuda::rows::Channels {
+/// The same for a GPU, where the channels may lie side by side.
+fn on_gpu(c: Channels, epsilon: f64, activation: Activation, last: bool) -> sampan_cuda::rows::Channels {
     let Channels { batch, channels, inner } = c;
-    sampan_cuda::rows::Channels { batch, channels, inner, epsilon, activation: activation as u8 }
+    sampan_cuda::rows::Channels { batch, channels, inner, epsilon, activation: activation as u8, last }
+}
+
+/// Do the channels of `x` lie side by side on a GPU?
+fn lies_last(x: &Tensor) -> bool {
+    matches!(x.device(), Device::Cuda(_)) && !x.is_contiguous() && x.layout().is_channels_last()
 }
 
 /// Takes the tensors that are there out of a list, in order.
@@ -88,7 +93,8 @@ fn channel_norm(
     check_affine("weight", weight, &[c])?;
     check_affine("bias", bias, &[c])?;
     let (dtype, stats) = (x.dtype(), wide(x.dtype()));
-    let (y, mean, var) = (cx.out(x.shape(), dtype)?, cx.out([c], stats)?, cx.out([c], stats)?);
+    let last = lies_last(x);
+    let (y, mean, var) = (cx.out_like(&[x], x.shape(), dtype)?, cx.out([c], stats)?, cx.out([c], stats)?);
     let cpu = || {
         let (x, w, b) = (x.contiguous(), ready(weight, stats)?, ready(bias, stats)?);
         let (x, w, b) = (x.values(), w.as_ref().map(|w| w.values()), b.as_ref().map(|b| b.values()));
@@ -99,8 +105,8 @@ fn channel_norm(
         Ok(())
     };
     cx.run(cpu, |gpu| {
-        let (x, w, b) = (x.contiguous(), ready(weight, stats)?, ready(bias, stats)?);
-        let channels = on_gpu(extents, epsilon, activation);
+        let (x, w, b) = (gpu::laid(gpu, x, last)?, ready(weight, stats)?, ready(bias, stats)?);
+        let channels = on_gpu(extents, epsilon, activation, last);
         gpu::rows::moments(gpu, channels, &x, [&mean, &var])?;
         gpu::rows::normalised(gpu, channels, &x, [&mean, &var], [w.as_ref(), b.as_ref()], &y)
     })?;
@@ -186,7 +192,8 @@ fn channel_norm_grad(
     check_affine("weight", weight, &[c])?;
     check_affine("bias", bias, &[c])?;
     let (dtype, stats) = (x.dtype(), wide(x.dtype()));
-    let (dx, dw, db) = (cx.out(x.shape(), dtype)?, cx.out([c], stats)?, cx.out([c], stats)?);
+    let last = lies_last(x);
+    let (dx, dw, db) = (cx.out_like(&[x], x.shape(), dtype)?, cx.out([c], stats)?, cx.out([c], stats)?);
     let cpu = || {
         let (x, grad, w) = (x.contiguous(), grad.in_dtype(dtype)?.in_rows()?, ready(weight, stats)?);
         let b = ready(bias, stats)?;
@@ -211,10 +218,10 @@ fn channel_norm_grad(
         Ok(())
     };
     cx.run(cpu, |gpu| {
-        let (x, grad) = (x.contiguous(), grad.in_dtype(dtype)?.in_rows()?);
+        let (x, grad) = (gpu::laid(gpu, x, last)?, gpu::laid(gpu, &grad.in_dtype(dtype)?, last)?);
         let (w, b) = (ready(weight, stats)?, ready(bias, stats)?);
         let (mean, var) = (mean.in_dtype(stats)?.in_rows()?, var.in_dtype(stats)?.in_rows()?);
-        let (channels, affine) = (on_gpu(extents, epsilon, activation), [w.as_ref(), b.as_ref()]);
+        let (channels, affine) = (on_gpu(extents, epsilon, activation, last), [w.as_ref(), b.as_ref()]);
         gpu::rows::normalised_back(gpu, channels, [&x, &grad], [&mean, &var], affine, [&dx, &dw, &db])
     })?;
     // The statistics among the arguments are functions of `x`, whose gradient accounts for them.
@@ -299,7 +306,7 @@ fn channel_norm_by(
         check_affine(what, t, &c)?;
     }
     let (dtype, stats) = (x.dtype(), wide(x.dtype()));
-    let y = cx.out(x.shape(), dtype)?;
+    let (last, y) = (lies_last(x), cx.out_like(&[x], x.shape(), dtype)?);
     let cpu = || {
         let (x, w, b) = (x.contiguous(), ready(weight, stats)?, ready(bias, stats)?);
         let (mean, var) = (mean.in_dtype(stats)?.in_rows()?, var.in_dtype(stats)?.in_rows()?);
@@ -310,9 +317,9 @@ fn channel_norm_by(
         Ok(())
     };
     cx.run(cpu, |gpu| {
-        let (x, w, b) = (x.contiguous(), ready(weight, stats)?, ready(bias, stats)?);
+        let (x, w, b) = (gpu::laid(gpu, x, last)?, ready(weight, stats)?, ready(bias, stats)?);
         let (mean, var) = (mean.in_dtype(stats)?.in_rows()?, var.in_dtype(stats)?.in_rows()?);
-        let channels = on_gpu(extents, epsilon, activation);
+        let channels = on_gpu(extents, epsilon, activation, last);
         gpu::rows::normalised(gpu, channels, &x, [&mean, &var], [w.as_ref(), b.as_ref()], &y)
     })?;
     let there = [weight.is_some(), bias.is_some()];

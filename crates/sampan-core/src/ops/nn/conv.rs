@@ -150,7 +150,8 @@ fn conv_forward(
     let out_shape = full_shape(x.shape()[0], weight.shape()[0], output)?;
     let s = geometry.shape(x.shape(), weight.shape(), &out_shape)?;
     check_bias(bias, s.out_channels)?;
-    let out = cx.out(&out_shape, dtype)?;
+    let on_gpu = geometry.on_gpu(Direction::Forward, x.shape(), weight.shape(), &out_shape);
+    let out = if cx.gpu()?.is_some() { cx.out_as(on_gpu.layout(dtype), dtype)? } else { cx.out(&out_shape, dtype)? };
     cx.run(
         || {
             let (x, w, b) = (x.in_rows()?, weight.in_rows()?, bias.map(Tensor::in_rows).transpose()?);
@@ -158,10 +159,7 @@ fn conv_forward(
             conv::conv_forward(&s, x.slice(), w.slice(), b.as_ref().map(|b| b.slice()), out.values_mut().slice());
             Ok(())
         },
-        |gpu| {
-            let c = geometry.on_gpu(Direction::Forward, x.shape(), weight.shape(), &out_shape);
-            Ok(gpu::convolve(gpu, &c, [x, weight], &out)? && gpu::add_along(gpu, &out, bias, 1)?)
-        },
+        |gpu| Ok(gpu::convolve(gpu, &on_gpu, [x, weight], &out)? && gpu::add_along(gpu, &out, bias, 1)?),
     )?;
     let has_bias = bias.is_some();
     cx.grad(out, &[x, weight], move |g| {
@@ -205,7 +203,8 @@ fn conv_backward_data(
     let out_shape = full_shape(y.shape()[0], weight.shape()[1] * groups as usize, input)?;
     let s = geometry.shape(&out_shape, weight.shape(), y.shape())?;
     check_bias(bias, s.in_channels)?;
-    let out = cx.out(&out_shape, dtype)?;
+    let on_gpu = geometry.on_gpu(Direction::ToData, &out_shape, weight.shape(), y.shape());
+    let out = if cx.gpu()?.is_some() { cx.out_as(on_gpu.layout(dtype), dtype)? } else { cx.out(&out_shape, dtype)? };
     let cpu = || {
         let (y, w, b) = (y.contiguous(), weight.contiguous(), bias.map(Tensor::contiguous));
         let (y, w, mut out) = (y.values(), w.values(), out.values_mut());
@@ -215,10 +214,7 @@ fn conv_backward_data(
         }
         Ok(())
     };
-    cx.run(cpu, |gpu| {
-        let c = geometry.on_gpu(Direction::ToData, &out_shape, weight.shape(), y.shape());
-        Ok(gpu::convolve(gpu, &c, [weight, y], &out)? && gpu::add_along(gpu, &out, bias, 1)?)
-    })?;
+    cx.run(cpu, |gpu| Ok(gpu::convolve(gpu, &on_gpu, [weight, y], &out)? && gpu::add_along(gpu, &out, bias, 1)?))?;
     let has_bias = bias.is_some();
     cx.grad(out, &[y, weight], move |g| {
         let (y, w) = (g.saved(0), g.saved(1));

@@ -253,7 +253,7 @@ fn batch_norm(
 
 /// [`batch_norm`] and an activation after it (`relu`, `relu6` or `hardswish`; none if the name is empty) in the same pass:
 /// what lies between the two is never stored.
-#[op(internal, module = "nn.functional", samples = batch_norm_activation_samples, flops = crate::ops::work::norm_flops)]
+#[op(internal, module = "nn.functional", samples = batch_norm_activation_samples, amp = "data", flops = crate::ops::work::norm_flops)]
 fn batch_norm_activation(
     x: &Tensor,
     running_mean: &Tensor,

@@ -122,7 +122,7 @@ impl Layer for BasicBlock {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let y = self.bn1.call_then(&x.apply(&self.conv1)?, &self.relu)?;
         let y = y.apply(&self.conv2)?.apply(&self.bn2)?;
-        y.try_add(maybe(x.clone(), &self.downsample)?)?.apply(&self.relu)
+        self.relu.call_on_sum(&y, &maybe(x.clone(), &self.downsample)?)
     }
 }
 
@@ -186,7 +186,7 @@ impl Layer for BottleneckBlock {
         let y = self.bn1.call_then(&x.apply(&self.conv1)?, &self.relu)?;
         let y = self.bn2.call_then(&y.apply(&self.conv2)?, &self.relu)?;
         let y = y.apply(&self.conv3)?.apply(&self.bn3)?;
-        y.try_add(maybe(x.clone(), &self.downsample)?)?.apply(&self.relu)
+        self.relu.call_on_sum(&y, &maybe(x.clone(), &self.downsample)?)
     }
 }
 
