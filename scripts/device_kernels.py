@@ -21,13 +21,11 @@ def wide(t):
 def instances():
     """Every instance that the crate asks for, by file."""
     sums = [("to_sum", "as_it_is", "unchanged"), ("to_sum", "as_it_is", "divided"), ("to_prod", "as_it_is", "unchanged")]
-    norms = [("to_sum", "magnitude", "unchanged"), ("to_sum", "square", "rooted"), ("to_sum", "power", "rooted"), ("to_sum", "square", "unchanged")]
+    norms = [("to_sum", "magnitude", "unchanged"), ("to_sum", "square", "rooted"), ("to_sum", "power", "rooted"), ("to_sum", "square", "unchanged"), ("to_sum", "square", "divided")]
     reduce = []
     for t in ALL:
         acc = "double" if t in FLOATS else "i64"
         reduce += [f"reduce<{t}, {acc}, {t}, {', '.join(s)}>" for s in sums if t in FLOATS or s[2] == "unchanged"]
-        reduce += [f"reduce<{t}, {acc}, {acc}, {', '.join(s)}>" for s in sums if t in FLOATS or s[2] == "unchanged"]
-        reduce += [f"reduce<{acc}, {acc}, {t}, {', '.join(s)}>" for s in sums if t in FLOATS or s[2] == "unchanged"]
         reduce += [f"reduce<{t}, {wide(t)}, {t}, to_{m}, as_it_is, unchanged>" for m in ("max", "min")]
         reduce += [f"reduce<{t}, i64, u8, to_{m}, not_zero, unchanged>" for m in ("any", "all")]
         reduce += [f"reduce<{t}, i64, i64, to_sum, not_zero, unchanged>"]
@@ -38,7 +36,7 @@ def instances():
     index += [f"{k}<{t}>" for k in ("add_rows", "one_hot") for t in ALL]
     index += [f"count_up<{t}, {'double' if t in FLOATS else 'i64'}>" for t in ALL]
     index += ["places_along", "checked", "count_rows", "run_starts", "place_positions", "sort_positions"]
-    pool = [f"{k}<{t}>" for k in ("max_pool", "max_unpool_windows", "avg_pool", "avg_unpool", "max_places", "max_back") for t in FLOATS]
+    pool = [f"{k}<{t}>" for k in ("max_pool", "max_unpool_windows", "avg_pool", "avg_unpool", "max_places", "max_back", "max_back4") for t in FLOATS]
     pool += [f"max_small<{t}, {k}>" for t in FLOATS for k in (2, 3)]
     random = [f"uniform<{t}, {'double' if t == 'double' else 'float'}>" for t in FLOATS]
     random += [f"normal32<{t}>" for t in FLOATS[:3]] + ["normal64", "exponential64"]
@@ -48,10 +46,13 @@ def instances():
     direct = [f"{k}<{t}, {b}>" for k in ("direct_forward", "direct_to_data") for t in FLOATS for b in (1, 2, 4, 8)]
     direct += [f"direct_to_weight<{t}, {k}, {b}>" for t in FLOATS for k in (1, 3, 5, 7) for b in (1, 2, 4) if b * k * k <= 100]
     direct += [f"direct_joined<{t}>" for t in FLOATS]
-    rooms = [(4, 512), (8, 2048), (16, 5120)]
-    direct += [f"{n}<{t}, {k}, {b}, {r}>" for n in ("few_forward", "few_to_data") for t in FLOATS for k in (1, 3, 5) for b, r in rooms]
+    direct += [f"image_forward<{t}, {k}>" for t in FLOATS for k in (1, 3, 5)]
+    direct += [f"image_to_weight<{t}, {k}, {b}>" for t in FLOATS for k in (1, 3, 5) for b in (1, 2, 4)]
+    direct += [f"depth_forward<{t}, {k}, {s}>" for t in FLOATS for k in (3, 5) for s in (1, 2)]
+    direct += [f"depth_back2<{t}, {k}, {p}>" for t in FLOATS for k in (3, 5) for p in (0, 1)]
     turn = [f"turn<{t}>" for t in ("u8", "short", "int", "i64", "c128")]
-    found = {"turn.cu": turn, "direct.cu": direct, "many.cu": many, "reduce.cu": reduce, "index.cu": index, "pool.cu": pool, "random.cu": random}
+    small = [f"small_product<{a}, {b}, {v}>" for a in (0, 1) for b in (0, 1) for v in (0, 1)]
+    found = {"turn.cu": turn, "small.cu": small, "direct.cu": direct, "many.cu": many, "reduce.cu": reduce, "index.cu": index, "pool.cu": pool, "random.cu": random}
     for name in ("rows.cu", "recurrent.cu"):
         if os.path.exists(os.path.join(ROOT, "sampan-cuda", "src", "kernels", name)):
             text = open(os.path.join(ROOT, "sampan-cuda", "src", "kernels", name)).read()

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyInt, PyList, PyModule, PyRange, PyTuple};
 use sampan_core::dispatch::reading;
-use sampan_core::{Complex128, DType, Scalar, Tensor};
+use sampan_core::{Complex128, DType, Device, Scalar, Tensor};
 
 static NUMPY: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
@@ -76,6 +76,19 @@ pub fn from_array(value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let view = View::of(&native)?;
     let dtype = view.dtype().ok_or_else(|| PyTypeError::new_err(format!("(InvalidType) to_tensor: dtype {name}.")))?;
     copy(view, dtype)
+}
+
+/// The values of an array where they lie, for as long as it is not written; a copy of what cannot be read so.
+fn shared_or_copied(value: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
+    if is_array(value)?
+        && let Ok(view) = View::of(value)
+        && view.dtype().is_some_and(|d| d != DType::Bool && dtype.is_none_or(|wanted| wanted == d))
+        && view.in_one_piece().is_some()
+        && let Ok(shared) = view.share()
+    {
+        return shared;
+    }
+    to_tensor(value, dtype)
 }
 
 fn copy(view: View, dtype: DType) -> PyResult<Tensor> {
@@ -328,7 +341,11 @@ pub fn to_tensor_py(
         None => sampan_core::device::default(),
     };
     let dtype = dtype.filter(|d| !d.is_none()).map(dtype::read).transpose()?;
-    let mut t = guard(|| to_tensor(data, dtype))?;
+    let mut t = match device {
+        // What goes on to a GPU is read where it lies; nobody writes it meanwhile.
+        Device::Cuda(_) => guard(|| shared_or_copied(data, dtype)?.try_to_device(&device.to_string()).map_err(raise))?,
+        _ => guard(|| to_tensor(data, dtype))?,
+    };
     if t.device() != device {
         t = crate::errors::run(data.py(), move || t.detach().try_to_device(&device.to_string()))?;
     }

@@ -172,12 +172,13 @@ class Residual(paddle.nn.Layer):
         self.norm = paddle.nn.BatchNorm2D(64)
         self.second = paddle.nn.Conv2D(64, 96, 3, stride=2, padding=1)
         self.beside = paddle.nn.Conv2D(64, 96, 1, stride=2)
-        self.pool = paddle.nn.MaxPool2D(3, 2, 1)
+        self.pool = paddle.nn.AvgPool2D(3, 2, 1)
         self.out = paddle.nn.Linear(96, 5)
 
     def forward(self, x):
-        y = paddle.nn.functional.relu(self.norm(self.first(x)))
-        y = paddle.nn.functional.relu(self.second(y) + self.beside(x))
+        # Smooth, so that what rounding does stays small.
+        y = paddle.tanh(self.norm(self.first(x)))
+        y = paddle.tanh(self.second(y) + self.beside(x))
         y = paddle.concat([self.pool(y), self.pool(y * 2)], axis=2) - y.mean([2, 3], keepdim=True)
         return self.out(y.flatten(2).mean(-1))
 
@@ -197,8 +198,9 @@ def test_images_with_channels_side_by_side(gpu, dtype, tolerance):
             y = net(given)
         (y.astype("float32") ** 2).sum().backward()
         laid = net.first(given)
-        found = {"y": y, "dx": given.grad, "mean": net.norm._mean}
-        found |= {name: p.grad for name, p in net.named_parameters()}
+        found = {"y": y, "dx": given.grad}
+        found |= {name: p.grad for name, p in net.named_parameters() if p.grad is not None}
+        assert len(found) == 11
         return {name: t.astype("float32").numpy() for name, t in found.items()}, laid.is_contiguous()
 
     here, contiguous = results("gpu")
@@ -209,8 +211,7 @@ def test_images_with_channels_side_by_side(gpu, dtype, tolerance):
         error = np.linalg.norm(here[name] - value) / np.linalg.norm(value)
         assert error < tolerance, (name, error)
     again, _ = results("gpu")
-    same = [name for name in here if name != "mean"]
-    assert all(np.array_equal(here[name], again[name]) for name in same)
+    assert all(np.array_equal(here[name], again[name]) for name in here)
 
 
 @needs_gpu

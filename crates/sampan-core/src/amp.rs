@@ -87,9 +87,7 @@ pub fn level() -> Option<Arc<Policy>> {
 
 /// Are calls of these ops computed in the precision of their data, mixed precision or not?
 pub fn leaves(ops: &[&str]) -> bool {
-    let follows = |policy: &Policy, name: &&str| {
-        crate::op::find(name).is_some_and(|op| policy.list(op) == Amp::Follow)
-    };
+    let follows = |policy: &Policy, name: &&str| crate::op::find(name).is_some_and(|op| policy.list(op) == Amp::Follow);
     level().is_none_or(|policy| ops.iter().all(|name| follows(&policy, name)))
 }
 

@@ -96,7 +96,7 @@ impl Matrices<'_> {
     }
 
     /// Panics if an element lies outside the block.
-    fn check(&self, count: usize, rows: usize, columns: usize, size: usize) {
+    pub(crate) fn check(&self, count: usize, rows: usize, columns: usize, size: usize) {
         let far = self.offset
             + count.saturating_sub(1) * self.matrix
             + rows.saturating_sub(1) * self.row
@@ -104,7 +104,7 @@ impl Matrices<'_> {
         assert!((far + 1) * size <= self.block.len(), "element {far} of {:?}", self.block);
     }
 
-    fn address(&self, size: usize) -> u64 {
+    pub(crate) fn address(&self, size: usize) -> u64 {
         self.block.address() + (self.offset * size) as u64
     }
 }
@@ -135,6 +135,9 @@ pub fn product(device: &'static Device, dtype: DType, e: Extents, a: Matrices, b
     }
     if k == 0 {
         device.zero(y)?;
+        return Ok(true);
+    }
+    if crate::small::product(device, dtype, e, [a, b], None, y)? {
         return Ok(true);
     }
     a.check(count, m, k, size);

@@ -35,6 +35,7 @@ pub mod recurrent;
 pub mod reduce;
 pub mod rows;
 pub mod sequence;
+pub mod small;
 mod spelling;
 #[cfg(test)]
 mod stand_in;

@@ -118,8 +118,8 @@ fn merged(shape: &[usize], strides: &[&[isize]]) -> (Vec<usize>, Vec<Vec<isize>>
     let mut steps: Vec<Vec<isize>> = vec![Vec::new(); strides.len()];
     for axis in order {
         let n = shape[axis];
-        let joins = !axes.is_empty()
-            && strides.iter().zip(&steps).all(|(i, s)| s[axes.len() - 1] == i[axis] * n as isize);
+        let joins =
+            !axes.is_empty() && strides.iter().zip(&steps).all(|(i, s)| s[axes.len() - 1] == i[axis] * n as isize);
         if joins {
             let last = axes.len() - 1;
             axes[last] *= n;

@@ -6,7 +6,7 @@ use crate::fault::{Fault, Result};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Sizes up to this are rounded to [`SMALL`], larger ones to an eighth of their power of two.
+/// Sizes up to this are rounded to [`SMALL`], larger ones to a 32nd of the power of two above them.
 const LARGE: usize = 1 << 20;
 const SMALL: usize = 512;
 
@@ -103,7 +103,7 @@ fn class(bytes: usize) -> usize {
     match bytes {
         0 => 0,
         1..=LARGE => bytes.next_multiple_of(SMALL),
-        _ => bytes.next_multiple_of(bytes.next_power_of_two() / 16),
+        _ => bytes.next_multiple_of(bytes.next_power_of_two() / 32),
     }
 }
 
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!([class(0), class(1), class(512), class(513), class(1 << 20)], [0, 512, 512, 1024, 1 << 20]);
         for bytes in [(1 << 20) + 1, 3_000_000, 100 << 20, (1 << 30) + 7] {
             let class = class(bytes);
-            assert!(class >= bytes && class - bytes <= bytes / 7, "{bytes} became {class}");
+            assert!(class >= bytes && class - bytes <= bytes / 15, "{bytes} became {class}");
         }
     }
 }

@@ -92,59 +92,25 @@ pub fn reduce(
     let accumulator = kind.accumulator(x.dtype, to);
     // Threads that share a result read what lies side by side.
     let along = reduced.are_dense() || !kept.are_dense();
-    let wanted = if along { count.div_ceil(4) } else { count.div_ceil(16) };
-    let lanes = wanted.next_power_of_two().clamp(1, if along { THREADS } else { 16 });
+    let lanes = count.div_ceil(4).next_power_of_two().clamp(1, if along { THREADS } else { 32 });
     let each = THREADS / lanes;
     let blocks = results.div_ceil(each);
-    // Few results of many elements are made in two steps, so that the whole device works.
+    // Few results of many elements are made of parts, so that the whole device works.
     let room = device.info().multiprocessors.max(1) as usize * 4;
     let parts = if blocks < room { (room / blocks).min(count / (lanes * 8)).clamp(1, 512) } else { 1 };
-    let instance = |from: &str, into: &str, first: &str, last: &str| {
-        format!("reduce<{from}, {accumulator}, {into}, {join}, {first}, {last}>")
-    };
-    let grid = |parts| Grid { parts, ..Grid::blocks(blocks, device, THREADS) };
-    let from = spelt(x.dtype);
-    let lay = |y: u64| -> [Argument; 2] { [Argument::Address(x.address()), Argument::Address(y)] };
-    let head = [results, count].map(|n| Argument::Int(n as i64));
-    let shape = [lanes as i64, along as i64].map(Argument::Int);
-    if parts == 1 {
-        let kernel = device.template(TEXT, &instance(from, spelt(to), first, last))?;
-        let mut arguments: Vec<Argument> = head.into();
-        arguments.extend([kept.into(), reduced.into()]);
-        arguments.extend(shape);
-        arguments.extend([Argument::Float(p), Argument::Float(q)]);
-        arguments.extend(lay(y.address()));
-        // SAFETY: these are the arguments of `reduce`; the view was found inside its block, `y` has room for the results.
-        unsafe { device.launch(kernel, grid(1), &mut arguments)? };
-        return Ok(true);
-    }
-    let size = if accumulator == "float" { 4 } else { 8 };
-    let partial = device.alloc(parts * results * size)?;
-    let kernel = device.template(TEXT, &instance(from, accumulator, first, "unchanged"))?;
-    let mut arguments: Vec<Argument> = head.into();
+    let name = format!("reduce<{}, {accumulator}, {}, {join}, {first}, {last}>", spelt(x.dtype), spelt(to));
+    let kernel = device.template(TEXT, &name)?;
+    let grid = Grid { parts: parts as u32, ..Grid::blocks(blocks, device, THREADS) };
+    let partial = device.alloc(if parts > 1 { parts * results * 8 } else { 0 })?;
+    let counters = device.counters(if parts > 1 { grid.blocks as usize } else { 0 });
+    let mut arguments: Vec<Argument> = [results, count].map(|n| Argument::Int(n as i64)).into();
     arguments.extend([kept.into(), reduced.into()]);
-    arguments.extend(shape);
+    arguments.extend([lanes as i64, along as i64].map(Argument::Int));
     arguments.extend([Argument::Float(p), Argument::Float(q)]);
-    arguments.extend(lay(partial.address()));
-    // SAFETY: as above; each of the parts has a row of the block that was made for them.
-    unsafe { device.launch(kernel, grid(parts as u32), &mut arguments)? };
-    // Then the rows are joined, column by column.
-    let dtype = match accumulator {
-        "float" => DType::Float32,
-        "double" => DType::Float64,
-        _ => DType::Int64,
-    };
-    let strides = [results as isize, 1];
-    let rows = View { block: &partial, dtype, shape: &[parts, results], strides: &strides, offset: 0 };
-    let axes = |which: usize| rows.axes(|a| a == which).expect("one axis");
-    let kernel = device.template(TEXT, &instance(accumulator, spelt(to), "as_it_is", last))?;
-    let lanes = (parts.next_power_of_two() / 2).clamp(1, 16);
-    let mut arguments: Vec<Argument> = [results, parts].map(|n| Argument::Int(n as i64)).into();
-    arguments.extend([axes(1).into(), axes(0).into(), Argument::Int(lanes as i64), Argument::Int(0)]);
-    arguments.extend([Argument::Float(p), Argument::Float(q), (&partial).into(), y.into()]);
-    let blocks = results.div_ceil(THREADS / lanes);
-    // SAFETY: as above.
-    unsafe { device.launch(kernel, Grid::blocks(blocks, device, THREADS), &mut arguments)? };
+    arguments.extend([Argument::Address(x.address()), y.into(), (&partial).into(), counters]);
+    // SAFETY: these are the arguments of `reduce`; the view was found inside its block, `y` has room for the results, and each of
+    // the parts has a row of the block that was made for them.
+    unsafe { device.launch(kernel, grid, &mut arguments)? };
     Ok(true)
 }
 

@@ -13,7 +13,7 @@ mod step;
 
 pub(crate) use conv::{Convolution, convolve, laid};
 pub use many::{clip_factors, unscale};
-pub(crate) use product::product;
+pub(crate) use product::{affine, product};
 pub use step::{Step, step, written};
 
 use crate::op::OpDef;

@@ -4,6 +4,7 @@ use super::{Gpu, Held};
 use crate::shape::Layout;
 use crate::{Result, Tensor};
 use sampan_cuda::blas::{self, Extents, Matrices};
+use sampan_cuda::small;
 
 /// The product of two stacks of matrices of one dtype, into a new tensor; their batches broadcast to `batch`.
 pub(crate) fn product(gpu: &'static Gpu, x: &Tensor, y: &Tensor, batch: &[usize], out: &Tensor) -> Result<bool> {
@@ -52,6 +53,36 @@ pub(crate) fn product(gpu: &'static Gpu, x: &Tensor, y: &Tensor, batch: &[usize]
             stacks(gpu, &x, &y, lx, ly, Extents { count, m, n, k }, out)
         }
     }
+}
+
+/// `x · weight + bias` for two matrices, into a new tensor.
+pub(crate) fn affine(
+    gpu: &'static Gpu,
+    x: &Tensor,
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+    out: &Tensor,
+) -> Result<bool> {
+    if let Some(bias) = bias.filter(|b| b.is_contiguous()) {
+        let at = |t: &Tensor| -> Option<[usize; 2]> {
+            let steps = &t.layout().strides;
+            Some([usize::try_from(steps[0]).ok()?, usize::try_from(steps[1]).ok()?])
+        };
+        let (hx, hw, hb) = (Held::values(x, gpu)?, Held::values(weight, gpu)?, Held::values(bias, gpu)?);
+        if let (Some([xr, xc]), Some([wr, wc])) = (at(x), at(weight)) {
+            let extents = Extents { count: 1, m: x.dim(0), n: weight.dim(1), k: x.dim(1) };
+            let ((ax, ox), (aw, ow)) = (hx.start(), hw.start());
+            let pair = [
+                Matrices { block: ax, offset: ox, row: xr, column: xc, matrix: 0 },
+                Matrices { block: aw, offset: ow, row: wr, column: wc, matrix: 0 },
+            ];
+            let to = Held::to_fill(out)?;
+            if small::product(gpu, out.dtype(), extents, pair, Some(hb.start()), to.block())? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(product(gpu, x, weight, &[], out)? && super::add_along(gpu, out, bias, -1)?)
 }
 
 /// Multiplies matrices that lie anywhere, as heads of attention do, each by its own address.

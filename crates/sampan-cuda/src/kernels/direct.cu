@@ -82,88 +82,225 @@ __global__ void direct_to_data(i64 total, const __grid_constant__ geometry g, co
     }
 }
 
-// The same without groups, where the weights fit into shared memory: B results of one position in each thread, so that each
-// element that is read serves B products, and the window is K by K.
-template <typename T, int K, int B, int S>
-__global__ void few_forward(i64 total, const __grid_constant__ geometry g, const T* __restrict__ x, const T* __restrict__ weight,
-                            T* __restrict__ y) {
-    typedef typename of<T>::wide W;
-    __shared__ alignas(16) W by[S];
-    int ci = (int)g.ci, co = (int)g.co, ih = (int)g.ih, iw = (int)g.iw, first = blockIdx.y * B;
-    for (int e = threadIdx.x; e < ci * K * K * B; e += blockDim.x) {
-        int b = e % B, k = e / B;
-        by[e] = first + b < co ? (W)wide(weight[(i64)(first + b) * ci * K * K + k]) : (W)0;
-    }
-    __syncthreads();
-    i64 plane = g.oh * g.ow;
-    EACH(e, total) {
-        i64 at, w0, n = split(e, plane, at), h0 = split(at, g.ow, w0);
-        const T* from = x + n * ci * g.ih * g.iw;
-        int top = (int)(h0 * g.sh - g.ph), left = (int)(w0 * g.sw - g.pw);
-        W sum[B];
+// ---- without groups, in steps of one, where an image and the weights fit into shared memory ----
+
+// Bytes of shared memory that an image and weights may take.
+#define ROOM 45056
+template <typename W> struct alignas(16) four { W v[4]; };
+__device__ __forceinline__ int up4(int n) { return (n + 3) / 4 * 4; }
+
+// Copies rows from `top` on of planes, of which each has `ih` rows and begins `apart` after the one before, with zeros where there is
+// nothing; what is made has `height` rows of `width`, the first `left` columns before those of the planes.
+template <typename T, typename W>
+__device__ __forceinline__ void lay(const T* __restrict__ from, W* to, int planes, int ih, int iw, int top, int left, int height, int width, int apart) {
+    u32 all = planes * height * width;
+    // Four loads are under way at a time.
+    for (u32 start = threadIdx.x; start < all; start += 4 * blockDim.x) {
+        W v[4];
 #pragma unroll
-        for (int b = 0; b < B; b++) sum[b] = 0;
-        for (int c = 0; c < ci; c++) {
-            W v[K * K];
-#pragma unroll
-            for (int k = 0; k < K * K; k++) {
-                int h = top + k / K * (int)g.dh, w = left + k % K * (int)g.dw;
-                v[k] = h >= 0 && h < ih && w >= 0 && w < iw ? (W)wide(from[h * iw + w]) : (W)0;
-            }
-#pragma unroll
-            for (int k = 0; k < K * K; k++)
-#pragma unroll
-                for (int b = 0; b < B; b++) sum[b] += v[k] * by[(c * K * K + k) * B + b];
-            from += g.ih * g.iw;
+        for (u32 q = 0; q < 4; q++) {
+            u32 e = start + q * blockDim.x, rest = e / (u32)width, w = e - rest * (u32)width, c = rest / (u32)height;
+            int y = (int)(rest - c * (u32)height) + top, x = (int)w - left;
+            bool inside = e < all && y >= 0 && y < ih && x >= 0 && x < iw;
+            v[q] = inside ? (W)wide(from[(i64)((int)c * apart + y) * iw + x]) : (W)0;
         }
-        T* to = y + (n * co + first) * plane + at;
 #pragma unroll
-        for (int b = 0; b < B; b++) if (first + b < co) to[b * plane] = narrow<T>(sum[b]);
+        for (u32 q = 0; q < 4; q++)
+            if (start + q * blockDim.x < all) to[start + q * blockDim.x] = v[q];
     }
 }
-template <typename T, int K, int B, int S>
-__global__ void few_to_data(i64 total, const __grid_constant__ geometry g, const T* __restrict__ weight, const T* __restrict__ y,
+
+// Block (x, y) takes images x, x + gridDim.x … and output channels from y * chunk on. A thread has four neighbours in a row of
+// four channels. For the gradient of the data the weights are read the other way round.
+template <typename T, int K>
+__global__ void __launch_bounds__(256) image_forward(const __grid_constant__ geometry g, i64 chunk, i64 turned, const T* __restrict__ x,
+                                                     const T* __restrict__ weight, T* __restrict__ y) {
+    typedef typename of<T>::wide W;
+    __shared__ alignas(16) char room[ROOM];
+    int ci = (int)g.ci, co = (int)g.co, oh = (int)g.oh, ow = (int)g.ow, first = blockIdx.y * (int)chunk;
+    int strips = (ow + 3) / 4, width = 4 * strips + up4(K - 1), height = oh + K - 1, groups = (int)chunk / 4;
+    W *by = (W*)room, *image = by + ci * K * K * (int)chunk;
+#pragma unroll 4
+    for (int e = threadIdx.x; e < ci * K * K * (int)chunk; e += blockDim.x) {
+        int b = first + e % (int)chunk, k = e / (int)chunk % (K * K), c = e / ((int)chunk * K * K);
+        i64 at = turned ? ((i64)c * co + b) * K * K + (K * K - 1 - k) : ((i64)b * ci + c) * K * K + k;
+        by[e] = b < co ? (W)wide(weight[at]) : (W)0;
+    }
+    for (i64 n = blockIdx.x; n < g.n; n += gridDim.x) {
+        __syncthreads();
+        lay(x + n * ci * g.ih * g.iw, image, ci, (int)g.ih, (int)g.iw, -(int)g.ph, (int)g.pw, height, width, (int)g.ih);
+        __syncthreads();
+        for (int item = threadIdx.x; item < groups * oh * strips; item += blockDim.x) {
+            int strip = item % strips, rest = item / strips, h = rest % oh, group = rest / oh;
+            W sum[4][4];
+#pragma unroll
+            for (int b = 0; b < 4; b++)
+#pragma unroll
+                for (int s = 0; s < 4; s++) sum[b][s] = 0;
+            for (int c = 0; c < ci; c++)
+#pragma unroll
+                for (int i = 0; i < K; i++) {
+                    W v[4 + 4 * ((K + 2) / 4)];
+                    const W* row = image + (c * height + h + i) * width + 4 * strip;
+#pragma unroll
+                    for (int q = 0; q < 1 + (K + 2) / 4; q++) {
+                        four<W> u = *(const four<W>*)(row + 4 * q);
+#pragma unroll
+                        for (int s = 0; s < 4; s++) v[4 * q + s] = u.v[s];
+                    }
+#pragma unroll
+                    for (int j = 0; j < K; j++) {
+                        four<W> f = *(const four<W>*)(by + (c * K * K + i * K + j) * (int)chunk + 4 * group);
+#pragma unroll
+                        for (int b = 0; b < 4; b++)
+#pragma unroll
+                            for (int s = 0; s < 4; s++) sum[b][s] += f.v[b] * v[s + j];
+                    }
+                }
+            int channel = first + 4 * group;
+#pragma unroll
+            for (int b = 0; b < 4; b++)
+#pragma unroll
+                for (int s = 0; s < 4; s++)
+                    if (channel + b < co && 4 * strip + s < ow)
+                        y[((n * co + channel + b) * oh + h) * ow + 4 * strip + s] = narrow<T>(sum[b][s]);
+        }
+    }
+}
+
+// The weights' gradient, a row of sums for each block. Images are taken in bands of rows; a thread has a row of the window of one
+// input and B output channels, and some rows of each band.
+template <typename T, int K, int B>
+__global__ void __launch_bounds__(256) image_to_weight(const __grid_constant__ geometry g, i64 band, const T* __restrict__ x,
+                                                       const T* __restrict__ y, typename of<T>::wide* __restrict__ sums) {
+    typedef typename of<T>::wide W;
+    __shared__ alignas(16) char room[ROOM];
+    int ci = (int)g.ci, co = (int)g.co, oh = (int)g.oh, ow = (int)g.ow, rows = (int)band;
+    int across = up4(ow), width = across + up4(K - 1), height = rows + K - 1;
+    int pieces = co / B * ci * K, splits = blockDim.x / pieces, bands = (oh + rows - 1) / rows;
+    int piece = threadIdx.x % pieces, split = threadIdx.x / pieces;
+    int i = piece % K, c = piece / K % ci, first = piece / (K * ci) * B;
+    W *up = (W*)room, *image = up + co * rows * across;
+    W sum[B][K];
+#pragma unroll
+    for (int b = 0; b < B; b++)
+#pragma unroll
+        for (int j = 0; j < K; j++) sum[b][j] = 0;
+    for (i64 e = blockIdx.x; e < g.n * bands; e += gridDim.x) {
+        i64 n = e / bands;
+        int top = (int)(e % bands) * rows;
+        __syncthreads();
+        lay(y + n * co * oh * ow, up, co, oh < top + rows ? oh : top + rows, ow, top, 0, rows, across, oh);
+        lay(x + n * ci * g.ih * g.iw, image, ci, (int)g.ih, (int)g.iw, top - (int)g.ph, (int)g.pw, height, width, (int)g.ih);
+        __syncthreads();
+        if (split < splits)
+            for (int h = split; h < rows; h += splits)
+                for (int w = 0; w < across; w += 4) {
+                    W v[4 + 4 * ((K + 2) / 4)];
+                    const W* row = image + (c * height + h + i) * width + w;
+#pragma unroll
+                    for (int q = 0; q < 1 + (K + 2) / 4; q++) {
+                        four<W> u = *(const four<W>*)(row + 4 * q);
+#pragma unroll
+                        for (int s = 0; s < 4; s++) v[4 * q + s] = u.v[s];
+                    }
+#pragma unroll
+                    for (int b = 0; b < B; b++) {
+                        four<W> f = *(const four<W>*)(up + ((first + b) * rows + h) * across + w);
+#pragma unroll
+                        for (int j = 0; j < K; j++)
+#pragma unroll
+                            for (int s = 0; s < 4; s++) sum[b][j] += f.v[s] * v[s + j];
+                    }
+                }
+    }
+    // Over the threads that shared the rows.
+    W* shared = (W*)room;
+    __syncthreads();
+    if (split < splits)
+#pragma unroll
+        for (int b = 0; b < B; b++)
+#pragma unroll
+            for (int j = 0; j < K; j++) shared[(split * pieces + piece) * B * K + b * K + j] = sum[b][j];
+    __syncthreads();
+    for (int e = threadIdx.x; e < pieces * B * K; e += blockDim.x) {
+        W total = 0;
+        for (int s = 0; s < splits; s++) total += shared[s * pieces * B * K + e];
+        int j = e % K, b = e / K % B, piece = e / (K * B);
+        int i = piece % K, c = piece / K % ci, first = piece / (K * ci) * B;
+        sums[blockIdx.x * ((i64)co * ci * K * K) + (((i64)(first + b) * ci + c) * K + i) * K + j] = total;
+    }
+}
+
+// ---- each channel for itself ----
+
+// Four neighbours of a row in each thread, in steps of S. For the gradient of the data (S is 1) the window is read the other way
+// round.
+template <typename T, int K, int S>
+__global__ void depth_forward(i64 total, const __grid_constant__ geometry g, i64 turned, const T* __restrict__ x,
+                              const T* __restrict__ weight, T* __restrict__ y) {
+    typedef typename of<T>::wide W;
+    u32 ih = (u32)g.ih, iw = (u32)g.iw, oh = (u32)g.oh, ow = (u32)g.ow, strips = (ow + 3) / 4, channels = (u32)g.groups;
+    constexpr int WIDE = 3 * S + K;
+    EACH(e, total) {
+        i64 strip, h, plane = split(split(e, strips, strip), oh, h);
+        const T *from = x + plane * ih * iw, *by = weight + plane % channels * (K * K);
+        int top = (int)h * S - (int)g.ph, left = 4 * (int)strip * S - (int)g.pw;
+        W sum[4] = {0, 0, 0, 0};
+#pragma unroll
+        for (int i = 0; i < K; i++) {
+            bool inside = (u32)(top + i) < ih;
+            W v[WIDE];
+#pragma unroll
+            for (int w = 0; w < WIDE; w++) v[w] = inside && (u32)(left + w) < iw ? (W)wide(from[(top + i) * (int)iw + left + w]) : (W)0;
+#pragma unroll
+            for (int j = 0; j < K; j++) {
+                W f = wide(by[turned ? K * K - 1 - i * K - j : i * K + j]);
+#pragma unroll
+                for (int s = 0; s < 4; s++) sum[s] += v[s * S + j] * f;
+            }
+        }
+        T* to = y + (plane * oh + h) * ow + 4 * strip;
+#pragma unroll
+        for (int s = 0; s < 4; s++)
+            if (4 * strip + s < ow) to[s] = narrow<T>(sum[s]);
+    }
+}
+// The gradient of the data of steps of two: a place is led to by every other row and column of the window. P is the padding's
+// remainder.
+template <typename T, int K, int P>
+__global__ void depth_back2(i64 total, const __grid_constant__ geometry g, const T* __restrict__ weight, const T* __restrict__ y,
                             T* __restrict__ x) {
     typedef typename of<T>::wide W;
-    __shared__ alignas(16) W by[S];
-    int ci = (int)g.ci, co = (int)g.co, oh = (int)g.oh, ow = (int)g.ow, first = blockIdx.y * B;
-    int sh = (int)g.sh, sw = (int)g.sw;
-    for (int e = threadIdx.x; e < co * K * K * B; e += blockDim.x) {
-        int b = e % B, k = e / B % (K * K), c = e / (B * K * K);
-        by[e] = first + b < ci ? (W)wide(weight[((i64)c * ci + first + b) * K * K + k]) : (W)0;
-    }
-    __syncthreads();
-    i64 plane = g.ih * g.iw;
+    u32 ih = (u32)g.ih, iw = (u32)g.iw, oh = (u32)g.oh, ow = (u32)g.ow, strips = (iw + 3) / 4, channels = (u32)g.groups;
+    // From the first of the neighbours, outputs from LOW to HIGH lead there.
+    constexpr int LOW = -((K - 1) / 2), HIGH = (3 + P) / 2, WIDE = HIGH - LOW + 1;
     EACH(e, total) {
-        i64 at, w0, n = split(e, plane, at), h0 = split(at, g.iw, w0);
-        const T* from = y + n * co * g.oh * g.ow;
-        int top = (int)(h0 + g.ph), left = (int)(w0 + g.pw);
-        // Which output each tap of the window leads to; none if it lies outside or between two steps.
-        int place[K * K];
+        i64 strip, h, plane = split(split(e, strips, strip), ih, h);
+        const T *from = y + plane * oh * ow, *by = weight + plane % channels * (K * K);
+        int base = (4 * (int)strip + (int)g.pw) / 2, row = (int)h + (int)g.ph;
+        W sum[4] = {0, 0, 0, 0};
 #pragma unroll
-        for (int k = 0; k < K * K; k++) {
-            int h = top - k / K * (int)g.dh, w = left - k % K * (int)g.dw;
-            bool inside = h >= 0 && w >= 0;
-            if (sh > 1) { inside = inside && h % sh == 0; h /= sh; }
-            if (sw > 1) { inside = inside && w % sw == 0; w /= sw; }
-            place[k] = inside && h < oh && w < ow ? h * ow + w : -1;
+        for (int i = 0; i < K; i++) {
+            if ((row - i) & 1) continue;
+            int o = (row - i) >> 1;
+            bool inside = (u32)o < oh;
+            W v[WIDE];
+#pragma unroll
+            for (int w = 0; w < WIDE; w++)
+                v[w] = inside && (u32)(base + LOW + w) < ow ? (W)wide(from[o * (int)ow + base + LOW + w]) : (W)0;
+#pragma unroll
+            for (int j = 0; j < K; j++) {
+                W f = wide(by[i * K + j]);
+#pragma unroll
+                for (int s = 0; s < 4; s++)
+                    if (((s + P - j) & 1) == 0) sum[s] += v[(s + P - j) / 2 - LOW] * f;
+            }
         }
-        W sum[B];
+        T* to = x + (plane * ih + h) * iw + 4 * strip;
 #pragma unroll
-        for (int b = 0; b < B; b++) sum[b] = 0;
-        for (int c = 0; c < co; c++) {
-            W v[K * K];
-#pragma unroll
-            for (int k = 0; k < K * K; k++) v[k] = place[k] >= 0 ? (W)wide(from[place[k]]) : (W)0;
-#pragma unroll
-            for (int k = 0; k < K * K; k++)
-#pragma unroll
-                for (int b = 0; b < B; b++) sum[b] += v[k] * by[(c * K * K + k) * B + b];
-            from += g.oh * g.ow;
-        }
-        T* to = x + (n * ci + first) * plane + at;
-#pragma unroll
-        for (int b = 0; b < B; b++) if (first + b < ci) to[b * plane] = narrow<T>(sum[b]);
+        for (int s = 0; s < 4; s++)
+            if (4 * strip + s < iw) to[s] = narrow<T>(sum[s]);
     }
 }
 
@@ -219,12 +356,22 @@ __global__ void direct_to_weight(const __grid_constant__ geometry g, const T* __
             __syncthreads();
         }
 }
-// Joins the parts.
+// Joins the parts: 32 neighbours and 8 threads for each of them in a block.
 template <typename T>
 __global__ void direct_joined(i64 all, i64 parts, const typename of<T>::wide* __restrict__ sums, T* __restrict__ weight) {
-    EACH(e, all) {
+    __shared__ double shared[8][32];
+    int lane = threadIdx.x % 32, line = threadIdx.x / 32;
+    for (i64 start = blockIdx.x * 32ll; start < all; start += gridDim.x * 32ll) {
         double sum = 0;
-        for (i64 p = 0; p < parts; p++) sum += (double)sums[p * all + e];
-        weight[e] = narrow<T>((typename of<T>::wide)sum);
+        if (start + lane < all)
+#pragma unroll 4
+            for (i64 p = line; p < parts; p += 8) sum += (double)sums[p * all + start + lane];
+        __syncthreads();
+        shared[line][lane] = sum;
+        __syncthreads();
+        if (line == 0 && start + lane < all) {
+            for (int k = 1; k < 8; k++) sum += shared[k][lane];
+            weight[start + lane] = narrow<T>((typename of<T>::wide)sum);
+        }
     }
 }

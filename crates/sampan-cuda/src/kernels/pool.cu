@@ -174,6 +174,42 @@ __global__ void max_places(i64 total, extents s, const int* __restrict__ table, 
         index[e] = where;
     }
 }
+// The same for four neighbours in a row, if rows consist of fours.
+template <typename T>
+__global__ void max_back4(i64 total, extents s, const int* __restrict__ table, const int* __restrict__ index,
+                          const T* __restrict__ dy, T* __restrict__ dx) {
+    typedef typename of<T>::wide W;
+    struct alignas(sizeof(T) * 4) fours { T v[4]; };
+    u32 width = (u32)s.input[2], each = width / 4, high = (u32)s.input[1];
+    int across = (int)s.output[2];
+    const int *rows = windows(s, table, 1) + 3 * s.output[1], *columns = windows(s, table, 2) + 3 * s.output[2];
+    EACH(e, total / 4) {
+        i64 c4, h, plane = split(split(e, each, c4), high, h);
+        i64 first = plane * s.output[1] * across;
+        int c = 4 * (int)c4, at = (int)h * (int)width + c;
+        // Windows from the first that holds one of them to the last; an input that none holds has no windows.
+        int from = 0x7fffffff, past = 0;
+#pragma unroll
+        for (int q = 0; q < 4; q++) {
+            int f = columns[2 * (c + q)], p = columns[2 * (c + q) + 1];
+            if (p > f) { from = f < from ? f : from; past = p > past ? p : past; }
+        }
+        W sum[4] = {0, 0, 0, 0};
+        for (int i = rows[2 * h]; i < rows[2 * h + 1]; i++)
+            for (int j = from; j < past; j++) {
+                int d = index[first + i * across + j] - at;
+                if (d >= 0 && d < 4) {
+                    W g = wide(dy[first + i * across + j]);
+#pragma unroll
+                    for (int q = 0; q < 4; q++) sum[q] += d == q ? g : (W)0;
+                }
+            }
+        fours out;
+#pragma unroll
+        for (int q = 0; q < 4; q++) out.v[q] = narrow<T>(sum[q]);
+        ((fours*)dx)[e] = out;
+    }
+}
 template <typename T>
 __global__ void max_back(i64 total, extents s, const int* __restrict__ table, const int* __restrict__ index,
                          const T* __restrict__ dy, T* __restrict__ dx) {

@@ -42,23 +42,17 @@ struct divided { template <typename A> static __device__ __forceinline__ A of(A 
 struct rooted { template <typename A> static __device__ __forceinline__ A of(A v, double p) { return (A)(p == 2.0 ? sqrt((double)v) : pow((double)v, 1.0 / p)); } };
 
 // `lanes` threads of a block share a result, side by side if `along` (the reduced elements lie side by side), else apart.
-// Block (x, s) takes the s-th of gridDim.y parts of the reduced elements and writes row s of `y`.
+// Block (x, s) takes the s-th of gridDim.y parts of the reduced elements; the last one to come joins them.
 template <typename T, typename A, typename R, typename Join, typename First, typename Last>
 __global__ void reduce(i64 results, i64 count, axes kept, axes reduced, i64 lanes, i64 along, double first, double last,
-                       const T* __restrict__ x, R* __restrict__ y) {
+                       const T* __restrict__ x, R* __restrict__ y, A* __restrict__ partial, int* __restrict__ arrived) {
     __shared__ A shared[256];
     i64 each = 256 / lanes;
     i64 lane = along ? threadIdx.x % lanes : threadIdx.x / each;
     i64 mine = along ? threadIdx.x / lanes : threadIdx.x % each;
-    for (i64 start = blockIdx.x * each; start < results; start += gridDim.x * each) {
-        i64 at = start + mine;
-        A sum = Join::template zero<A>();
-        if (at < results) {
-            const T* from = x + place(kept, at);
-            i64 step = lanes * gridDim.y;
-            for (i64 r = blockIdx.y * lanes + lane; r < count; r += step)
-                sum = Join::join(sum, First::template of<A>(wide(from[place(reduced, r)]), first));
-        }
+    // Of all lanes of a result; the first one has it.
+    auto joined = [&](A sum) {
+        __syncthreads();
         shared[threadIdx.x] = sum;
         __syncthreads();
         i64 apart = along ? 1 : each;
@@ -66,9 +60,40 @@ __global__ void reduce(i64 results, i64 count, axes kept, axes reduced, i64 lane
             if (lane < half) shared[threadIdx.x] = Join::join(shared[threadIdx.x], shared[threadIdx.x + half * apart]);
             __syncthreads();
         }
-        if (lane == 0 && at < results) y[blockIdx.y * results + at] = narrow<R>(Last::of(shared[threadIdx.x], last));
-        __syncthreads();
+        return shared[threadIdx.x];
+    };
+    for (i64 start = blockIdx.x * each; start < results; start += gridDim.x * each) {
+        i64 at = start + mine;
+        A sum = Join::template zero<A>();
+        if (at < results) {
+            const T* from = x + place(kept, at);
+            i64 step = lanes * gridDim.y;
+            i64 r = blockIdx.y * lanes + lane;
+            // Four loads are under way at a time.
+            for (; r + 3 * step < count; r += 4 * step) {
+                T v[4];
+#pragma unroll
+                for (int q = 0; q < 4; q++) v[q] = from[place(reduced, r + q * step)];
+#pragma unroll
+                for (int q = 0; q < 4; q++) sum = Join::join(sum, First::template of<A>(wide(v[q]), first));
+            }
+            for (; r < count; r += step) sum = Join::join(sum, First::template of<A>(wide(from[place(reduced, r)]), first));
+        }
+        sum = joined(sum);
+        if (lane == 0 && at < results) {
+            if (gridDim.y == 1) y[at] = narrow<R>(Last::of(sum, last));
+            else partial[blockIdx.y * results + at] = sum;
+        }
     }
+    if (gridDim.y == 1 || !is_last(arrived + blockIdx.x, gridDim.y)) return;
+    // Several parts are made only where each block has its results for itself.
+    i64 at = blockIdx.x * each + mine;
+    A sum = Join::template zero<A>();
+    if (at < results)
+#pragma unroll 4
+        for (i64 p = lane; p < gridDim.y; p += lanes) sum = Join::join(sum, __ldcg(partial + p * results + at));
+    sum = joined(sum);
+    if (lane == 0 && at < results) y[at] = narrow<R>(Last::of(sum, last));
 }
 
 // The place of the largest or smallest element; of equals the first, and NaN before all others.

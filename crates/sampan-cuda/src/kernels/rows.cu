@@ -125,20 +125,6 @@ template <typename A> __device__ __forceinline__ A block_sum(A v, A* shared) {
     return sum;
 }
 
-// Several blocks make parts of one result; the last of them to come joins the parts. It leaves the counter as it found it.
-__device__ __forceinline__ bool is_last(int* arrived, int parts) {
-    __shared__ int last;
-    __threadfence();
-    __syncthreads();
-    if (parts == 1) return true;
-    if (threadIdx.x == 0) last = atomicAdd(arrived, 1) == parts - 1;
-    __syncthreads();
-    if (last) {
-        if (threadIdx.x == 0) *arrived = 0;
-        __threadfence();
-    }
-    return last;
-}
 // Joins the parts of two sums for each of `count` neighbours, sums[(2 part + 0 or 1) * n + first + i], by all threads of the
 // block in a fixed order, and gives them to `f(first + i, a, b)`. There are at most 64 neighbours, and blocks of 256 or 512.
 template <typename F>

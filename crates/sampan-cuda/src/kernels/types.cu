@@ -61,3 +61,18 @@ __device__ __forceinline__ void raise(alarm* a, i64 op, i64 position, i64 value,
         a->raised = 2ull;
     }
 }
+
+// Several blocks make parts of one result; the last of them to come joins the parts. It leaves the counter as it found it.
+__device__ __forceinline__ bool is_last(int* arrived, int parts) {
+    __shared__ int last;
+    __threadfence();
+    __syncthreads();
+    if (parts == 1) return true;
+    if (threadIdx.x == 0) last = atomicAdd(arrived, 1) == parts - 1;
+    __syncthreads();
+    if (last) {
+        if (threadIdx.x == 0) *arrived = 0;
+        __threadfence();
+    }
+    return last;
+}

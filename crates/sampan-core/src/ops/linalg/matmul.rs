@@ -249,7 +249,7 @@ fn linear(cx: &Cx, x: &Tensor, weight: &Tensor, #[default(None)] bias: Option<&T
     cx.kernels(&tensors, &out, cpu, |gpu| {
         let (x, w) = (in_shape(x, [m, k]).in_dtype(dtype)?, weight.in_dtype(dtype)?);
         let bias = bias.map(|b| b.in_dtype(dtype)).transpose()?;
-        Ok(gpu::product(gpu, &x, &w, &[], &out)? && gpu::add_along(gpu, &out, bias.as_ref(), -1)?)
+        gpu::affine(gpu, &x, &w, bias.as_ref(), &out)
     })?;
     let biased = bias.is_some();
     cx.grad(out, &[x, weight], move |g| {

@@ -48,7 +48,9 @@ macro_rules! select {
             Ok(())
         })?;
         let from = $x.shape_vec();
-        $cx.grad_from_outputs((values, indices), &[1], &[], move |g| Ok(scatter_back(&g.grad(), g.output(1), &from, at, k)))
+        $cx.grad_from_outputs((values, indices), &[1], &[], move |g| {
+            Ok(scatter_back(&g.grad(), g.output(1), &from, at, k))
+        })
     }};
 }
 
