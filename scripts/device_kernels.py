@@ -46,7 +46,7 @@ def instances():
     direct = [f"{k}<{t}, {b}>" for k in ("direct_forward", "direct_to_data") for t in FLOATS for b in (1, 2, 4, 8)]
     direct += [f"direct_to_weight<{t}, {k}, {b}>" for t in FLOATS for k in (1, 3, 5, 7) for b in (1, 2, 4) if b * k * k <= 100]
     direct += [f"direct_joined<{t}>" for t in FLOATS]
-    direct += [f"image_forward<{t}, {k}>" for t in FLOATS for k in (1, 3, 5)]
+    direct += [f"image_forward<{t}, {k}, {b}>" for t in FLOATS for k in (1, 3, 5) for b in (2, 4)]
     direct += [f"image_to_weight<{t}, {k}, {b}>" for t in FLOATS for k in (1, 3, 5) for b in (1, 2, 4)]
     direct += [f"depth_forward<{t}, {k}, {s}>" for t in FLOATS for k in (3, 5) for s in (1, 2)]
     direct += [f"depth_back2<{t}, {k}, {p}>" for t in FLOATS for k in (3, 5) for p in (0, 1)]

@@ -64,6 +64,18 @@ def test_names_of_devices():
     assert x.device == "cpu" and x.to("cpu") is x and x.cpu() is x
 
 
+def test_precision_is_a_setting():
+    core = paddle.compat.base.core
+    try:
+        assert paddle.device.cuda.allow_tf32() == (False, True)
+        assert paddle.device.cuda.allow_tf32(products=True) == (True, True)
+        core.set_cublas_switch(False)
+        core.set_cudnn_switch(False)
+        assert paddle.device.cuda.allow_tf32() == (core.get_cublas_switch(), core.get_cudnn_switch()) == (False, False)
+    finally:
+        assert paddle.device.cuda.allow_tf32(False, True) == (False, True)
+
+
 @needs_gpu
 def test_training_is_the_same_on_both():
     def train(device):

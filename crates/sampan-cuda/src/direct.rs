@@ -151,7 +151,10 @@ pub(crate) fn convolve(
         let to_data = direction == Direction::ToData;
         let p = if to_data { p.turned(k) } else { Planes { words: p.words.clone(), ..p } };
         if let Some(chunk) = p.chunk(device, dtype, k) {
-            let kernel = device.template(TEXT, &format!("image_forward<{t}, {k}>"))?;
+            // Where there is little to do, more threads do less each.
+            let items = chunk / 4 * p.output[0] * p.output[1].div_ceil(4);
+            let each = if items < THREADS / 2 { 2 } else { 4 };
+            let kernel = device.template(TEXT, &format!("image_forward<{t}, {k}, {each}>"))?;
             // The image comes before the weight among the kernel's arguments.
             let [x, weight] = if to_data { [b, a] } else { [a, b] };
             let mut arguments =

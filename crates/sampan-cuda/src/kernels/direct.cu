@@ -86,7 +86,7 @@ __global__ void direct_to_data(i64 total, const __grid_constant__ geometry g, co
 
 // Bytes of shared memory that an image and weights may take.
 #define ROOM 45056
-template <typename W> struct alignas(16) four { W v[4]; };
+template <typename W, int B> struct alignas(sizeof(W) * B < 16 ? sizeof(W) * B : 16) few { W v[B]; };
 __device__ __forceinline__ int up4(int n) { return (n + 3) / 4 * 4; }
 
 // Copies rows from `top` on of planes, of which each has `ih` rows and begins `apart` after the one before, with zeros where there is
@@ -111,14 +111,14 @@ __device__ __forceinline__ void lay(const T* __restrict__ from, W* to, int plane
 }
 
 // Block (x, y) takes images x, x + gridDim.x … and output channels from y * chunk on. A thread has four neighbours in a row of
-// four channels. For the gradient of the data the weights are read the other way round.
-template <typename T, int K>
+// B channels. For the gradient of the data the weights are read the other way round.
+template <typename T, int K, int B>
 __global__ void __launch_bounds__(256) image_forward(const __grid_constant__ geometry g, i64 chunk, i64 turned, const T* __restrict__ x,
                                                      const T* __restrict__ weight, T* __restrict__ y) {
     typedef typename of<T>::wide W;
     __shared__ alignas(16) char room[ROOM];
     int ci = (int)g.ci, co = (int)g.co, oh = (int)g.oh, ow = (int)g.ow, first = blockIdx.y * (int)chunk;
-    int strips = (ow + 3) / 4, width = 4 * strips + up4(K - 1), height = oh + K - 1, groups = (int)chunk / 4;
+    int strips = (ow + 3) / 4, width = 4 * strips + up4(K - 1), height = oh + K - 1, groups = (int)chunk / B;
     W *by = (W*)room, *image = by + ci * K * K * (int)chunk;
 #pragma unroll 4
     for (int e = threadIdx.x; e < ci * K * K * (int)chunk; e += blockDim.x) {
@@ -132,9 +132,9 @@ __global__ void __launch_bounds__(256) image_forward(const __grid_constant__ geo
         __syncthreads();
         for (int item = threadIdx.x; item < groups * oh * strips; item += blockDim.x) {
             int strip = item % strips, rest = item / strips, h = rest % oh, group = rest / oh;
-            W sum[4][4];
+            W sum[B][4];
 #pragma unroll
-            for (int b = 0; b < 4; b++)
+            for (int b = 0; b < B; b++)
 #pragma unroll
                 for (int s = 0; s < 4; s++) sum[b][s] = 0;
             for (int c = 0; c < ci; c++)
@@ -144,22 +144,22 @@ __global__ void __launch_bounds__(256) image_forward(const __grid_constant__ geo
                     const W* row = image + (c * height + h + i) * width + 4 * strip;
 #pragma unroll
                     for (int q = 0; q < 1 + (K + 2) / 4; q++) {
-                        four<W> u = *(const four<W>*)(row + 4 * q);
+                        few<W, 4> u = *(const few<W, 4>*)(row + 4 * q);
 #pragma unroll
                         for (int s = 0; s < 4; s++) v[4 * q + s] = u.v[s];
                     }
 #pragma unroll
                     for (int j = 0; j < K; j++) {
-                        four<W> f = *(const four<W>*)(by + (c * K * K + i * K + j) * (int)chunk + 4 * group);
+                        few<W, B> f = *(const few<W, B>*)(by + (c * K * K + i * K + j) * (int)chunk + B * group);
 #pragma unroll
-                        for (int b = 0; b < 4; b++)
+                        for (int b = 0; b < B; b++)
 #pragma unroll
                             for (int s = 0; s < 4; s++) sum[b][s] += f.v[b] * v[s + j];
                     }
                 }
-            int channel = first + 4 * group;
+            int channel = first + B * group;
 #pragma unroll
-            for (int b = 0; b < 4; b++)
+            for (int b = 0; b < B; b++)
 #pragma unroll
                 for (int s = 0; s < 4; s++)
                     if (channel + b < co && 4 * strip + s < ow)
@@ -200,13 +200,13 @@ __global__ void __launch_bounds__(256) image_to_weight(const __grid_constant__ g
                     const W* row = image + (c * height + h + i) * width + w;
 #pragma unroll
                     for (int q = 0; q < 1 + (K + 2) / 4; q++) {
-                        four<W> u = *(const four<W>*)(row + 4 * q);
+                        few<W, 4> u = *(const few<W, 4>*)(row + 4 * q);
 #pragma unroll
                         for (int s = 0; s < 4; s++) v[4 * q + s] = u.v[s];
                     }
 #pragma unroll
                     for (int b = 0; b < B; b++) {
-                        four<W> f = *(const four<W>*)(up + ((first + b) * rows + h) * across + w);
+                        few<W, 4> f = *(const few<W, 4>*)(up + ((first + b) * rows + h) * across + w);
 #pragma unroll
                         for (int j = 0; j < K; j++)
 #pragma unroll

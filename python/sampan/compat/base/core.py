@@ -3,21 +3,33 @@
 from types import SimpleNamespace
 
 from ... import _core
+from ...device import cuda, is_compiled_with_cuda, is_compiled_with_rocm
+from ...device import device_count as get_cuda_device_count
 from .. import _late
 
-
-def is_compiled_with_cuda() -> bool:
-    """Can this build use a GPU of NVIDIA's?"""
-    return False
-
-
-is_compiled_with_rocm = is_compiled_with_xpu = is_compiled_with_ipu = is_compiled_with_mkldnn = is_compiled_with_cuda
-is_compiled_with_cinn = is_compiled_with_dist = is_compiled_with_custom_device = is_compiled_with_cuda
+# Devices are the CPU and GPUs of NVIDIA's.
+is_compiled_with_xpu = is_compiled_with_ipu = is_compiled_with_mkldnn = is_compiled_with_rocm
+is_compiled_with_cinn = is_compiled_with_dist = is_compiled_with_custom_device = is_compiled_with_rocm
 
 
-def get_cuda_device_count() -> int:
-    """GPUs that can be used."""
-    return 0
+def get_cublas_switch() -> bool:
+    """May products of float32 matrices be rounded to TF32 on a GPU?"""
+    return _core._gpu_rounding()[0]
+
+
+def set_cublas_switch(on: bool) -> None:
+    """Says whether products of float32 matrices may be rounded to TF32 on a GPU."""
+    cuda.allow_tf32(products=on)
+
+
+def get_cudnn_switch() -> bool:
+    """May convolutions of float32 numbers be rounded to TF32 on a GPU?"""
+    return _core._gpu_rounding()[1]
+
+
+def set_cudnn_switch(on: bool) -> None:
+    """Says whether convolutions of float32 numbers may be rounded to TF32 on a GPU."""
+    cuda.allow_tf32(convolutions=on)
 
 
 eager = SimpleNamespace(Tensor=_core.Tensor)

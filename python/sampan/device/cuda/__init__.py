@@ -77,6 +77,16 @@ def memory_summary(device=None) -> str:
     return "\n".join(lines + [f"{what:24}{now / 2**20:12,.1f}{most / 2**20:12,.1f}" for what, now, most in rows])
 
 
+def allow_tf32(products: bool | None = None, convolutions: bool | None = None) -> tuple[bool, bool]:
+    """Says whether products and convolutions of float32 numbers may be rounded to TF32, ten bits of mantissa, which is several
+    times as fast; what is left out stays. As it comes, convolutions may and products may not, and with
+    `NVIDIA_TF32_OVERRIDE=0` in the environment neither may. Gives both settings."""
+    now = _core._gpu_rounding()
+    new = tuple(old if given is None else bool(given) for old, given in zip(now, (products, convolutions)))
+    _core._gpu_set_rounding(*new)
+    return new
+
+
 def vmm_compact(device=None) -> None:
     """Gives memory that is kept for reuse back to the GPU: blocks in use are never moved."""
     _core._gpu_release(_number(device))
@@ -85,6 +95,7 @@ def vmm_compact(device=None) -> None:
 __all__ = [
     "Event",
     "Stream",
+    "allow_tf32",
     "cuda_graph",
     "current_stream",
     "device_count",
