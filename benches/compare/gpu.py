@@ -168,6 +168,13 @@ def lenet():
     return nn.Sequential(*first, nn.Linear(400, 120), nn.Linear(120, 84), nn.Linear(84, 10))
 
 
+def cnn():
+    """The network of two convolutions that courses begin with."""
+    conv, pool = (nn.Conv2D, nn.MaxPool2D) if SAMPAN else (nn.Conv2d, nn.MaxPool2d)
+    first = [conv(1, 20, 5, padding=2), nn.ReLU(), pool(2, 2), conv(20, 20, 5, padding=2), nn.ReLU(), pool(2, 2)]
+    return nn.Sequential(*first, nn.Flatten(), nn.Linear(980, 10))
+
+
 def mlp():
     return nn.Sequential(nn.Flatten(), nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 64), nn.ReLU(), nn.Linear(64, 10))
 
@@ -195,6 +202,7 @@ def main():
     entropy, square = nn.CrossEntropyLoss(), nn.MSELoss()
     train("linear b16", lambda: nn.Linear(13, 1), numbers(16, 13), numbers(16, 1), square)
     train("MLP b100", mlp, numbers(100, 1, 28, 28), labels(100, 10), entropy)
+    train("CNN b100", cnn, numbers(100, 1, 28, 28), labels(100, 10), entropy)
     train("LeNet b64", lenet, numbers(64, 1, 28, 28), labels(64, 10), entropy)
     train("LeNet b1024", lenet, numbers(1024, 1, 28, 28), labels(1024, 10), entropy)
     small = {"num_classes": 10}

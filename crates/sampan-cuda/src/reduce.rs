@@ -92,7 +92,7 @@ pub fn reduce(
     let accumulator = kind.accumulator(x.dtype, to);
     // Threads that share a result read what lies side by side.
     let along = reduced.are_dense() || !kept.are_dense();
-    let lanes = count.div_ceil(4).next_power_of_two().clamp(1, if along { THREADS } else { 32 });
+    let lanes = count.div_ceil(4).next_power_of_two().clamp(1, if along { THREADS } else { 16 });
     let each = THREADS / lanes;
     let blocks = results.div_ceil(each);
     // Few results of many elements are made of parts, so that the whole device works.
