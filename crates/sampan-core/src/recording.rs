@@ -9,7 +9,6 @@
 
 use crate::captured::tape::Builder;
 use crate::dispatch;
-use crate::gpu::Gpu;
 use crate::storage::{Storage, WeakStorage};
 use crate::tensor::Slot;
 use crate::{Error, Result, Tensor, random};
@@ -129,11 +128,15 @@ fn begin(work: Work, mode: Mode) {
     MODE.set(mode);
 }
 
-/// Begins to take notes of a GPU's work.
-pub(crate) fn begin_gpu(gpu: &'static Gpu) -> Result<()> {
+/// The bytes that words need at most.
+pub(crate) const BYTES_OF_WORDS: usize = WORDS * 8;
+
+/// Begins to take notes of a GPU's work, whose words lie in this block.
+pub(crate) fn begin_gpu(words: Arc<Block>) {
+    assert!(words.len() >= BYTES_OF_WORDS, "room for all words");
     let on_gpu = OnGpu {
         words: vec![0],
-        block: Arc::new(gpu.alloc(WORDS * 8)?),
+        block: words,
         live: Vec::new(),
         touched: HashMap::new(),
         held: HashMap::new(),
@@ -141,7 +144,6 @@ pub(crate) fn begin_gpu(gpu: &'static Gpu) -> Result<()> {
         gated: false,
     };
     begin(Work::Gpu(on_gpu), Mode::Gpu);
-    Ok(())
 }
 
 /// Begins to take notes of the CPU's work.

@@ -5,6 +5,7 @@ use crate::driver::Address;
 use crate::fault::{Fault, Result};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Sizes up to this are rounded to [`SMALL`], larger ones to a 32nd of the power of two above them.
 const LARGE: usize = 1 << 20;
@@ -40,7 +41,20 @@ pub struct Block {
     class: usize,
     pool: u32,
     /// Whose memory it is, if it is not the pool's.
-    owner: Option<Box<dyn std::any::Any + Send + Sync>>,
+    owner: Owner,
+}
+
+/// Whose memory a block is.
+enum Owner {
+    Pool,
+    /// A larger block, whose part it is.
+    Whole {
+        _block: Arc<Block>,
+    },
+    /// Somebody else, who may take it away once all work has been done.
+    Other {
+        _owner: Box<dyn std::any::Any + Send + Sync>,
+    },
 }
 
 impl Block {
@@ -54,7 +68,14 @@ impl Block {
         len: usize,
         owner: impl std::any::Any + Send + Sync,
     ) -> Block {
-        Block { device, address, len, class: 0, pool: COMMON, owner: Some(Box::new(owner)) }
+        Block { device, address, len, class: 0, pool: COMMON, owner: Owner::Other { _owner: Box::new(owner) } }
+    }
+
+    /// So many bytes of a larger block.
+    pub fn part(whole: &Arc<Block>, start: usize, len: usize) -> Block {
+        assert!(start + len <= whole.len, "a part lies inside its block");
+        let (address, owner) = (whole.address + start as u64, Owner::Whole { _block: whole.clone() });
+        Block { device: whole.device, address, len, class: 0, pool: whole.pool, owner }
     }
 
     /// Where it lies.
@@ -85,7 +106,7 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        if self.owner.is_some() {
+        if let Owner::Other { .. } = self.owner {
             // Work of ours may still use it. A failure is told by the next call that waits.
             let _ = self.device.wait_in_drop();
         }
@@ -112,7 +133,7 @@ impl Memory {
     pub(crate) fn take(&self, device: &'static Device, bytes: usize) -> Result<Block> {
         let class = class(bytes);
         if class == 0 {
-            return Ok(Block { device, address: 0, len: 0, class, pool: COMMON, owner: None });
+            return Ok(Block { device, address: 0, len: 0, class, pool: COMMON, owner: Owner::Pool });
         }
         let mut pool = self.0.lock();
         let home = pool.current;
@@ -139,7 +160,7 @@ impl Memory {
         };
         pool.allocated += class;
         pool.most_allocated = pool.most_allocated.max(pool.allocated);
-        Ok(Block { device, address, len: bytes, class, pool: home, owner: None })
+        Ok(Block { device, address, len: bytes, class, pool: home, owner: Owner::Pool })
     }
 
     /// Gives back to the driver what nobody uses.

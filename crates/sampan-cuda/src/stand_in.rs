@@ -17,6 +17,8 @@ static NEXT: AtomicU64 = AtomicU64::new(1 << 40);
 /// How often memory was asked for, and how often recorded work was started.
 pub static ASKED: AtomicUsize = AtomicUsize::new(0);
 pub static STARTED: AtomicUsize = AtomicUsize::new(0);
+/// How often bytes were copied to the device.
+pub static COPIED: AtomicUsize = AtomicUsize::new(0);
 
 fn used() -> usize {
     TAKEN.lock().unwrap().as_ref().map_or(0, |t| t.values().sum())
@@ -52,6 +54,11 @@ unsafe extern "C" fn info(free: *mut usize, total: *mut usize) -> i32 {
     0
 }
 
+unsafe extern "C" fn upload(_: Address, _: *const c_void, _: usize, _: Handle) -> i32 {
+    COPIED.fetch_add(1, Ordering::Relaxed);
+    0
+}
+
 unsafe extern "C" fn launch(_: Handle, _: Handle) -> i32 {
     STARTED.fetch_add(1, Ordering::Relaxed);
     0
@@ -59,7 +66,8 @@ unsafe extern "C" fn launch(_: Handle, _: Handle) -> i32 {
 
 /// A device of this driver. All of them share its memory.
 pub fn device() -> &'static Device {
-    let driver = Driver { alloc, free, host_alloc, memory_info: info, graph_launch: launch, ..Driver::stand_in() };
+    let driver =
+        Driver { alloc, free, host_alloc, memory_info: info, graph_launch: launch, upload, ..Driver::stand_in() };
     let driver: &'static Driver = Box::leak(Box::new(driver));
     Box::leak(Box::new(Device::of(driver, 0).expect("the stand-in always starts")))
 }
@@ -69,6 +77,7 @@ mod tests {
     use super::*;
     use crate::fault::Fault;
     use crate::feed::Feed;
+    use crate::memory::Block;
 
     /// All in one, since all share the memory of the stand-in.
     #[test]
@@ -129,8 +138,22 @@ mod tests {
 
         let mut feed = Feed::new(gpu, 64).unwrap();
         for i in 0..5u8 {
-            feed.send(&[(&block, 0, 10), (&elsewhere, 5, 20)], |bytes| bytes.fill(i)).unwrap();
+            feed.send(&[(&block, 0, 10), (&elsewhere, 5, 20)], |_, bytes| bytes.fill(i)).unwrap();
         }
+
+        // Parts of a block that lie near each other are one copy; the whole lives as long as they do.
+        let whole = std::sync::Arc::new(gpu.alloc(4096).unwrap());
+        let parts = [0, 32, 96, 2048].map(|start| Block::part(&whole, start, 20));
+        let places: Vec<(&Block, usize, usize)> = parts.iter().map(|p| (p, 0, 20)).collect();
+        let copied = COPIED.load(Ordering::Relaxed);
+        let mut feed = Feed::new(gpu, Feed::room(4, 80)).unwrap();
+        feed.send(&places, |number, bytes| bytes.fill(number as u8)).unwrap();
+        assert_eq!(COPIED.load(Ordering::Relaxed), copied + 2);
+        let (taken, address) = (gpu.memory().allocated(), whole.address());
+        drop(whole);
+        assert_eq!((gpu.memory().allocated(), parts[1].address()), (taken, address + 32));
+        drop(parts);
+        assert_eq!(gpu.memory().allocated(), taken - 4096);
     }
 
     #[test]

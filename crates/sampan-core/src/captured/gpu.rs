@@ -3,12 +3,16 @@
 use super::{Line, NotNow, Recorded};
 use crate::gpu::Gpu;
 use crate::recording::{self, Notes, OnGpu, Touched, Work};
-use crate::storage::WeakStorage;
+use crate::shape::Layout;
+use crate::storage::{Storage, WeakStorage};
 use crate::tensor::Slot;
 use crate::{DType, Device, Result, Tensor, random};
 use parking_lot::Mutex;
 use sampan_cuda::{Block, Feed, Graph};
 use std::sync::Arc;
+
+/// Where inputs begin, in bytes; neighbours are near enough to be copied as one.
+const ALIGNED: usize = 32;
 
 /// One recorded call.
 pub(super) struct Record {
@@ -134,11 +138,19 @@ impl Record {
         line: Option<Line>,
         f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
     ) -> Result<Recorded> {
-        // Inputs lie at fixed places from now on.
-        let device = Device::Cuda(gpu.ordinal() as u8);
-        let inputs: Vec<Tensor> = given.iter().map(|t| Tensor::uninit(t.shape(), t.dtype(), device)).collect();
-        let blocks = inputs.iter().map(|t| t.storage().for_device()).collect::<Result<Vec<_>>>()?;
-        recording::begin_gpu(gpu)?;
+        // Inputs lie at fixed places from now on: side by side and the words after them, so that one copy brings them all.
+        let room = |t: &Tensor| (t.numel() * t.dtype().size()).next_multiple_of(ALIGNED);
+        let all: usize = given.iter().map(room).sum();
+        let inbox = Arc::new(gpu.alloc(all + recording::BYTES_OF_WORDS)?);
+        let mut start = 0;
+        let inputs = given.iter().map(|t| {
+            let block = Block::part(&inbox, start, t.numel() * t.dtype().size());
+            start += room(t);
+            let storage = Storage::from_block(gpu.ordinal() as u8, block);
+            Tensor::from_parts(storage, Layout::contiguous(t.shape()), t.dtype())
+        });
+        let inputs: Vec<Tensor> = inputs.collect();
+        recording::begin_gpu(Arc::new(Block::part(&inbox, all, recording::BYTES_OF_WORDS)));
         let recorder = match gpu.record() {
             Ok(recorder) => recorder,
             Err(fault) => {
@@ -187,7 +199,7 @@ impl Record {
             Leaf { frozen: leaf.stop_gradient(), before, after: leaf.grad_slot(), tensor: leaf }
         });
         let leaves = leaves.collect();
-        let bytes = blocks.iter().map(|b| b.len()).sum::<usize>() + noted.words.len() * 8;
+        let bytes = Feed::room(inputs.len() + 1, all + noted.words.len() * 8);
         let memory = noted.touched.values().filter(|t| t.storage.upgrade().is_some()).cloned().collect();
         let feed = Feed::new(gpu, bytes)?;
         let mut record = Record { graph, gpu, feed, notes: noted, guards, inputs, outputs, memory, leaves };
@@ -265,19 +277,18 @@ impl Record {
                 false => crate::gpu::copy(self.gpu, from, to)?,
             }
         }
-        let mut to = vec![(&*self.notes.block, 0, words)];
-        to.extend(host.iter().map(|(_, block)| (&**block, 0, block.len())));
+        let mut to: Vec<(&Block, usize, usize)> = host.iter().map(|(_, block)| (&**block, 0, block.len())).collect();
+        to.push((&self.notes.block, 0, words));
         let numbers = &self.notes.words;
-        Ok(self.feed.send(&to, |bytes| {
-            let (first, mut rest) = bytes.split_at_mut(words);
-            for (place, number) in first.chunks_exact_mut(8).zip(numbers) {
-                place.copy_from_slice(&number.to_ne_bytes());
-            }
-            for (t, block) in &host {
-                let (place, more) = std::mem::take(&mut rest).split_at_mut(block.len());
+        Ok(self.feed.send(&to, |at, place| match host.get(at) {
+            Some((t, _)) => {
                 let start = t.layout().offset * t.dtype().size();
                 crate::gpu::copy_bytes(&t.storage().read().bytes()[start..start + place.len()], place);
-                rest = more;
+            }
+            None => {
+                for (place, number) in place.chunks_exact_mut(8).zip(numbers) {
+                    place.copy_from_slice(&number.to_ne_bytes());
+                }
             }
         })?)
     }

@@ -178,7 +178,7 @@ pub(crate) fn send(gpu: &'static Gpu, from: &[u8], to: &Block) -> Result<()> {
         std::collections::btree_map::Entry::Vacant(new) => new.insert(sampan_cuda::Feed::new(gpu, PIECE)?),
     };
     for (i, piece) in from.chunks(PIECE).enumerate() {
-        feed.send(&[(to, i * PIECE, piece.len())], |place| copy_bytes(piece, place))?;
+        feed.send(&[(to, i * PIECE, piece.len())], |_, place| copy_bytes(piece, place))?;
     }
     Ok(())
 }
