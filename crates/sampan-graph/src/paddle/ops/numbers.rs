@@ -275,6 +275,11 @@ pub fn read(r: &mut Importer, op: &Op) -> Result<bool> {
             let args = vec![x(r)?, ("y", Arg::Plain(Plain::Float(op.float("y")?)))];
             r.call("pow", args, &out)?;
         }
+        "increment" => {
+            let by = Arg::Plain(Plain::Float(op.float_or("value", 1.0)));
+            let args = vec![x(r)?, ("bias", by)];
+            r.call("scale", args, &out)?;
+        }
         "scale" => {
             if r.symbolic(op)? {
                 return Ok(true);
