@@ -86,7 +86,10 @@ def snapshot(owners, others=(), cells=(), names=()):
     for layer in [layer for owner in owners for layer in [owner, *owner.sublayers()]]:
         own = layer.__dict__
         plain = [n for n, v in own.items() if not n.startswith("_") and isinstance(v, _COMPARED)]
-        settings += [(own, n, copied(own[n])) for n in [*plain, "_settings"] if n in own]
+        settings += [(own, n, copied(own[n])) for n in plain]
+        if "_settings" in own:
+            # A setting that is changed makes another dict of them.
+            settings.append((own, "_settings", own["_settings"]))
         for held in (own[n] for n in _WATCHED if isinstance(own.get(n), dict)):
             if held:
                 objects.append((held, tuple(held.values())))

@@ -56,32 +56,32 @@ fn written(r: &mut Importer, op: &Op) -> Result<()> {
 }
 
 /// The tensors side by side, along an axis of their own or one that they have, and how many each adds to it.
-fn joined(r: &mut Importer, op: &Op) -> Result<()> {
+fn joined(r: &mut Importer, op: &Op) -> Result<bool> {
     let (array, stack) = (op.var("x")?, op.bool("use_stack", false));
     let id = r.id(array)?;
     let mut known = r.known(array);
     let (out, rank) = (op.first_result()?, known.dims.len() as i64);
-    let axis = op.int("axis").unwrap_or(0);
-    let axis = if axis < 0 { axis + rank - i64::from(!stack) } else { axis };
+    let (axis, own) = (op.int("axis").unwrap_or(0), rank - i64::from(!stack));
+    let axis = if axis < 0 { axis.saturating_add(own) } else { axis };
+    if !(0..own).contains(&axis) {
+        return Ok(false);
+    }
     let to = |axis: i64| vec![("x", Arg::Tensor(id)), ("source", ints(vec![0])), ("destination", ints(vec![axis]))];
     if stack {
         r.call("moveaxis", to(axis), &[out])?;
     } else {
-        let at = usize::try_from(axis).unwrap_or(0).min(known.dims.len() - 1);
-        let first = known.dims.remove(0);
-        known.dims.insert(at, first);
+        known.dims[..=axis as usize].rotate_left(1);
         let moved = r.call_new("moveaxis", to(axis), known)?;
         let axes = [("start_axis", axis), ("stop_axis", axis + 1)].map(|(n, a)| (n, plain(Plain::Int(a))));
         r.call("flatten", [vec![("x", Arg::Tensor(moved))], axes.to_vec()].concat(), &[out])?;
     }
     if let Some(&counts) = op.results("out_index").first() {
-        let axis = usize::try_from(axis + 1).unwrap_or(0);
-        let each = if stack { plain(Plain::Int(1)) } else { Arg::Size(Size::extent(id, axis)) };
+        let each = if stack { plain(Plain::Int(1)) } else { Arg::Size(Size::extent(id, axis as usize + 1)) };
         let dtype = plain(Plain::DType(DType::Int32));
         let args = vec![("shape", Arg::Sizes(vec![length(id, 0)])), ("fill_value", each), ("dtype", dtype)];
         r.call("full", args, &[counts])?;
     }
-    Ok(())
+    Ok(true)
 }
 
 /// The tensor at a place, and the array without it.
@@ -113,7 +113,7 @@ pub fn read(r: &mut Importer, op: &Op) -> Result<bool> {
         }
         "array_read" => picked(r, op.var("array")?, op.var("i")?, op.first_result()?)?,
         "array_write_" => written(r, op)?,
-        "array_to_tensor" => joined(r, op)?,
+        "array_to_tensor" => return joined(r, op),
         "array_pop" => popped(r, op)?,
         "slice_array" => {
             let args = vec![
@@ -126,7 +126,7 @@ pub fn read(r: &mut Importer, op: &Op) -> Result<bool> {
         }
         "slice_array_dense" => match (op.get("starts"), r.sizes(op, "starts")) {
             (_, Ok(Arg::Plain(Plain::Ints(at)))) if at.len() == 1 => {
-                let end = if at[0] == -1 { OPEN } else { at[0] + 1 };
+                let end = if at[0] == -1 { OPEN } else { at[0].saturating_add(1) };
                 let cut = part(r, op.var("input")?, Size::fixed(at[0]), Size::fixed(end))?;
                 single(r, cut, op.first_result()?)?;
             }
