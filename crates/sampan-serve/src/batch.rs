@@ -81,16 +81,27 @@ impl Batcher {
         Ok(Batcher { shared, worker: Some(worker) })
     }
 
+    /// Why a request would be refused now, if it would be: asked before its body is read.
+    pub(crate) fn full(&self) -> Option<Wrong> {
+        self.refusal(&self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn refusal(&self, queue: &Queue) -> Option<Wrong> {
+        if queue.closed {
+            return Some(Wrong(503, "the model is being unloaded".into()));
+        }
+        (queue.waiting.len() >= self.shared.limit).then(|| {
+            self.shared.metrics.refused.fetch_add(1, Relaxed);
+            Wrong(429, format!("{} requests wait already; try again later", queue.waiting.len()))
+        })
+    }
+
     /// Puts a request into the queue; one that finds it full is refused at once.
     pub(crate) fn ask(&self, inputs: Vec<Tensor>) -> Result<oneshot::Receiver<Answer>, Wrong> {
         let (answer, answered) = oneshot::channel();
         let mut queue = self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        if queue.closed {
-            return Err(Wrong(503, "the model is being unloaded".into()));
-        }
-        if queue.waiting.len() >= self.shared.limit {
-            self.shared.metrics.refused.fetch_add(1, Relaxed);
-            return Err(Wrong(429, format!("{} requests wait already; try again later", queue.waiting.len())));
+        if let Some(refusal) = self.refusal(&queue) {
+            return Err(refusal);
         }
         queue.waiting.push_back(Waiting { inputs, since: Instant::now(), answer });
         self.shared.metrics.waiting.fetch_add(1, Relaxed);

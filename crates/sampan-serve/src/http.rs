@@ -4,16 +4,18 @@ use crate::Options;
 use crate::metrics;
 use crate::protocol::{self, Request, Wrong, bad};
 use crate::repository::{Model, Repository};
-use axum::Router;
-use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::{RequestExt, Router};
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::{self, DefaultBodyLimit, FromRequest, Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use sampan_core::Tensor;
 use serde_json::{Value, json};
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -212,9 +214,26 @@ async fn infer(
     State(repository): Models,
     Path(parts): Parts,
     headers: HeaderMap,
-    body: Bytes,
-) -> Result<Response, Wrong> {
-    let model = Named::of(&parts).find(&repository)?;
+    asked: extract::Request,
+) -> Result<Response, Response> {
+    let model = Named::of(&parts).find(&repository).map_err(Wrong::into_response)?;
+    if let Some(refusal) = model.batcher.full() {
+        // Who waits to be told to go on sends no body.
+        if !headers.contains_key(header::EXPECT) {
+            discard(asked.into_limited_body()).await;
+        }
+        return Err(refusal.into_response());
+    }
+    let body = Bytes::from_request(asked, &()).await.map_err(IntoResponse::into_response)?;
+    answered(&model, &headers, body).await.map_err(Wrong::into_response)
+}
+
+/// Lets a body pass by, so that its sender hears the answer: who is still writing when a connection is closed may not.
+async fn discard(mut body: Body) {
+    while let Some(Ok(_)) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {}
+}
+
+async fn answered(model: &Model, headers: &HeaderMap, body: Bytes) -> Result<Response, Wrong> {
     let header = headers.get(BINARY_HEADER).map(|v| v.to_str().ok().and_then(|v| v.parse::<usize>().ok()));
     let header = match header {
         Some(None) => return Err(bad("Inference-Header-Content-Length must be a whole number")),
@@ -223,7 +242,7 @@ async fn infer(
     };
     let request = protocol::read(&body, header)?;
     drop(body);
-    let inputs = in_order(&model, &request)?;
+    let inputs = in_order(model, &request)?;
     for (name, _) in &request.outputs {
         if !model.outputs.contains(name) {
             return Err(bad(format!("there is no output `{name}`; the outputs are {}", model.outputs.join(", "))));
