@@ -1,16 +1,96 @@
-//! Arrays of tensors. Here an array is a tensor with an axis more (see `by_values.rs`).
+//! Arrays of tensors, and slices between bounds that are computed. Here an array is a tensor with an axis more (see
+//! `by_values.rs`), and so it is in what is written.
 
 use super::args::{ints, plain, tensor};
+use super::flow::region;
 use crate::by_values::WRITE;
 use crate::graph::{Arg, Call, Dim, Known, Size};
 use crate::index::OPEN;
+use crate::paddle::export::{Exporter, Given};
 use crate::paddle::import::Importer;
-use crate::paddle::program::{Op, VarId};
+use crate::paddle::program::{Op, Value, VarId};
 use sampan_core::{DType, Result, Value as Plain};
 
 /// How many tensors there are, and some more.
 fn length(id: usize, plus: i64) -> Size {
     Size { plus, ..Size::extent(id, 0) }
+}
+
+/// What one of two ways gives.
+fn either(
+    w: &mut Exporter,
+    cond: VarId,
+    like: &Known,
+    then: impl FnOnce(&mut Exporter) -> Result<VarId>,
+    otherwise: impl FnOnce(&mut Exporter) -> Result<VarId>,
+) -> Result<VarId> {
+    let then = region(w, vec![], |w| Ok(vec![then(w)?]))?;
+    let otherwise = region(w, vec![], |w| Ok(vec![otherwise(w)?]))?;
+    let out = w.emit_var("if", like);
+    let args = vec![("cond", Value::Var(cond)), ("then", then), ("otherwise", otherwise)];
+    w.emit_to("if", args, vec![("", vec![out])])?;
+    Ok(out)
+}
+
+/// A tensor alone where there was none, behind the last one, or in the place of one.
+fn put(w: &mut Exporter, call: &Given) -> Result<bool> {
+    let (Some(array), Some(x)) = (call.id("array"), call.id("x")) else { return Ok(false) };
+    let known = w.known(call.out()).clone();
+    let mut one = known.clone();
+    one.dims.splice(..1.min(known.dims.len()), [Dim::Fixed(1)]);
+    let (all, x) = (w.var_of(array)?, w.var_of(x)?);
+    let row = w.emit("unsqueeze", vec![("x", Value::Var(x)), ("axis", Value::Ints(vec![0]))], &one)?;
+    let (len, none) = (w.size(&length(array, 0))?, w.number(0.0, &[1], DType::Int64)?);
+    let truth = Known { dims: vec![Dim::Fixed(1)], dtype: DType::Bool, stop_gradient: true };
+    let two = |x, y| vec![("x", Value::Var(x)), ("y", Value::Var(y))];
+    let empty = w.emit("equal", two(len, none), &truth)?;
+    let longer =
+        |w: &mut Exporter| w.emit("concat", vec![("x", Value::Vars(vec![all, row])), ("axis", Value::Int(0))], &known);
+    let place = call.id("index").map(|id| w.var_of(id)).transpose()?;
+    let more = |w: &mut Exporter| {
+        let Some(place) = place else { return longer(w) };
+        let place = w.cast(place, DType::Int64)?;
+        let at = Known { dims: vec![Dim::Fixed(1)], dtype: DType::Int64, stop_gradient: true };
+        let at = w.emit("reshape", vec![("x", Value::Var(place)), ("shape", Value::Ints(vec![1]))], &at)?;
+        let behind = w.emit("greater_equal", two(at, len), &truth)?;
+        let args = vec![
+            ("x", Value::Var(all)),
+            ("index", Value::Var(at)),
+            ("updates", Value::Var(row)),
+            ("overwrite", Value::Bool(true)),
+        ];
+        either(w, behind, &known, longer, |w| w.emit("scatter", args, &known))
+    };
+    let out = either(w, empty, &known, |_| Ok(row), more)?;
+    w.bind(call.out(), out);
+    Ok(true)
+}
+
+fn between(w: &mut Exporter, call: &Given) -> Result<bool> {
+    let Some(axes) = call.ints("axes") else { return Ok(false) };
+    let bound = |w: &mut Exporter, name: &str| match (call.sizes(name), call.id(name)) {
+        (Some(sizes), _) => w.sizes(&sizes),
+        (_, Some(id)) => w.var_of(id).map(Value::Var),
+        _ => call.tensors(w, name),
+    };
+    let args = vec![
+        ("input", call.tensor(w, "input")?),
+        ("starts", bound(w, "starts")?),
+        ("ends", bound(w, "ends")?),
+        ("infer_flags", Value::Ints(vec![-1; axes.len()])),
+        ("axes", Value::Ints(axes)),
+        ("decrease_axis", Value::Ints(vec![])),
+    ];
+    w.give("slice", args, call.out())?;
+    Ok(true)
+}
+
+pub fn write(w: &mut Exporter, call: &Given) -> Result<bool> {
+    match call.name() {
+        "array_write" => put(w, call),
+        "slice_between" => between(w, call),
+        _ => Ok(false),
+    }
 }
 
 /// A part of an array.

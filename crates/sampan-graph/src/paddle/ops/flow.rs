@@ -14,7 +14,11 @@ fn blocks<'a>(call: &Given<'a>, names: [&str; 2]) -> Option<[&'a Graph; 2]> {
 }
 
 /// Writes ops aside, as a region; what `f` gives is what the region gives, each computed in it.
-fn region(w: &mut Exporter, args: Vec<VarId>, f: impl FnOnce(&mut Exporter) -> Result<Vec<VarId>>) -> Result<Value> {
+pub fn region(
+    w: &mut Exporter,
+    args: Vec<VarId>,
+    f: impl FnOnce(&mut Exporter) -> Result<Vec<VarId>>,
+) -> Result<Value> {
     let outer = std::mem::take(&mut w.program.ops);
     let given = f(w).and_then(|vars| vars.into_iter().map(|v| copied(w, v)).collect::<Result<Vec<_>>>());
     let ops = std::mem::replace(&mut w.program.ops, outer);

@@ -31,6 +31,7 @@ pub(crate) fn write(w: &mut Exporter, call: &Given) -> Result<bool> {
         layers::write,
         sequences::write,
         flow::write,
+        arrays::write,
         losses::write,
         quantised::write,
     ];
