@@ -1,7 +1,7 @@
 //! Branches and loops.
 
 use crate::flow::{COND, WHILE};
-use crate::graph::{Arg, Call, Graph, Known};
+use crate::graph::{Arg, Call, Graph};
 use crate::paddle::export::{Exporter, Given};
 use crate::paddle::import::Importer;
 use crate::paddle::program::{Op, Region, Value, VarId};
@@ -138,7 +138,7 @@ pub fn read(r: &mut Importer, op: &Op) -> Result<bool> {
             };
             let (taken, blocks) = alike(r, vec![asked, body], args.len());
             let inputs = r.ids(&taken)?;
-            let known = Known { dims: vec![], dtype: DType::Bool, stop_gradient: true };
+            let known = r.known(first);
             let mut outputs = vec![r.graph.add_value(known)];
             outputs.extend(results.iter().map(|&v| r.define(v)));
             let args = [vec![Arg::Tensors(state), Arg::Tensors(inputs)], blocks].concat();
