@@ -316,6 +316,27 @@ def test_what_makes_every_call_another_one_is_named():
     told(rf"`count` {line}", by_an_attribute)
 
 
+def test_what_was_different_every_time_and_is_no_more_is_recorded():
+    net, seen = nn.Linear(12, 1), []
+
+    @captured
+    def step(x):
+        loss = net(x).mean() + len(seen)
+        loss.backward()
+        net.clear_gradients()
+        return loss
+
+    x = paddle.to_tensor(X[0])
+    plain = float(net(x).mean())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for i in range(300):
+            assert float(step(x)) == pytest.approx(plain + len(seen), rel=1e-5)
+            if i < 150:
+                seen.append(i)
+    assert records(step) == 1
+
+
 def test_lists_that_change_now_and_then_are_followed():
     net, table = nn.Linear(12, 1), {"scale": [1.0]}
 

@@ -149,8 +149,8 @@ class Captures:
         capture = next((c for c in self._known.get(key, ()) if c[0].holds()), None)
         self._others = 0 if capture is not None else self._others + 1
         before, self._last = self._last, key
-        if self._others > MOST:
-            # To capture costs more than to run.
+        if self._others > MOST and self._others % MOST:
+            # To capture costs more than to run; now and then it is tried again.
             return self._function(*args, **kwargs)
         if self._others >= MANY and not self._warned:
             self._tell(before, key)

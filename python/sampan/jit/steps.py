@@ -232,6 +232,9 @@ class Steps:
         self._others = 0 if step is not None else self._others + 1
         if step is None:
             self._tell(found)
+            if self._others > MOST and self._others % MOST:
+                # To look at everything around it costs more than it promises; now and then it is tried again.
+                return self._function(*args, **kwargs)
             step = _Step(self._function, args, kwargs)
             found[:] = [*found[1 - MOST :], step]
             while len(self._known) > MOST:
