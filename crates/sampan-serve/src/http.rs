@@ -218,9 +218,9 @@ async fn infer(
 ) -> Result<Response, Response> {
     let model = Named::of(&parts).find(&repository).map_err(Wrong::into_response)?;
     if let Some(refusal) = model.batcher.full() {
-        // Who waits to be told to go on sends no body.
+        // Who waits to be told to go on sends no body; what others send passes by while they hear the answer.
         if !headers.contains_key(header::EXPECT) {
-            discard(asked.into_limited_body()).await;
+            tokio::spawn(discard(asked.into_limited_body()));
         }
         return Err(refusal.into_response());
     }
@@ -228,7 +228,7 @@ async fn infer(
     answered(&model, &headers, body).await.map_err(Wrong::into_response)
 }
 
-/// Lets a body pass by, so that its sender hears the answer: who is still writing when a connection is closed may not.
+/// Lets a body pass by: who is still writing when a connection is closed may not hear the answer.
 async fn discard(mut body: Body) {
     while let Some(Ok(_)) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {}
 }

@@ -303,7 +303,7 @@ fn what_is_too_much_is_refused_at_once() {
     let graph = trace(|x| net.call_all(x), &[spec]).unwrap();
     paddle::save(&graph, folder.0.join("slow"), &[]).unwrap();
     let server = Running::new(Options { queue: 2, max_batch: 1, ..Options::new(&folder.0) });
-    let rows = 64;
+    let rows = 1024;
     let numbers = vec![0u8; rows * 512 * 4];
     let input = json!({ "name": "x", "datatype": "FP32", "shape": [rows, 512], "parameters": { "binary_data_size": numbers.len() } });
     let text = json!({ "inputs": [input] }).to_string();
