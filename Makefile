@@ -98,14 +98,15 @@ align-faults: ## Injected faults: sampan.align beside PaDiff, into docs/align-fa
 	mv target/align-faults.md docs/align-faults.md
 
 graph-readers: python-dev ## What jit.save writes, read by each version of Paddle in an environment of its own; and theirs, read here
-	PYTHONPATH=python python3 scripts/graph/write.py target/graphs
+	python3 -m venv target/graph-env && target/graph-env/bin/pip install --quiet numpy
+	PYTHONPATH=python target/graph-env/bin/python scripts/graph/write.py target/graphs
 	for v in $(PADDLES); do \
 		python3 -m venv target/paddle-$$v && \
 		target/paddle-$$v/bin/pip install --quiet paddlepaddle==$$v setuptools "numpy<2" && \
 		target/paddle-$$v/bin/python scripts/graph/check.py target/graphs && \
 		target/paddle-$$v/bin/python scripts/graph/check.py target/graphs .pdmodel && \
 		target/paddle-$$v/bin/python scripts/graph/theirs.py save target/theirs-$$v && \
-		PYTHONPATH=python python3 scripts/graph/theirs.py check target/theirs-$$v || exit 1; done
+		PYTHONPATH=python target/graph-env/bin/python scripts/graph/theirs.py check target/theirs-$$v || exit 1; done
 
 onnx-peers: python-dev ## What onnx.export writes, computed by ONNX Runtime; ONNX's own tests on our backend and on theirs
 	python3 -m venv target/onnx-env

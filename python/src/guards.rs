@@ -10,10 +10,25 @@ use pyo3::{PyTraverseError, PyVisit};
 use sampan_core::Tensor;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Is a value the one it was, or one of the same type that is equal to it? What cannot be compared (a list in which a tensor
-/// was replaced by another) is not.
+/// Is a value the one it was, or one of the same type that is equal to it? A tensor is like no other, whatever its values.
 fn same(now: &Bound<'_, PyAny>, before: &Bound<'_, PyAny>) -> bool {
-    now.is(before) || (now.get_type().is(before.get_type()) && now.eq(before).unwrap_or(false))
+    if now.is(before) {
+        return true;
+    }
+    if !now.get_type().is(before.get_type()) {
+        return false;
+    }
+    if let (Ok(now), Ok(before)) = (now.cast_exact::<PyList>(), before.cast_exact::<PyList>()) {
+        return now.len() == before.len() && now.iter().zip(before).all(|(a, b)| same(&a, &b));
+    }
+    if let (Ok(now), Ok(before)) = (now.cast_exact::<PyTuple>(), before.cast_exact::<PyTuple>()) {
+        return now.len() == before.len() && now.iter_borrowed().zip(before).all(|(a, b)| same(&a, &b));
+    }
+    if let (Ok(now), Ok(before)) = (now.cast_exact::<PyDict>(), before.cast_exact::<PyDict>()) {
+        let alike = |(name, value): (_, _)| matches!(before.get_item(name), Ok(Some(b)) if same(&value, &b));
+        return now.len() == before.len() && now.iter().all(alike);
+    }
+    !now.is_instance_of::<PyTensor>() && now.eq(before).unwrap_or(false)
 }
 
 /// What a function computes by, other than its arguments: variables around it; modes, settings and inner layers of networks.
@@ -24,8 +39,8 @@ pub struct PySnapshot {
     /// Dicts whose values are these very objects.
     objects: Vec<(Py<PyDict>, Py<PyTuple>)>,
     empty: Vec<Py<PyDict>>,
-    /// Variables of functions around it: the cell, and what it holds.
-    cells: Vec<(Py<PyAny>, Argument)>,
+    /// Variables of functions around it: the cell, its name, and what it holds.
+    cells: Vec<(Py<PyAny>, String, Argument)>,
     /// Variables of modules: names and values.
     globals: Vec<(Py<PyDict>, Py<PyString>, Argument)>,
 }
@@ -37,10 +52,10 @@ impl PySnapshot {
         settings: Vec<(Py<PyDict>, Py<PyString>, Py<PyAny>)>,
         objects: Vec<(Py<PyDict>, Py<PyTuple>)>,
         empty: Vec<Py<PyDict>>,
-        cells: Vec<(Py<PyAny>, String, Py<PyAny>)>,
+        cells: Vec<(Py<PyAny>, String, String, Py<PyAny>)>,
         globals: Vec<(Py<PyDict>, Py<PyString>, String, Py<PyAny>)>,
     ) -> PyResult<PySnapshot> {
-        let cell = |(c, k, v): (_, String, _)| Ok((c, Argument::new(&k, v)?));
+        let cell = |(c, n, k, v): (_, _, String, _)| Ok((c, n, Argument::new(&k, v)?));
         let global = |(d, n, k, v): (_, _, String, _)| Ok((d, n, Argument::new(&k, v)?));
         Ok(PySnapshot {
             settings,
@@ -53,35 +68,16 @@ impl PySnapshot {
 
     /// Is all of it as it was?
     fn holds(&self, py: Python<'_>) -> PyResult<bool> {
-        let none = &mut Vec::new();
-        for (cell, before) in &self.cells {
-            match cell.bind(py).getattr(pyo3::intern!(py, "cell_contents")) {
-                Ok(now) if before.fits(&now, none) => {}
-                _ => return Ok(false),
-            }
-        }
-        for (dict, name, before) in &self.globals {
-            match dict.bind(py).get_item(name.bind(py))? {
-                Some(now) if before.fits(&now, none) => {}
-                _ => return Ok(false),
-            }
-        }
-        if self.empty.iter().any(|d| !d.bind(py).is_empty()) {
-            return Ok(false);
-        }
-        for (dict, name, before) in &self.settings {
-            let Some(now) = dict.bind(py).get_item(name.bind(py))? else { return Ok(false) };
-            if !same(&now, before.bind(py)) {
-                return Ok(false);
-            }
-        }
-        for (dict, before) in &self.objects {
-            let (dict, before) = (dict.bind(py), before.bind(py));
-            if dict.len() != before.len() || !dict.iter().zip(before.iter_borrowed()).all(|((_, v), b)| v.is(&*b)) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        Ok(self.change(py)?.is_none())
+    }
+
+    /// The variable or attribute that is not as it was, if one is not: its name, which is empty for what has none.
+    fn changed(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.change(py)?.map_or(Ok(None), |name| match name {
+            Changed::Cell(name) => Ok(Some(name.clone())),
+            Changed::Entry(name) => name.extract(py).map(Some),
+            Changed::Parts => Ok(Some(String::new())),
+        })
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -93,7 +89,7 @@ impl PySnapshot {
             visit.call(dict)?;
             visit.call(values)?;
         }
-        for (cell, value) in &self.cells {
+        for (cell, _, value) in &self.cells {
             visit.call(cell)?;
             value.object().map_or(Ok(()), |v| visit.call(v))?;
         }
@@ -102,6 +98,49 @@ impl PySnapshot {
             value.object().map_or(Ok(()), |v| visit.call(v))?;
         }
         self.empty.iter().try_for_each(|d| visit.call(d))
+    }
+}
+
+/// What is not as it was.
+enum Changed<'a> {
+    Cell(&'a String),
+    /// A global variable or an attribute.
+    Entry(&'a Py<PyString>),
+    /// The parameters, hooks or inner layers of a network.
+    Parts,
+}
+
+impl PySnapshot {
+    fn change(&self, py: Python<'_>) -> PyResult<Option<Changed<'_>>> {
+        let none = &mut Vec::new();
+        for (cell, name, before) in &self.cells {
+            match cell.bind(py).getattr(pyo3::intern!(py, "cell_contents")) {
+                Ok(now) if before.fits(&now, none) => {}
+                _ => return Ok(Some(Changed::Cell(name))),
+            }
+        }
+        for (dict, name, before) in &self.globals {
+            match dict.bind(py).get_item(name.bind(py))? {
+                Some(now) if before.fits(&now, none) => {}
+                _ => return Ok(Some(Changed::Entry(name))),
+            }
+        }
+        if self.empty.iter().any(|d| !d.bind(py).is_empty()) {
+            return Ok(Some(Changed::Parts));
+        }
+        for (dict, name, before) in &self.settings {
+            match dict.bind(py).get_item(name.bind(py))? {
+                Some(now) if same(&now, before.bind(py)) => {}
+                _ => return Ok(Some(Changed::Entry(name))),
+            }
+        }
+        for (dict, before) in &self.objects {
+            let (dict, before) = (dict.bind(py), before.bind(py));
+            if dict.len() != before.len() || !dict.iter().zip(before.iter_borrowed()).all(|((_, v), b)| v.is(&*b)) {
+                return Ok(Some(Changed::Parts));
+            }
+        }
+        Ok(None)
     }
 }
 

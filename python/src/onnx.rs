@@ -48,17 +48,26 @@ fn known(py: Python<'_>, info: &ValueInfo) -> Known {
     (info.name.clone(), dims, info.dtype.map(|d| dtype::object(py, d)))
 }
 
+fn bounded(model: Model, bytes: Option<usize>) -> Model {
+    match bytes {
+        Some(bytes) => model.with_memory(bytes),
+        None => model,
+    }
+}
+
 #[pymethods]
 impl PyOnnxModel {
-    /// Reads a file, and the values that lie beside it.
+    /// Reads a file, and the values that lie beside it; a run may hold so many bytes at once.
     #[staticmethod]
-    fn load(py: Python<'_>, path: PathBuf) -> PyResult<PyOnnxModel> {
-        errors::run(py, move || onnx::load(path)).map(|m| PyOnnxModel(Arc::new(m)))
+    #[pyo3(signature = (path, memory_limit = None))]
+    fn load(py: Python<'_>, path: PathBuf, memory_limit: Option<usize>) -> PyResult<PyOnnxModel> {
+        errors::run(py, move || onnx::load(path)).map(|m| PyOnnxModel(Arc::new(bounded(m, memory_limit))))
     }
     /// Reads a model from memory.
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, bytes: Vec<u8>) -> PyResult<PyOnnxModel> {
-        errors::run(py, move || onnx::from_bytes(&bytes)).map(|m| PyOnnxModel(Arc::new(m)))
+    #[pyo3(signature = (bytes, memory_limit = None))]
+    fn from_bytes(py: Python<'_>, bytes: Vec<u8>, memory_limit: Option<usize>) -> PyResult<PyOnnxModel> {
+        errors::run(py, move || onnx::from_bytes(&bytes)).map(|m| PyOnnxModel(Arc::new(bounded(m, memory_limit))))
     }
     /// What it gives for these inputs, with these tensors as its first weights.
     #[pyo3(signature = (inputs, weights = vec![]))]

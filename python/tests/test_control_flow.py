@@ -155,6 +155,23 @@ def test_what_cannot_be_is_an_error_with_its_line(tmp_path):
     with pytest.raises(RuntimeError, match=r"test_control_flow.py:\d+"):
         same(returned, tmp_path)
 
+    def listed(x):
+        kept = [x]
+        while x.sum() < 10:
+            x = x * 2
+            kept.append(x)
+        return sampan.stack(kept)
+
+    def in_a_dict(x):
+        kept = {}
+        if x.sum() > 0:
+            kept["y"] = x
+        return kept.get("y", -x)
+
+    for function in (listed, in_a_dict):
+        with pytest.raises(RuntimeError, match=r"`kept` is no tensor and changes in a .* value \(.*test_control_flow.py:\d+"):
+            same(function, tmp_path)
+
     def shapes(x):
         return x if x.sum() > 0 else x.sum()
 

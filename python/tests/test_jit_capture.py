@@ -109,6 +109,30 @@ def test_values_that_are_read_are_named_and_python_runs():
         assert runs(lambda: branch(sampan.ones([2])))[0] == 1
 
 
+def test_what_makes_every_call_another_one_is_named():
+    table = [0.0]
+
+    @jit.to_static(full_graph=True)
+    def looked_up(x):
+        return x * table[0]
+
+    def call(i):
+        table[0] = float(i)
+        return float(looked_up(sampan.ones([])))
+
+    with pytest.warns(RuntimeWarning, match=r"looked_up runs .* `table` \(.*test_jit_capture\.py:\d+\) is different") as said:
+        assert [call(i) for i in range(80)] == list(range(80))
+    assert len(said) == 1
+
+    @jit.to_static(full_graph=True)
+    def scaled(x, by):
+        return x * by
+
+    with pytest.warns(RuntimeWarning, match=r"scaled runs .* the kind of its arguments .* is different") as said:
+        assert [float(scaled(sampan.ones([]), float(i))) for i in range(80)] == list(range(80))
+    assert len(said) == 1
+
+
 def test_random_numbers_and_globals():
     @jit.to_static(full_graph=True)
     def noisy(x):

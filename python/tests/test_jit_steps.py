@@ -252,6 +252,110 @@ def test_tensors_from_the_host_are_no_constants():
         assert [float(step(paddle.ones([1]))) for _ in range(6)] == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
 
 
+def test_what_makes_every_call_another_one_is_named():
+    def told(wanted, make):
+        net = nn.Linear(12, 1)
+        step, change = make(net)
+        with pytest.warns(RuntimeWarning, match=rf"step runs as it stands, because {wanted}") as said:
+            for i in range(70):
+                change(i)
+                step(paddle.to_tensor(X[i % 8]))
+        assert len(said) == 1 and records(step) == 0
+
+    def by_itself(net):
+        seen = []
+
+        @captured
+        def step(x):
+            loss = net(x).mean()
+            loss.backward()
+            seen.append(loss)
+            return loss
+
+        return step, lambda i: None
+
+    def by_others(net):
+        table = {"scale": [1.0]}
+
+        @captured
+        def step(x):
+            loss = net(x).mean() * table["scale"][0]
+            loss.backward()
+            return loss
+
+        return step, lambda i: table["scale"].__setitem__(0, float(i))
+
+    def by_a_tensor_in_a_list(net):
+        state = [paddle.zeros([1])]
+
+        @captured
+        def step(x):
+            loss = (net(x) + state[0]).mean()
+            loss.backward()
+            return loss
+
+        # Alike in its values, and yet another one.
+        return step, lambda i: state.__setitem__(0, paddle.zeros([1]))
+
+    def by_an_attribute(net):
+        net.count = 0
+
+        @captured
+        def step(x):
+            net.count += 1
+            loss = net(x).mean()
+            loss.backward()
+            return loss
+
+        return step, lambda i: None
+
+    line = r"\(.*test_jit_steps.py:\d+\) is different"
+    told(rf"`seen` {line}", by_itself)
+    told(rf"`table` {line}", by_others)
+    told(rf"`state` {line}", by_a_tensor_in_a_list)
+    told(rf"`count` {line}", by_an_attribute)
+
+
+def test_what_was_different_every_time_and_is_no_more_is_recorded():
+    net, seen = nn.Linear(12, 1), []
+
+    @captured
+    def step(x):
+        loss = net(x).mean() + len(seen)
+        loss.backward()
+        net.clear_gradients()
+        return loss
+
+    x = paddle.to_tensor(X[0])
+    plain = float(net(x).mean())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for i in range(300):
+            assert float(step(x)) == pytest.approx(plain + len(seen), rel=1e-5)
+            if i < 150:
+                seen.append(i)
+    assert records(step) == 1
+
+
+def test_lists_that_change_now_and_then_are_followed():
+    net, table = nn.Linear(12, 1), {"scale": [1.0]}
+
+    @captured
+    def step(x):
+        loss = net(x).mean() * table["scale"][0]
+        loss.backward()
+        net.clear_gradients()
+        return loss
+
+    x = paddle.to_tensor(X[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for scale in (1.0, 2.0, 4.0):
+            table["scale"][0] = scale
+            assert {float(step(x)) for _ in range(5)} == {float(net(x).mean()) * scale}
+    assert records(step) == 3
+
+
 def test_outputs_stay_and_wrong_labels_are_named():
     net = nn.Linear(3, 3)
 

@@ -1,5 +1,7 @@
 """ONNX files: written, read, trained and saved again."""
 
+import pathlib
+
 import numpy as np
 import pytest
 import sampan
@@ -42,6 +44,14 @@ def test_read_models_train_and_are_saved(tmp_path):
         optimizer.clear_grad()
     sampan.jit.save(read, path + "-again", input_spec=spec)
     np.testing.assert_allclose(sampan.jit.load(path + "-again")(x).numpy(), read(x).numpy(), atol=1e-6)
+
+
+def test_a_run_has_a_bound_on_memory():
+    # A loop that doubles its tensor forty times.
+    path = pathlib.Path(__file__).parent / "fixtures" / "doubling.onnx"
+    model = sampan.onnx.load(path, memory_limit=1 << 20)
+    with pytest.raises(MemoryError, match=r"out of memory.* may hold 1.0 MiB at once"):
+        model(sampan.ones([4]))
 
 
 def test_mistakes(tmp_path):

@@ -133,6 +133,155 @@ def switch_case(paddle, x):
     return paddle.static.nn.switch_case(which, {0: lambda: x, 1: lambda: x * 10}, default=lambda: x * 100)
 
 
+def collected(paddle, x):
+    kept = []
+    i = paddle.zeros([1], "int64")
+    while i < 4:
+        x = x * 1.5
+        kept.append(x.sum(axis=1))
+        i = i + 1
+    return paddle.stack(kept)
+
+
+def joined(paddle, x):
+    kept = []
+    for i in range(paddle.full([1], 3, "int64")):
+        kept.append(x + i.astype("float32"))
+    return paddle.concat(kept, axis=1)
+
+
+def written_only(paddle, x):
+    kept = paddle.tensor.create_array("float32")
+    i = paddle.zeros([1], "int64")
+    while i < 3:
+        paddle.tensor.array_write(x * i.astype("float32"), i, array=kept)
+        i = i + 1
+    last = paddle.tensor.array_read(kept, i - 1)
+    return last
+
+
+def chosen(paddle, x):
+    kept = []
+    kept.append(x)
+    if x.mean() > 0:
+        kept.append(x * 2)
+    else:
+        kept.append(x - 1)
+    return paddle.stack(kept)
+
+
+def until(paddle, x):
+    kept = []
+    i = paddle.zeros([1], "int64")
+    while i < 8:
+        x = x * 1.5
+        if x.abs().sum() > 30:
+            break
+        kept.append(x)
+        i = i + 1
+    kept.append(x)
+    return paddle.stack(kept)
+
+
+def popped(paddle, x):
+    kept = [x]
+    i = paddle.zeros([1], "int64")
+    while i < 3:
+        kept.append(x + i.astype("float32"))
+        i = i + 1
+    last = kept.pop()
+    return last, paddle.concat(kept)
+
+
+def counted(paddle, x):
+    kept = [x]
+    i = paddle.zeros([1], "int64")
+    while i < 3:
+        kept.append(x)
+        i = i + 1
+    return x * len(kept)
+
+
+def of_rows(paddle, x):
+    kept = []
+    for row in x:
+        kept.append(row * 2)
+    return paddle.stack(kept)
+
+
+def recurrent(paddle, x):
+    kept = []
+    h = paddle.zeros_like(x[0])
+    for i in range(x.shape[0]):
+        h = paddle.tanh(h + x[i])
+        kept.append(h)
+    return paddle.stack(kept), h
+
+
+def read_back(paddle, x):
+    kept = []
+    i = paddle.zeros([1], "int64")
+    while i < 4:
+        kept.append(x * i.astype("float32"))
+        i = i + 1
+    return kept[1] + kept[3]
+
+
+def sliced(paddle, x):
+    kept = []
+    i = paddle.zeros([1], "int64")
+    while i < 4:
+        kept.append(x * i.astype("float32"))
+        i = i + 1
+    return paddle.concat(kept[1:3])
+
+
+def last(paddle, x):
+    kept = []
+    i = paddle.zeros([1], "int64")
+    while i < 4:
+        kept.append(x * i.astype("float32"))
+        i = i + 1
+    return kept[-1]
+
+
+def set_later(paddle, x):
+    kept = []
+    i = paddle.zeros([1], "int64")
+    while i < 4:
+        kept.append(x * i.astype("float32"))
+        i = i + 1
+    kept[1] = x + 10
+    return paddle.stack(kept, axis=1)
+
+
+def two_lists(paddle, x):
+    a, b = [], []
+    i = paddle.zeros([1], "int64")
+    y = x
+    while i < 4:
+        a.append(x * i.astype("float32"))
+        if i % 2 == 0:
+            b.append(y)
+            y = y + 1
+        else:
+            y = y * 2
+        i = i + 1
+    return paddle.concat(a, axis=0), paddle.concat(b, axis=1), y
+
+
+def nested(paddle, x):
+    kept = []
+    i = paddle.zeros([1], "int64")
+    while i < 2:
+        j = paddle.zeros([1], "int64")
+        while j < 3:
+            kept.append(x + i.astype("float32") * j.astype("float32"))
+            j = j + 1
+        i = i + 1
+    return paddle.stack(kept)
+
+
 _A = np.array([[0.5, 1.5, -0.25], [2.0, 0.125, 3.0]], "float32")
 ARRAYS = [_A, -_A, _A / 8, _A * 0]
 CASES = {
@@ -140,5 +289,13 @@ CASES = {
     for f in (
         if_else, if_only, nested_if, elif_chain, early_return, while_loop, for_range, with_break, with_continue,
         while_in_if, if_in_while, and_or_not, cond, by_while_loop, case, switch_case,
+    )
+}
+# Lists that a loop or a branch fills, which become arrays of tensors.
+LISTS = {
+    f.__name__: f
+    for f in (
+        collected, joined, written_only, chosen, until, popped, counted, of_rows, recurrent, read_back, sliced, last,
+        set_later, two_lists, nested,
     )
 }

@@ -3,6 +3,7 @@
     python scripts/graph/record.py crates/sampan-graph/tests/paddle-2.6.npz               # in an environment with that Paddle
     python scripts/graph/record.py crates/sampan-graph/tests/paddle-3.0.npz --networks    # without the single calls
     python scripts/graph/record.py crates/sampan-graph/tests/paddle-2.6-flows.npz --flows  # programs that branch and loop
+    python scripts/graph/record.py crates/sampan-graph/tests/paddle-2.6-lists.npz --lists  # those that fill lists
 """
 
 import importlib.util
@@ -47,11 +48,11 @@ def function(name: str, count: int, folder: str):
     return getattr(module, f"forward_{name}")
 
 
-def record_flows(target: str) -> None:
+def record_flows(target: str, programs: dict) -> None:
     """Each program with several inputs, which take different ways through it."""
     entries, left_out = {}, []
     with tempfile.TemporaryDirectory() as folder:
-        for name, function in flows.CASES.items():
+        for name, function in programs.items():
             # Paddle rewrites the source of a function, and asks its module for `paddle`.
             path = os.path.join(folder, f"flow_{name}.py")
             with open(path, "w") as file:
@@ -106,7 +107,7 @@ def main(target: str, networks_only: bool) -> None:
 
 
 if __name__ == "__main__":
-    if "--flows" in sys.argv:
-        record_flows(sys.argv[1])
+    if "--flows" in sys.argv or "--lists" in sys.argv:
+        record_flows(sys.argv[1], flows.LISTS if "--lists" in sys.argv else flows.CASES)
     else:
         main(sys.argv[1], "--networks" in sys.argv)

@@ -50,8 +50,9 @@ def largest_error(path: str, arrays, expected, opset: int) -> float:
     return worst
 
 
-def check(name: str, program, specs, arrays, opsets, folder: str, failures: list) -> None:
-    """One program at several versions of ONNX's operators."""
+def check(name: str, program, specs, arrays, opsets, folder: str, failures: list, left_out: list | None = None) -> None:
+    """One program at several versions of ONNX's operators; what sampan says that it cannot write is no failure where it may
+    be left out."""
     with sampan.no_grad():
         results = program(*map(sampan.to_tensor, arrays))
     results = results if isinstance(results, (list, tuple)) else [results]
@@ -65,6 +66,10 @@ def check(name: str, program, specs, arrays, opsets, folder: str, failures: list
                 # Extents that belong together, of which one is free and the other is not.
                 fixed = [sampan.static.InputSpec(list(a.shape), str(a.dtype), f"x{i}") for i, a in enumerate(arrays)]
                 sampan.onnx.export(program, path, input_spec=fixed, opset_version=opset)
+        except (NotImplementedError, ValueError) as error:
+            (failures if left_out is None else left_out).append(f"{name} opset {opset}: {str(error)[:300]}")
+            continue
+        try:
             error = largest_error(path + ".onnx", arrays, expected, opset)
             if not error <= BOUND:
                 failures.append(f"{name} opset {opset}: off by {error:.2g}")
@@ -79,6 +84,7 @@ def check(name: str, program, specs, arrays, opsets, folder: str, failures: list
 def main(folder: str, parts: list[str]) -> int:
     os.makedirs(folder, exist_ok=True)
     failures: list[str] = []
+    left_out: list[str] = []
     count = 0
     if "zoo" in parts:
         for name, make in zoo().items():
@@ -103,8 +109,9 @@ def main(folder: str, parts: list[str]) -> int:
             def program(*tensors, function=function):
                 return function(sampan, *tensors)
 
-            check("call-" + name, program, calls.specs(sampan, name), arrays, [13, 18, 21], folder, failures)
+            check("call-" + name, program, calls.specs(sampan, name), arrays, [13, 18, 21], folder, failures, left_out)
             count += 1
+    print(f"{len(left_out)} calls are left out:", *left_out, sep="\n  ")
     print(*failures, sep="\n")
     print(f"{count} programs, {len(failures)} failures")
     return len(failures)

@@ -225,6 +225,5 @@ pub fn checked_numel(shape: &[usize]) -> Result<usize> {
 /// Is there memory for a list of so many int64? An op that builds one asks before it begins.
 pub(crate) fn check_room(count: usize) -> Result<()> {
     let bytes = count.saturating_mul(8);
-    let free = buffer::memory_limit().saturating_sub(buffer::bytes_in_use());
-    if bytes > free { Err(buffer::OutOfMemory { bytes }.into()) } else { Ok(()) }
+    if bytes > buffer::bytes_left() { Err(buffer::OutOfMemory { bytes }.into()) } else { Ok(()) }
 }

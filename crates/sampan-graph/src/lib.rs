@@ -11,6 +11,7 @@
 //! # Ok::<(), sampan_core::Error>(())
 //! ```
 
+mod by_values;
 pub mod draw;
 mod flow;
 mod given;

@@ -12,6 +12,7 @@ use std::path::Path;
 const FORMAT: &str = "Paddle program";
 /// What a variable holds, by Paddle's numbers.
 const DENSE_TENSOR: i64 = 7;
+const TENSOR_ARRAY: i64 = 13;
 const FEED: i64 = 9;
 const FETCH: i64 = 10;
 
@@ -56,6 +57,13 @@ pub enum VarKind {
         /// The type of its elements; none where Paddle has one that sampan lacks.
         dtype: Option<DType>,
         /// The extents.
+        dims: Vec<i64>,
+    },
+    /// An array of such tensors.
+    Array {
+        /// The type of their elements.
+        dtype: Option<DType>,
+        /// The extents of each.
         dims: Vec<i64>,
     },
     /// What a program is fed with.
@@ -205,7 +213,7 @@ fn var_kind(bytes: &[u8]) -> Parse<VarKind> {
         match field? {
             (1, Field::Varint(v)) => number = v as i64,
             // A message of levels around the one that counts.
-            (3, Field::Bytes(b)) => {
+            (3 | 4, Field::Bytes(b)) => {
                 for field in proto::fields(b) {
                     if let (1, Field::Bytes(b)) = field? {
                         tensor = Some(b);
@@ -216,7 +224,7 @@ fn var_kind(bytes: &[u8]) -> Parse<VarKind> {
         }
     }
     Ok(match (number, tensor) {
-        (DENSE_TENSOR, Some(b)) => {
+        (DENSE_TENSOR | TENSOR_ARRAY, Some(b)) => {
             let (mut dtype, mut dims) = (None, Vec::new());
             for field in proto::fields(b) {
                 match field? {
@@ -225,7 +233,7 @@ fn var_kind(bytes: &[u8]) -> Parse<VarKind> {
                     _ => {}
                 }
             }
-            VarKind::Tensor { dtype, dims }
+            if number == DENSE_TENSOR { VarKind::Tensor { dtype, dims } } else { VarKind::Array { dtype, dims } }
         }
         (FEED, _) => VarKind::Feed,
         (FETCH, _) => VarKind::Fetch,
@@ -335,10 +343,12 @@ pub fn to_bytes(program: &Program) -> Vec<u8> {
 
 fn encode_var(var: &Var) -> Message {
     let kind = match &var.kind {
-        VarKind::Tensor { dtype, dims } => {
+        VarKind::Tensor { dtype, dims } | VarKind::Array { dtype, dims } => {
             let tensor = Message::new().int(1, dtype.map_or(0, dtype_number));
             let tensor = dims.iter().fold(tensor, |t, &d| t.int(2, d));
-            Message::new().int(1, DENSE_TENSOR).message(3, &Message::new().message(1, &tensor).int(2, 0))
+            let one = matches!(var.kind, VarKind::Tensor { .. });
+            let (number, field) = if one { (DENSE_TENSOR, 3) } else { (TENSOR_ARRAY, 4) };
+            Message::new().int(1, number).message(field, &Message::new().message(1, &tensor).int(2, 0))
         }
         VarKind::Feed => Message::new().int(1, FEED),
         VarKind::Fetch => Message::new().int(1, FETCH),

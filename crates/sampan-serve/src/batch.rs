@@ -1,8 +1,7 @@
 //! Requests of one model that share runs.
 
 use crate::metrics::Metrics;
-use crate::protocol::Wrong;
-use sampan_core::ops::joining::try_concat;
+use crate::protocol::{Given, Wrong};
 use sampan_core::{Error, Tensor};
 use sampan_graph::Predictor;
 use std::collections::VecDeque;
@@ -15,7 +14,7 @@ use tokio::sync::oneshot;
 pub(crate) type Answer = Result<Vec<Tensor>, Wrong>;
 
 struct Waiting {
-    inputs: Vec<Tensor>,
+    inputs: Vec<Given>,
     since: Instant,
     answer: oneshot::Sender<Answer>,
 }
@@ -23,13 +22,13 @@ struct Waiting {
 impl Waiting {
     /// Rows, if it can share a run.
     fn rows(&self) -> Option<usize> {
-        let rows = *self.inputs.first()?.shape().first()?;
-        self.inputs.iter().all(|t| t.shape().first() == Some(&rows)).then_some(rows)
+        let rows = *self.inputs.first()?.shape.first()?;
+        self.inputs.iter().all(|t| t.shape.first() == Some(&rows)).then_some(rows)
     }
 
-    /// Do both have the same shapes but for the rows?
+    /// Do both have the same dtypes, and the same shapes but for the rows?
     fn fits(&self, other: &Waiting) -> bool {
-        self.inputs.iter().zip(&other.inputs).all(|(a, b)| a.shape().get(1..) == b.shape().get(1..))
+        self.inputs.iter().zip(&other.inputs).all(|(a, b)| a.dtype == b.dtype && a.shape.get(1..) == b.shape.get(1..))
     }
 }
 
@@ -81,16 +80,27 @@ impl Batcher {
         Ok(Batcher { shared, worker: Some(worker) })
     }
 
+    /// Why a request would be refused now, if it would be: asked before its body is read.
+    pub(crate) fn full(&self) -> Option<Wrong> {
+        self.refusal(&self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn refusal(&self, queue: &Queue) -> Option<Wrong> {
+        if queue.closed {
+            return Some(Wrong(503, "the model is being unloaded".into()));
+        }
+        (queue.waiting.len() >= self.shared.limit).then(|| {
+            self.shared.metrics.refused.fetch_add(1, Relaxed);
+            Wrong(429, format!("{} requests wait already; try again later", queue.waiting.len()))
+        })
+    }
+
     /// Puts a request into the queue; one that finds it full is refused at once.
-    pub(crate) fn ask(&self, inputs: Vec<Tensor>) -> Result<oneshot::Receiver<Answer>, Wrong> {
+    pub(crate) fn ask(&self, inputs: Vec<Given>) -> Result<oneshot::Receiver<Answer>, Wrong> {
         let (answer, answered) = oneshot::channel();
         let mut queue = self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        if queue.closed {
-            return Err(Wrong(503, "the model is being unloaded".into()));
-        }
-        if queue.waiting.len() >= self.shared.limit {
-            self.shared.metrics.refused.fetch_add(1, Relaxed);
-            return Err(Wrong(429, format!("{} requests wait already; try again later", queue.waiting.len())));
+        if let Some(refusal) = self.refusal(&queue) {
+            return Err(refusal);
         }
         queue.waiting.push_back(Waiting { inputs, since: Instant::now(), answer });
         self.shared.metrics.waiting.fetch_add(1, Relaxed);
@@ -161,7 +171,7 @@ fn answer(predictor: &Predictor, group: Vec<Waiting>, metrics: &Metrics) {
     for (i, waiting) in group.into_iter().enumerate() {
         let answer = match &results {
             // One bad request must not fail the others.
-            Err(_) if one_by_one => predictor.run(&waiting.inputs).map_err(wrong),
+            Err(_) if one_by_one => run_one(predictor, &waiting),
             Err(e) => Err(e.clone()),
             Ok(parts) => Ok(parts[i].clone()),
         };
@@ -178,14 +188,20 @@ fn wrong(error: Error) -> Wrong {
     Wrong(400, error.to_string())
 }
 
+/// The outputs of one request alone.
+fn run_one(predictor: &Predictor, one: &Waiting) -> Answer {
+    let inputs = one.inputs.iter().map(|given| Given::together(&[given])).collect::<Result<Vec<_>, _>>()?;
+    predictor.run(&inputs).map_err(wrong)
+}
+
 /// The outputs of each request.
 fn run(predictor: &Predictor, group: &[Waiting], rows: &[usize]) -> Result<Vec<Vec<Tensor>>, Wrong> {
     if let [one] = group {
-        return Ok(vec![predictor.run(&one.inputs).map_err(wrong)?]);
+        return Ok(vec![run_one(predictor, one)?]);
     }
     let together = (0..group[0].inputs.len()).map(|i| {
-        let parts: Vec<Tensor> = group.iter().map(|w| w.inputs[i].clone()).collect();
-        try_concat(&parts, 0).map_err(wrong)
+        let parts: Vec<&Given> = group.iter().map(|w| &w.inputs[i]).collect();
+        Given::together(&parts)
     });
     let outputs = predictor.run(&together.collect::<Result<Vec<_>, _>>()?).map_err(wrong)?;
     let all: usize = rows.iter().sum();

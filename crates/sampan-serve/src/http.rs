@@ -2,18 +2,20 @@
 
 use crate::Options;
 use crate::metrics;
-use crate::protocol::{self, Request, Wrong, bad};
+use crate::protocol::{self, Given, Request, Wrong, bad};
 use crate::repository::{Model, Repository};
-use axum::Router;
-use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::{self, DefaultBodyLimit, Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{RequestExt, Router};
 use sampan_core::Tensor;
 use serde_json::{Value, json};
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -212,18 +214,58 @@ async fn infer(
     State(repository): Models,
     Path(parts): Parts,
     headers: HeaderMap,
-    body: Bytes,
-) -> Result<Response, Wrong> {
-    let model = Named::of(&parts).find(&repository)?;
+    asked: extract::Request,
+) -> Result<Response, Response> {
+    let model = Named::of(&parts).find(&repository).map_err(Wrong::into_response)?;
+    if let Some(refusal) = model.batcher.full() {
+        // Who waits to be told to go on sends no body; what others send passes by while they hear the answer.
+        if !headers.contains_key(header::EXPECT) {
+            tokio::spawn(discard(asked.into_limited_body()));
+        }
+        return Err(refusal.into_response());
+    }
+    let body = pieces(asked.into_body(), repository.max_body()).await.map_err(Wrong::into_response)?;
+    answered(&model, &headers, body).await.map_err(Wrong::into_response)
+}
+
+/// Shorter pieces of a body are joined: a list of them would take more room than they do.
+const SHORT: usize = 4096;
+
+/// A body as it comes, of so many bytes at most.
+async fn pieces(mut body: Body, most: usize) -> Result<Vec<Bytes>, Wrong> {
+    let (mut found, mut short, mut bytes) = (Vec::new(), Vec::new(), 0);
+    while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+        let frame = frame.map_err(|e| bad(format!("the body ends too soon: {e}")))?;
+        let Ok(piece) = frame.into_data() else { continue };
+        bytes += piece.len();
+        if bytes > most {
+            return Err(Wrong(413, format!("a body of more than {most} bytes")));
+        }
+        if piece.len() < SHORT {
+            short.extend_from_slice(&piece);
+            continue;
+        }
+        found.extend((!short.is_empty()).then(|| Bytes::from(std::mem::take(&mut short))));
+        found.push(piece);
+    }
+    found.push(short.into());
+    Ok(found)
+}
+
+/// Lets a body pass by: who is still writing when a connection is closed may not hear the answer.
+async fn discard(mut body: Body) {
+    while let Some(Ok(_)) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {}
+}
+
+async fn answered(model: &Model, headers: &HeaderMap, body: Vec<Bytes>) -> Result<Response, Wrong> {
     let header = headers.get(BINARY_HEADER).map(|v| v.to_str().ok().and_then(|v| v.parse::<usize>().ok()));
     let header = match header {
         Some(None) => return Err(bad("Inference-Header-Content-Length must be a whole number")),
         Some(Some(n)) => Some(n),
         None => None,
     };
-    let request = protocol::read(&body, header)?;
-    drop(body);
-    let inputs = in_order(&model, &request)?;
+    let request = protocol::read(body, header)?;
+    let inputs = in_order(model, &request)?;
     for (name, _) in &request.outputs {
         if !model.outputs.contains(name) {
             return Err(bad(format!("there is no output `{name}`; the outputs are {}", model.outputs.join(", "))));
@@ -250,7 +292,7 @@ async fn infer(
 }
 
 /// The tensors of a request in the order of the model's inputs.
-fn in_order(model: &Model, request: &Request) -> Result<Vec<Tensor>, Wrong> {
+fn in_order(model: &Model, request: &Request) -> Result<Vec<Given>, Wrong> {
     let names = || model.inputs.join(", ");
     for given in &request.inputs {
         if !model.inputs.contains(&given.name) {
@@ -261,12 +303,12 @@ fn in_order(model: &Model, request: &Request) -> Result<Vec<Tensor>, Wrong> {
         let mut found = request.inputs.iter().filter(|i| i.name == *name);
         match (found.next(), found.next()) {
             (Some(one), None) => {
-                let shape = one.tensor.shape();
+                let shape = &one.values.shape;
                 let fits = |(k, n): (&i64, &usize)| *k < 0 || *k == *n as i64;
                 if shape.len() != known.len() || !known.iter().zip(shape).all(fits) {
                     return Err(bad(format!("the input `{name}` has shape {known:?}, got {shape:?}")));
                 }
-                Ok(one.tensor.clone())
+                Ok(one.values.clone())
             }
             (None, _) => Err(bad(format!("there is no value for the input `{name}`; the inputs are {}", names()))),
             _ => Err(bad(format!("the input `{name}` is given twice"))),

@@ -1,7 +1,10 @@
 //! KServe's requests and answers, as JSON and with binary tensors behind it.
 
-use sampan_core::{DType, Tensor};
+use axum::body::Bytes;
+use sampan_core::{DType, Layout, Tensor};
+use sampan_kernels::buffer::Buffer;
 use serde_json::{Map, Value, json};
+use std::collections::VecDeque;
 
 /// What is wrong with a request: the status of the answer, and a sentence.
 #[derive(Debug, Clone)]
@@ -32,10 +35,63 @@ pub(crate) fn type_name(dtype: DType) -> &'static str {
     TYPES.iter().find(|(_, d)| *d == dtype).map_or("BYTES", |(name, _)| name)
 }
 
+/// The values of a tensor as they came: they are copied once, to where the model reads them.
+#[derive(Clone)]
+pub(crate) struct Given {
+    pub(crate) dtype: DType,
+    pub(crate) shape: Vec<usize>,
+    pieces: Vec<Bytes>,
+}
+
+impl Given {
+    /// The tensors of some requests as one, below each other; the shapes are alike but for the rows.
+    pub(crate) fn together(parts: &[&Given]) -> Read<Tensor> {
+        let mut shape = parts[0].shape.clone();
+        if parts.len() > 1 {
+            shape[0] = parts.iter().map(|p| p.shape[0]).sum();
+        }
+        let pieces = || parts.iter().flat_map(|p| &p.pieces);
+        let full = |e: &dyn std::fmt::Display| Wrong(503, e.to_string());
+        let mut buffer = Buffer::try_uninit(pieces().map(Bytes::len).sum()).map_err(|e| full(&e))?;
+        let mut rest = buffer.bytes_mut();
+        for piece in pieces() {
+            let (own, left) = rest.split_at_mut(piece.len());
+            own.copy_from_slice(piece);
+            rest = left;
+        }
+        Tensor::from_buffer(buffer, Layout::contiguous(&shape), parts[0].dtype).map_err(|e| bad(e.to_string()))
+    }
+}
+
 /// A tensor of a request.
 pub(crate) struct Named {
     pub(crate) name: String,
-    pub(crate) tensor: Tensor,
+    pub(crate) values: Given,
+}
+
+/// A body in the pieces in which it came.
+struct Body(VecDeque<Bytes>);
+
+impl Body {
+    fn len(&self) -> usize {
+        self.0.iter().map(Bytes::len).sum()
+    }
+
+    /// Takes so many bytes from the front, or all there are.
+    fn take(&mut self, bytes: usize) -> Vec<Bytes> {
+        let (mut taken, mut left) = (Vec::new(), bytes);
+        while left > 0
+            && let Some(piece) = self.0.front_mut()
+        {
+            let part = piece.split_to(left.min(piece.len()));
+            left -= part.len();
+            taken.push(part);
+            if piece.is_empty() {
+                self.0.pop_front();
+            }
+        }
+        taken
+    }
 }
 
 /// A request for an answer.
@@ -49,19 +105,20 @@ pub(crate) struct Request {
 }
 
 /// Reads a request: `header` bytes of JSON, and the binary tensors behind it.
-pub(crate) fn read(body: &[u8], header: Option<usize>) -> Read<Request> {
-    let header = header.unwrap_or(body.len());
-    if header > body.len() {
-        return Err(bad(format!("Inference-Header-Content-Length is {header}, the body has {} bytes", body.len())));
+pub(crate) fn read(body: Vec<Bytes>, header: Option<usize>) -> Read<Request> {
+    let mut rest = Body(body.into());
+    let header = header.unwrap_or(rest.len());
+    if header > rest.len() {
+        return Err(bad(format!("Inference-Header-Content-Length is {header}, the body has {} bytes", rest.len())));
     }
-    let (text, mut rest) = body.split_at(header);
-    let json: Value = serde_json::from_slice(text).map_err(|e| bad(format!("the body is not JSON: {e}")))?;
+    let json: Value =
+        serde_json::from_slice(&rest.take(header).concat()).map_err(|e| bad(format!("the body is not JSON: {e}")))?;
     let inputs = json.get("inputs").and_then(Value::as_array).ok_or_else(|| bad("`inputs` must be a list"))?;
     let mut read = Vec::with_capacity(inputs.len().min(64));
     for input in inputs {
         read.push(tensor(input, &mut rest)?);
     }
-    if !rest.is_empty() {
+    if rest.len() > 0 {
         return Err(bad(format!("{} bytes follow the last binary tensor", rest.len())));
     }
     let flag = |of: &Value, name: &str| of.get("parameters").and_then(|p| p.get(name)).and_then(Value::as_bool);
@@ -75,7 +132,7 @@ pub(crate) fn read(body: &[u8], header: Option<usize>) -> Read<Request> {
     Ok(Request { id, inputs: read, outputs, binary })
 }
 
-fn tensor(input: &Value, rest: &mut &[u8]) -> Read<Named> {
+fn tensor(input: &Value, rest: &mut Body) -> Read<Named> {
     let name = input.get("name").and_then(Value::as_str).ok_or_else(|| bad("an input has no name"))?.to_string();
     let wrong = |what: String| bad(format!("input `{name}`: {what}"));
     let kind = input.get("datatype").and_then(Value::as_str).ok_or_else(|| wrong("it has no datatype".into()))?;
@@ -89,18 +146,17 @@ fn tensor(input: &Value, rest: &mut &[u8]) -> Read<Named> {
     let bytes = numel.and_then(|n| n.checked_mul(dtype.size()));
     let (Some(numel), Some(bytes)) = (numel, bytes) else { return Err(wrong("the shape is too large".into())) };
     let size = input.get("parameters").and_then(|p| p.get("binary_data_size"));
-    let made = if let Some(size) = size {
+    let pieces = if let Some(size) = size {
         let size = size.as_u64().and_then(|n| usize::try_from(n).ok());
         let size = size.ok_or_else(|| wrong("binary_data_size must be a whole number".into()))?;
         if size != bytes || size > rest.len() {
             return Err(wrong(format!("{bytes} bytes are needed, binary_data_size is {size}, {} follow", rest.len())));
         }
-        let (own, left) = rest.split_at(size);
-        *rest = left;
-        if dtype == DType::Bool && own.iter().any(|&b| b > 1) {
+        let own = rest.take(size);
+        if dtype == DType::Bool && own.iter().any(|piece| piece.iter().any(|&b| b > 1)) {
             return Err(wrong("a truth value is a byte of 0 or 1".into()));
         }
-        Tensor::from_bytes(own, dtype, &shape)
+        own
     } else {
         let data = input.get("data").ok_or_else(|| wrong("it has neither data nor binary_data_size".into()))?;
         // Nothing is made room for that was not sent.
@@ -109,10 +165,10 @@ fn tensor(input: &Value, rest: &mut &[u8]) -> Read<Named> {
         if flat.len() != numel {
             return Err(wrong(format!("shape {shape:?} needs {numel} numbers, got {}", flat.len())));
         }
-        numbers(&flat, dtype, &shape).ok_or_else(|| wrong(format!("a number does not fit {kind}")))?
+        let made = numbers(&flat, dtype, &shape).ok_or_else(|| wrong(format!("a number does not fit {kind}")))?;
+        vec![made.map_err(|e| wrong(e.to_string()))?.to_bytes().into()]
     };
-    let tensor = made.map_err(|e| wrong(e.to_string()))?;
-    Ok(Named { name, tensor })
+    Ok(Named { name, values: Given { dtype, shape, pieces } })
 }
 
 /// The numbers of nested lists.

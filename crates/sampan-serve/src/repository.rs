@@ -144,6 +144,11 @@ impl Repository {
         Repository { options, state: RwLock::default() }
     }
 
+    /// Bytes of a request's body, at most.
+    pub(crate) fn max_body(&self) -> usize {
+        self.options.max_body
+    }
+
     fn read(&self) -> std::sync::RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(std::sync::PoisonError::into_inner)
     }

@@ -303,7 +303,7 @@ fn what_is_too_much_is_refused_at_once() {
     let graph = trace(|x| net.call_all(x), &[spec]).unwrap();
     paddle::save(&graph, folder.0.join("slow"), &[]).unwrap();
     let server = Running::new(Options { queue: 2, max_batch: 1, ..Options::new(&folder.0) });
-    let rows = 64;
+    let rows = 1024;
     let numbers = vec![0u8; rows * 512 * 4];
     let input = json!({ "name": "x", "datatype": "FP32", "shape": [rows, 512], "parameters": { "binary_data_size": numbers.len() } });
     let text = json!({ "inputs": [input] }).to_string();
@@ -316,6 +316,43 @@ fn what_is_too_much_is_refused_at_once() {
     });
     assert!(statuses.contains(&429) && statuses.contains(&200), "{statuses:?}");
     assert!(statuses.iter().all(|s| [200, 429].contains(s)), "{statuses:?}");
+    server.stop().unwrap();
+}
+
+/// A body may come in pieces of any length, cut anywhere.
+#[test]
+fn bodies_in_pieces() {
+    let folder = Folder::new();
+    save(&folder.0.join("net"), 2.0);
+    let server = Running::new(Options::new(&folder.0));
+    let rows = 700;
+    let numbers = (0..rows * 4).flat_map(|i| (i as f32).to_le_bytes()).collect::<Vec<u8>>();
+    let input = json!({ "name": "x", "datatype": "FP32", "shape": [rows, 4], "parameters": { "binary_data_size": numbers.len() } });
+    let text = json!({ "inputs": [input], "parameters": { "binary_data_output": true } }).to_string();
+    let body = [text.as_bytes(), &numbers].concat();
+    let whole = server.ask(
+        "POST",
+        "/v2/models/net/infer",
+        &format!("Inference-Header-Content-Length: {}\r\n", text.len()),
+        &body,
+    );
+    assert_eq!(whole.0, 200);
+    for size in [1000, 4096, 5001, 64] {
+        let mut request = format!(
+            "POST /v2/models/net/infer HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\
+             Inference-Header-Content-Length: {}\r\n\r\n",
+            text.len()
+        )
+        .into_bytes();
+        for piece in body.chunks(size) {
+            request.extend(format!("{:x}\r\n", piece.len()).into_bytes());
+            request.extend(piece);
+            request.extend(b"\r\n");
+        }
+        request.extend(b"0\r\n\r\n");
+        let answer = server.raw(&request, true);
+        assert!(answer.starts_with(b"HTTP/1.1 200") && answer.ends_with(&whole.2), "{size}");
+    }
     server.stop().unwrap();
 }
 

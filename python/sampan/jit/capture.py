@@ -8,19 +8,17 @@ read one is named once.
 
 from __future__ import annotations
 
-import copy
 import types
 import warnings
 
 from .. import _core
 from . import specs
-from .steps import Steps, walks
+from .steps import ARGUMENTS, MANY, MOST, Steps, changed, copied, different, named, walks
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _COMPARED = (*_PLAIN, list, tuple, dict)
 # Parameters, inner layers and hooks: which objects they are, and how many.
 _WATCHED = ("_parameters", "_buffers", "_sub_layers", "_forward_pre_hooks", "_forward_post_hooks")
-_MOST = 64
 
 
 class _Unknown(Exception):
@@ -84,11 +82,14 @@ def snapshot(owners, others=(), cells=(), names=()):
     other objects."""
     settings, objects, empty = [], [], []
     for own in (other.__dict__ for other in others):
-        settings += [(own, n, copy.copy(v)) for n, v in own.items() if isinstance(v, _COMPARED)]
+        settings += [(own, n, copied(v)) for n, v in own.items() if isinstance(v, _COMPARED)]
     for layer in [layer for owner in owners for layer in [owner, *owner.sublayers()]]:
         own = layer.__dict__
         plain = [n for n, v in own.items() if not n.startswith("_") and isinstance(v, _COMPARED)]
-        settings += [(own, n, copy.copy(own[n])) for n in [*plain, "_settings"] if n in own]
+        settings += [(own, n, copied(own[n])) for n in plain]
+        if "_settings" in own:
+            # A setting that is changed makes another dict of them.
+            settings.append((own, "_settings", own["_settings"]))
         for held in (own[n] for n in _WATCHED if isinstance(own.get(n), dict)):
             if held:
                 objects.append((held, tuple(held.values())))
@@ -117,6 +118,9 @@ class Captures:
         self._function = function
         self._known: dict = {}
         self._warned = False
+        # Captures in a row, none of which was used again; and what the last one depends on.
+        self._others = 0
+        self._last = None
         # Of a function that takes no tensors, or computes gradients itself.
         self._steps = Steps(function) if walks(function) else None
 
@@ -142,22 +146,43 @@ class Captures:
             hash(key)
         except (_Unknown, TypeError):
             return self._function(*args, **kwargs)
+        capture = next((c for c in self._known.get(key, ()) if c[0].holds()), None)
+        self._others = 0 if capture is not None else self._others + 1
+        before, self._last = self._last, key
+        if self._others > MOST and self._others % MOST:
+            # To capture costs more than to run; now and then it is tried again.
+            return self._function(*args, **kwargs)
+        if self._others >= MANY and not self._warned:
+            self._tell(before, key)
         if key not in self._known:
-            if len(self._known) >= _MOST:
+            if len(self._known) >= MOST:
                 self._known.pop(next(iter(self._known)))
             self._known[key] = []
         found = self._known[key]
-        capture = next((c for c in found if c[0].holds()), None)
         if capture is None:
             before = snapshot([] if owner is None else [owner])
             capture = (before, self._capture(owner, args, kwargs))
             if self._steps is not None:
                 return self._steps.call(args, kwargs)
-            found[:] = [*found[1 - _MOST :], capture]
+            found[:] = [*found[1 - MOST :], capture]
         capture = capture[1]
         if capture is None:
             return self._function(*args, **kwargs)
         return capture(specs.tensors_of((args, kwargs)))
+
+    def _tell(self, before, now) -> None:
+        """Says what is different each time, after many captures none of which was used again."""
+        if self._known.get(now):
+            what = changed(self._function, self._known[now][-1][0])
+        else:
+            # What is around the function, if that is the difference: variables by name.
+            old, new = ([dict(part) for part in key[2]] for key in (before, now))
+            names = [n for a, b in zip(old, new, strict=True) for n in b if a.get(n, ...) != b[n]]
+            if not names and self._others < MOST:
+                return
+            what = named(self._function, names[0]) if names else ARGUMENTS
+        self._warned = True
+        different(self._function, what)
 
     def fast(self):
         """The last recorded step of training, without Python around it."""

@@ -65,12 +65,43 @@ def _as_tensor(value, kind):
     return full(shape, value, dtype)
 
 
+def _lists(function, depth: int = 0):
+    """Lists and dicts around a function: their names, the objects, and what is in them."""
+    if not isinstance(function, types.FunctionType) or depth > 3:
+        return
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        if cell == types.CellType():
+            continue
+        value = cell.cell_contents
+        if isinstance(value, (list, dict)):
+            yield name, value, _parts(value)
+        yield from _lists(value, depth + 1)
+
+
+def _parts(value) -> list:
+    return [*value, *value.values()] if isinstance(value, dict) else list(value)
+
+
+def _aside(function, what: str):
+    """What a function gives that may be left out, or done again, when the graph runs; a list would not follow that."""
+    lists = list(_lists(function))
+    result = _core._aside(function)
+    for name, value, before in lists:
+        now = _parts(value)
+        if len(now) != len(before) or any(a is not b for a, b in zip(now, before)):
+            raise RuntimeError(
+                f"(PreconditionNotMet) trace: `{name}` is no tensor and changes in {what} on a tensor's value "
+                f"({specs.source()}). Hint: collect in a tensor of a fixed shape."
+            )
+    return result
+
+
 def select(pred, yes, no, names=()):
     """What one of two functions gives, by a tensor without values: a tree of tensors and plain values."""
     trees, leaves = [], []
     for function in (yes, no):
         found: list = []
-        trees.append(specs.flatten(_core._aside(function), found, _leaf))
+        trees.append(specs.flatten(_aside(function, "a branch"), found, _leaf))
         leaves.append(found)
     if repr(_shape(trees[0])) != repr(_shape(trees[1])):
         raise RuntimeError(
@@ -142,7 +173,7 @@ def returns(test, yes, no, values):
 def _loop(test, step, values, names):
     """A loop whose end a tensor decides: what it changes are tensors, or stays as it is."""
     state = list(values)
-    after = _core._aside(lambda: step(*state))
+    after = _aside(lambda: step(*state), "a loop")
     places = []
     for at, (before, now) in enumerate(zip(state, after)):
         if before is UNKNOWN:

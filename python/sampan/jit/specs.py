@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import os
 import sys
 
@@ -27,6 +28,15 @@ def place(error: BaseException) -> str:
             found = f"{code.co_filename}:{trace.tb_lineno}"
         trace = trace.tb_next
     return found
+
+
+def line_of(code, name: str) -> str:
+    """Where a function first names a variable or an attribute: `" (file:line)"`, or nothing."""
+    if code is None:
+        return ""
+    lines = (i.positions.lineno for i in dis.get_instructions(code) if i.argval == name and i.positions.lineno)
+    line = next(lines, None)
+    return "" if line is None else f" ({code.co_filename}:{line})"
 
 
 def is_spec(value) -> bool:

@@ -7,6 +7,7 @@ layers, parameters that are the same tensors, gradients that are where they were
 
 from __future__ import annotations
 
+import copy
 import types
 import warnings
 
@@ -15,7 +16,12 @@ from . import specs
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _LISTS = (list, tuple, dict)
-_MOST = 64
+MOST = 64
+# Lists in lists that are looked into.
+_DEEPEST = 4
+# So many calls in a row, none of them like one before, are said to be different every time; of other arguments `MOST`.
+MANY = 10
+ARGUMENTS = "the kind of its arguments (shapes, dtypes, numbers) is different"
 
 
 def _kind(value):
@@ -39,10 +45,29 @@ def _around(function):
     code = getattr(function, "__code__", None)
     if code is None:
         return [], []
-    cells = [c for c in function.__closure__ or () if c != types.CellType()]
+    cells = [(c, n) for c, n in zip(function.__closure__ or (), code.co_freevars) if c != types.CellType()]
     known = function.__globals__
     names = [n for n in code.co_names if n in known and not isinstance(known[n], types.ModuleType)]
     return cells, [(known, name) for name in names]
+
+
+def different(function, what: str) -> None:
+    """Says that every call is another one."""
+    name = getattr(function, "__qualname__", function)
+    text = f"because {what} at every call; keep what changes out of the function, or pass it as a tensor"
+    warnings.warn(f"to_static: {name} runs as it stands, {text}", RuntimeWarning, stacklevel=5)
+
+
+def named(function, variable: str) -> str:
+    """A variable or an attribute that is another one, and the line of the function that names it."""
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return f"`{variable}`{specs.line_of(code, variable)} is different"
+
+
+def changed(function, around) -> str:
+    """What is not as it was around a function."""
+    variable = around.changed()
+    return named(function, variable) if variable else "a network in it has other parameters, hooks or layers"
 
 
 class _Step:
@@ -58,17 +83,17 @@ class _Step:
         self._varies = False
         self._flat = not any(isinstance(a, _LISTS) for a in (*args, *kwargs.values()))
         cells, names = _around(function)
-        held = [cell.cell_contents for cell in cells] + [known[name] for known, name in names]
+        held = [cell.cell_contents for cell, _ in cells] + [known[name] for known, name in names]
         owner = getattr(function, "__self__", None)
-        described = lambda v: ("tensor", None) if _is_tensor(v) else (_kind(v), _copied(v))  # noqa: E731
-        constant = lambda v: ("same" if _is_tensor(v) else _kind(v), _copied(v))  # noqa: E731
-        values = [*held, *args, *kwargs.values(), owner]
+        described = lambda v: ("tensor", None) if _is_tensor(v) else (_kind(v), copied(v))  # noqa: E731
+        constant = lambda v: ("same" if _is_tensor(v) else _kind(v), copied(v))  # noqa: E731
+        values = list(_within([*held, *args, *kwargs.values(), owner]))
         others = [v for v in values if _is_foreign(v)]
-        values += [inner for other in others for inner in vars(other).values()]
+        values += _within([inner for other in others for inner in vars(other).values()])
         self.around = snapshot(
             _layers(values),
             others,
-            [(cell, *constant(cell.cell_contents)) for cell in cells],
+            [(cell, name, *constant(cell.cell_contents)) for cell, name in cells],
             [(known, name, *constant(known[name])) for known, name in names],
         )
         self._args = [described(a) for a in args]
@@ -119,11 +144,26 @@ def _alike(a, b) -> bool:
     return a is b or isinstance(a, _PLAIN) and a == b
 
 
-def _copied(value):
-    """A list is compared with what it was."""
-    if isinstance(value, (list, dict)):
-        return value.copy()
-    return value
+def copied(value, depth: int = 0):
+    """A list is compared with what it was, and so are lists in it."""
+    if depth == _DEEPEST or not isinstance(value, _LISTS):
+        return value
+    if type(value) is dict:
+        return {name: copied(item, depth + 1) for name, item in value.items()}
+    if type(value) in (list, tuple):
+        items = [copied(item, depth + 1) for item in value]
+        # What cannot change stays the same object, which is compared at once.
+        alike = type(value) is tuple and all(a is b for a, b in zip(items, value))
+        return value if alike else type(value)(items)
+    return copy.copy(value)
+
+
+def _within(values, depth: int = 0):
+    """Values, and those in lists among them."""
+    for value in values:
+        yield value
+        if depth < _DEEPEST and isinstance(value, _LISTS):
+            yield from _within(value.values() if isinstance(value, dict) else value, depth + 1)
 
 
 def _is_foreign(value) -> bool:
@@ -147,6 +187,8 @@ class Steps:
         self._function = function
         self._known: dict = {}
         self._told = False
+        # Calls in a row that were like none before.
+        self._others = 0
         # The last one, for calls that are like the one before.
         self.fast = None
 
@@ -161,6 +203,14 @@ class Steps:
     def calls(self) -> list:
         """The names of the calls of each record."""
         return [names for found in self._known.values() for step in found for names in step.captured.describe()]
+
+    def _tell(self, found) -> None:
+        """Says what is different each time, if many calls in a row were like none before; `found` are those like this one
+        but for what is around the function."""
+        if self._told or self._others < (MANY if found else MOST):
+            return
+        self._told = True
+        different(self._function, changed(self._function, found[-1].around) if found else ARGUMENTS)
 
     def call(self, args, kwargs):
         """What the function gives, from a record if there can be one."""
@@ -179,10 +229,15 @@ class Steps:
             return self._function(*args, **kwargs)
         found = self._known.setdefault(key, [])
         step = next((s for s in found if s.around.holds()), None)
+        self._others = 0 if step is not None else self._others + 1
         if step is None:
+            self._tell(found)
+            if self._others > MOST and self._others % MOST:
+                # To look at everything around it costs more than it promises; now and then it is tried again.
+                return self._function(*args, **kwargs)
             step = _Step(self._function, args, kwargs)
-            found[:] = [*found[1 - _MOST :], step]
-            while len(self._known) > _MOST:
+            found[:] = [*found[1 - MOST :], step]
+            while len(self._known) > MOST:
                 self._known.pop(next(iter(self._known)))
         result = step.run(args, kwargs)
         self.fast = step.fast()

@@ -40,16 +40,17 @@ class OnnxLayer(Layer):
         return results[0] if len(results) == 1 else results
 
 
-def load(path) -> Layer:
+def load(path, memory_limit: int | None = None) -> Layer:
     """Reads an ONNX file as a layer in eval mode, with the weights that lie in its folder.
 
     The layer runs, and can be traced, saved by `jit.save`, exported and trained further. A model with loops or branches
-    that depend on values runs and trains, node by node, and cannot be saved in another format.
+    that depend on values runs and trains, node by node, and cannot be saved in another format; `memory_limit` is how many
+    bytes its values may take at once, without it half of the machine's memory.
     """
     if isinstance(path, bytes):
-        model = _core.OnnxModel.from_bytes(path)
+        model = _core.OnnxModel.from_bytes(path, memory_limit)
     else:
-        model = _core.OnnxModel.load(os.fspath(path))
+        model = _core.OnnxModel.load(os.fspath(path), memory_limit)
     try:
         graph = model.graph()
     except (RuntimeError, ValueError, NotImplementedError, TypeError):

@@ -8,7 +8,7 @@ use crate::trace::{Spec, caught, trace};
 use sampan_core::error::Kind;
 use sampan_core::{DType, Device, Error, Result, Tensor};
 use sampan_io::onnx::model::{Attr, Extent, Function, Model as File, Net, Node, ValueInfo};
-use sampan_kernels::buffer::with_budget;
+use sampan_kernels::buffer::{self, Ceiling, with_budget};
 use std::collections::HashMap;
 
 /// The newest version of ONNX's operators that is known here.
@@ -24,6 +24,8 @@ pub struct Model {
     file: File,
     opset: i64,
     inputs: Vec<ValueInfo>,
+    /// The bytes that a run may hold at once.
+    memory: Option<usize>,
 }
 
 /// What a value of a model may be.
@@ -93,7 +95,13 @@ impl Model {
         let opset = version(&file.opsets).unwrap_or(if file.ir_version < 3 { 1 } else { NEWEST });
         let mut file = file;
         prepare(&mut file.graph);
-        Ok(Model { file, opset, inputs })
+        Ok(Model { file, opset, inputs, memory: None })
+    }
+
+    /// Sets how many bytes a run may hold at once, beside inputs and weights. Without this it is half of the memory that
+    /// tensors may have: a file can ask for any amount in a few bytes.
+    pub fn with_memory(self, bytes: usize) -> Model {
+        Model { memory: Some(bytes), ..self }
     }
 
     /// What it is called with.
@@ -159,8 +167,17 @@ impl Model {
         for ((name, _), tensor) in self.weights().iter().zip(weights) {
             scope.values.insert(name, Var { item: Item::Tensor(tensor.clone()), origin: Origin::Fixed });
         }
+        let most = self.memory.unwrap_or_else(|| buffer::memory_limit() / 2);
+        let ceiling = Ceiling::new(most);
         // A damaged file may ask for what no op expects.
-        caught(|| frame.net(&self.file.graph, scope))
+        let found = ceiling.over(|| caught(|| frame.net(&self.file.graph, scope)));
+        found.map_err(|error| match ceiling.was_reached() {
+            true => error.hint(format!(
+                "a run of this model may hold {:.1} MiB at once; `with_memory`, or `memory_limit` in Python, sets that",
+                most as f64 / (1 << 20) as f64
+            )),
+            false => error,
+        })
     }
 
     /// The model as a graph of our calls, for any extents that its inputs leave open.

@@ -215,7 +215,7 @@ impl Exporter<'_> {
     }
 
     /// A number that follows extents, as a tensor of shape [1].
-    fn size(&mut self, size: &Size) -> Result<VarId> {
+    pub fn size(&mut self, size: &Size) -> Result<VarId> {
         let one = Known { dims: vec![Dim::Fixed(1)], dtype: DType::Int64, stop_gradient: true };
         if let Some(n) = size.as_fixed() {
             return self.number(n as f64, &[1], DType::Int64);

@@ -234,6 +234,16 @@ impl<'p> Importer<'p> {
         Ok(())
     }
 
+    /// The extents that a variable holds, if it holds such.
+    pub fn extents_of(&self, var: VarId) -> Option<&[Size]> {
+        self.symbols.get(&var).map(Vec::as_slice)
+    }
+
+    /// A variable holds a number that follows extents.
+    pub fn follow(&mut self, var: VarId, size: Size) {
+        self.symbols.insert(var, vec![size]);
+    }
+
     /// The number of elements of a tensor.
     pub fn numel(&mut self, from: VarId, to: VarId) -> Result<()> {
         let id = self.id(from)?;

@@ -39,6 +39,27 @@ impl Program {
         self.ops.iter().chain(self.regions.iter().flat_map(|r| &r.ops))
     }
 
+    /// Lets a region, and those in it, read another variable in place of one.
+    pub fn put_in_place(&mut self, region: usize, from: VarId, to: VarId) {
+        let put = |v: &mut VarId| {
+            if *v == from {
+                *v = to
+            }
+        };
+        let mut regions = vec![region];
+        while let Some(region) = regions.pop().and_then(|at| self.regions.get_mut(at)) {
+            region.yields.iter_mut().for_each(put);
+            for (_, value) in region.ops.iter_mut().flat_map(|op| &mut op.args) {
+                match value {
+                    Value::Var(v) => put(v),
+                    Value::Vars(all) => all.iter_mut().for_each(put),
+                    Value::Region(at) => regions.push(*at),
+                    _ => {}
+                }
+            }
+        }
+    }
+
     /// A region that an op names.
     pub fn region(&self, op: &Op, name: &str) -> Result<&Region> {
         let found = if let Some(Value::Region(i)) = op.get(name) { self.regions.get(*i) } else { None };

@@ -8,6 +8,7 @@ use crate::files::{bytes, cases};
 use sampan_core::{DType, Tensor, random};
 use sampan_graph::onnx::{self, Options};
 use sampan_graph::{Graph, Predictor, Spec, cond, paddle, quantize, trace};
+use sampan_io::onnx::model::{Attr, Model as File, Net, Node, ValueInfo};
 use std::time::{Duration, Instant};
 
 /// A graph with weights, free extents, constants and a branch.
@@ -150,8 +151,8 @@ fn damaged_programs_are_answered() {
     for program in [&pir, &classic] {
         paddle::from_bytes(program, &weights).unwrap();
     }
-    let (mut classics, mut params) = programs(&["paddle-2.6.npz", "paddle-2.6-flows.npz"]);
-    let (mut pirs, more) = programs(&["paddle-3.3.npz", "paddle-3.3-flows.npz"]);
+    let (mut classics, mut params) = programs(&["paddle-2.6.npz", "paddle-2.6-flows.npz", "paddle-2.6-lists.npz"]);
+    let (mut pirs, more) = programs(&["paddle-3.3.npz", "paddle-3.3-flows.npz", "paddle-3.3-lists.npz"]);
     let as_onnx = |graph: &Graph| {
         let model = onnx::to_model(graph, &Options::default()).ok()?;
         sampan_io::onnx::model::to_bytes(&model).ok().filter(|bytes| bytes.len() < 8192)
@@ -177,6 +178,60 @@ fn memory_is_not_given_on_the_word_of_a_file() {
     assert!(error.contains("out of memory"), "{error}");
     // Others may go on.
     assert_eq!(Tensor::zeros([1 << 20], DType::Float32).numel(), 1 << 20);
+}
+
+/// A loop of so many steps that carries and collects what its body makes of `x`.
+fn looping(steps: i64, body: Vec<Node>) -> onnx::Model {
+    let named = |name: &str, dtype| ValueInfo { name: name.into(), dtype: Some(dtype), dims: None };
+    let node = |op: &str, inputs: &[&str], outputs: &[&str], attrs| Node {
+        op: op.into(),
+        inputs: inputs.iter().map(|n| n.to_string()).collect(),
+        outputs: outputs.iter().map(|n| n.to_string()).collect(),
+        attrs,
+        ..Node::default()
+    };
+    let body = Net {
+        nodes: [vec![node("Identity", &["goes_on"], &["again"], vec![])], body].concat(),
+        inputs: vec![named("step", DType::Int64), named("goes_on", DType::Bool), named("x", DType::Float32)],
+        outputs: vec![named("again", DType::Bool), named("next", DType::Float32), named("kept", DType::Float32)],
+        ..Net::default()
+    };
+    let attrs = vec![("body".to_string(), Attr::Graph(Box::new(body)))];
+    let graph = Net {
+        name: "looping".into(),
+        nodes: vec![node("Loop", &["steps", "", "given"], &["last", "all"], attrs)],
+        initialisers: vec![("steps".into(), Tensor::new(steps))],
+        inputs: vec![named("given", DType::Float32)],
+        outputs: vec![named("last", DType::Float32), named("all", DType::Float32)],
+    };
+    let opsets = vec![(String::new(), 17)];
+    let file = File { ir_version: 8, producer: String::new(), opsets, graph, functions: vec![] };
+    onnx::from_bytes(&sampan_io::onnx::model::to_bytes(&file).unwrap()).unwrap()
+}
+
+/// A run may hold so much at once, be it in a few large tensors or in many small ones; what is given back does not count.
+#[test]
+fn runs_of_strangers_models_are_bounded() {
+    let call = |op: &str, inputs: &[&str], output: &str| Node {
+        op: op.into(),
+        inputs: inputs.iter().map(|n| n.to_string()).collect(),
+        outputs: vec![output.into()],
+        attrs: if op == "Concat" { vec![("axis".into(), Attr::Int(0))] } else { vec![] },
+        ..Node::default()
+    };
+    let x = Tensor::ones([4], DType::Float32);
+    let doubled = || vec![call("Concat", &["x", "x"], "next"), call("Identity", &["goes_on"], "kept")];
+    let collected = || vec![call("Identity", &["x"], "next"), call("Neg", &["x"], "kept")];
+    for (steps, body) in [(40, doubled()), (1 << 23, collected())] {
+        let error = looping(steps, body).with_memory(16 << 20).run(std::slice::from_ref(&x)).unwrap_err().to_string();
+        assert!(error.contains("out of memory") && error.contains("may hold 16.0 MiB at once"), "{error}");
+        assert!(error.contains("Loop"), "{error}");
+    }
+    assert_eq!(looping(10, doubled()).with_memory(16 << 20).run(&[x]).unwrap()[0].shape(), [4 << 10]);
+    // Two mebibytes a step, none of which is kept.
+    let squared = vec![call("Mul", &["x", "x"], "next"), call("ReduceSum", &["x"], "kept")];
+    let large = Tensor::ones([1 << 19], DType::Float32);
+    assert_eq!(looping(50, squared).with_memory(16 << 20).run(&[large]).unwrap()[1].shape(), [50, 1]);
 }
 
 /// A network of codes: whatever its steps, codes and program are made, there is an answer.

@@ -96,15 +96,18 @@ fn files_of_paddle_give_its_results() {
 #[test]
 fn programs_of_paddle_that_branch_give_its_results() {
     random::own(0);
-    let mut ways = 0;
-    for file in ["paddle-2.6-flows.npz", "paddle-3.3-flows.npz"] {
-        for (name, case) in cases(file) {
+    let (mut ways, folder) = (0, folder("branches"));
+    let files = ["2.6-flows", "3.3-flows", "2.6-lists", "3.0-lists", "3.3-lists"];
+    for file in files.map(|name| format!("paddle-{name}.npz")) {
+        for (name, case) in cases(&file) {
             let graph = paddle::from_bytes(&bytes(&case, "program"), &[]);
             let graph = graph.unwrap_or_else(|e| panic!("{file} {name}: {e}"));
             let predictor = sampan_graph::Predictor::new(&graph).unwrap();
+            let again = saved_and_loaded(&graph, &folder).unwrap_or_else(|e| panic!("{file} {name}: {e}"));
             for (k, x) in list(&case, 'x').into_iter().enumerate() {
                 let y: Vec<Tensor> = (0..).map_while(|i| case.get(&format!("y{k}_{i}")).cloned()).collect();
-                for found in [graph.run(&[x.clone()]), predictor.run(&[x])] {
+                let runs = [&graph, &again[0], &again[1]].map(|graph| graph.run(&[x.clone()]));
+                for found in runs.into_iter().chain([predictor.run(&[x])]) {
                     let found = found.unwrap_or_else(|e| panic!("{file} {name} {k}: {e}"));
                     close(&found, &y).unwrap_or_else(|why| panic!("{file} {name} {k}: {why}"));
                 }
@@ -112,7 +115,8 @@ fn programs_of_paddle_that_branch_give_its_results() {
             }
         }
     }
-    assert!(ways >= 120, "{ways}");
+    assert!(ways >= 280, "{ways}");
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

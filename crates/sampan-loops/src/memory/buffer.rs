@@ -2,13 +2,16 @@
 //! [arena].
 
 mod arena;
+mod budget;
 mod system;
+
+pub use budget::{Ceiling, with_budget};
 
 use crate::{Element, parallel};
 use parking_lot::Mutex;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -169,6 +172,11 @@ fn physical_memory() -> Option<usize> {
     bytes("MemTotal:")?.checked_add(bytes("SwapTotal:").unwrap_or(0))
 }
 
+/// The bytes that a list of this thread's may take.
+pub fn bytes_left() -> usize {
+    memory_limit().saturating_sub(bytes_in_use()).min(budget::left())
+}
+
 /// Gives recycled memory back to the system.
 pub fn release_cache() {
     let _ = OWN.try_with(|own| own.borrow_mut().share_all());
@@ -219,37 +227,6 @@ fn fresh(class: usize) -> Option<NonNull<u8>> {
     NonNull::new(unsafe { alloc_zeroed(layout(class)) })
 }
 
-/// Buffers below this size are not counted against a budget.
-const COUNTED: usize = 1 << 20;
-
-thread_local! {
-    /// What this thread may still ask for.
-    static BUDGET: Cell<usize> = const { Cell::new(usize::MAX) };
-}
-
-/// Takes a part of the budget, if there is so much left.
-#[cold]
-fn spend(len: usize) -> bool {
-    match BUDGET.get() {
-        usize::MAX => true,
-        left => left.checked_sub(len).map(|left| BUDGET.set(left)).is_some(),
-    }
-}
-
-/// Runs `f`, in which this thread may ask for so many bytes of memory in all; after that memory is full. For what is
-/// computed on the word of a stranger.
-pub fn with_budget<R>(bytes: usize, f: impl FnOnce() -> R) -> R {
-    // Also where `f` unwinds.
-    struct Back(usize);
-    impl Drop for Back {
-        fn drop(&mut self) {
-            BUDGET.set(self.0);
-        }
-    }
-    let _back = Back(BUDGET.replace(bytes.min(BUDGET.get())));
-    f()
-}
-
 /// What a failed allocation unwinds with; the tensor library turns it into an error.
 #[derive(Clone, Copy, Debug)]
 pub struct OutOfMemory {
@@ -271,8 +248,8 @@ pub struct Buffer {
     len: usize,
     /// Where the memory goes back to; `None` where it is another library's.
     home: Option<Home>,
-    /// Who owns it then; dropped with the buffer.
-    _owner: Option<Box<dyn Any + Send + Sync>>,
+    /// Who owns it then, or which ceiling it counts against; dropped with the buffer.
+    _told: Option<Box<dyn Any + Send + Sync>>,
 }
 
 // SAFETY: Buffer owns its memory, or keeps its owner alive, and hands it out only through `&self` and `&mut self`.
@@ -303,9 +280,10 @@ impl Buffer {
 
     fn take(len: usize, zero: bool) -> Result<Buffer, OutOfMemory> {
         let full = OutOfMemory { bytes: len };
-        if len > class_size(CLASSES - 1) || (len >= COUNTED && !spend(len)) {
+        if len > class_size(CLASSES - 1) {
             return Err(full);
         }
+        let share = budget::take(len).map_err(|()| full)?;
         let (Block { ptr, home }, known_zero) = Self::find(len).ok_or(full)?;
         if zero && !known_zero {
             // SAFETY: the memory has at least `len` bytes and is ours alone; they were initialised when it was new.
@@ -318,7 +296,8 @@ impl Buffer {
         if now > PEAK.load(Ordering::Relaxed) {
             PEAK.fetch_max(now, Ordering::Relaxed);
         }
-        Ok(Buffer { ptr, len, home: Some(home), _owner: None })
+        let _told = share.map(|share| Box::new(share) as _);
+        Ok(Buffer { ptr, len, home: Some(home), _told })
     }
 
     /// Memory for `len` bytes, and whether it is known to be zero.
@@ -355,7 +334,7 @@ impl Buffer {
     /// `len` bytes from `ptr` are initialised and stay readable and writable until `owner` is dropped; `ptr` is aligned for
     /// every type the buffer is read as. Whoever else knows the memory does not write it while a kernel uses it.
     pub unsafe fn foreign(ptr: NonNull<u8>, len: usize, owner: Box<dyn Any + Send + Sync>) -> Buffer {
-        Buffer { ptr, len, home: None, _owner: Some(owner) }
+        Buffer { ptr, len, home: None, _told: Some(owner) }
     }
 
     /// A copy of a slice.

@@ -8,6 +8,7 @@ use crate::onnx::node::{Call, one, op};
 use crate::record::unheard;
 use sampan_core::{DType, Result, Tensor, Value as Plain};
 use sampan_io::onnx::model::Attr;
+use smallvec::SmallVec;
 
 /// What happens along one axis.
 struct Axis {
@@ -79,9 +80,9 @@ impl Rules {
     }
 
     /// The weights of elements around a place, and the first of them.
-    fn weights(&self, axis: &Axis, x: f64) -> (i64, Vec<f64>) {
+    fn weights(&self, axis: &Axis, x: f64) -> (i64, SmallVec<[f64; 4]>) {
         if self.mode == "nearest" {
-            return (self.nearest(x) as i64, vec![1.0]);
+            return (self.nearest(x) as i64, SmallVec::from_slice(&[1.0]));
         }
         // A smaller image with anti-aliasing takes wider windows.
         let shrink = if self.antialias { axis.scale.min(1.0) } else { 1.0 };
@@ -99,7 +100,7 @@ impl Rules {
         };
         let first = (x - support).floor() as i64 + 1;
         let last = (x + support).ceil() as i64 - 1;
-        let mut all = (first..=last.max(first)).map(|j| kernel((j as f64 - x) * shrink)).collect::<Vec<_>>();
+        let mut all = (first..=last.max(first)).map(|j| kernel((j as f64 - x) * shrink)).collect::<SmallVec<_>>();
         if self.exclude_outside {
             for (k, w) in all.iter_mut().enumerate() {
                 let j = first + k as i64;
@@ -109,7 +110,8 @@ impl Rules {
             }
         }
         let sum: f64 = all.iter().sum();
-        (first, all.iter().map(|w| w / sum).collect())
+        all.iter_mut().for_each(|w| *w /= sum);
+        (first, all)
     }
 
     /// The result along one axis: each element a sum of the input's.

@@ -59,21 +59,34 @@ impl<'f> Reader<'f> {
     /// Declares the variables of a block.
     pub fn declare(&mut self, block: &'f pdmodel::Block) -> Result<()> {
         for v in &block.vars {
-            let VarKind::Tensor { dtype, dims } = &v.kind else { continue };
+            let (dtype, dims) = match &v.kind {
+                VarKind::Tensor { dtype, dims } => (dtype, dims.clone()),
+                // An axis more, for how many there are.
+                VarKind::Array { dtype, dims } => (dtype, [&[-1], &dims[..]].concat()),
+                _ => continue,
+            };
+            let array = matches!(v.kind, VarKind::Array { .. });
             let dtype = match dtype {
                 Some(dtype) => *dtype,
                 None if v.persistable => return Err(not_read(format!("`{}` has a dtype that sampan lacks", v.name))),
                 None => DType::Float32,
             };
-            self.set(&v.name, Place { var: self.program.vars.len(), given: v.persistable });
+            let var = self.program.vars.len();
+            let weight = v.persistable && !array;
+            self.set(&v.name, Place { var, given: weight || array });
             self.program.vars.push(Var {
                 name: v.name.clone(),
-                dims: dims.clone(),
+                dims,
                 dtype,
-                weight: v.persistable,
-                trainable: v.persistable && !v.stop_gradient,
+                weight,
+                trainable: weight && !v.stop_gradient,
                 stop_gradient: v.stop_gradient,
             });
+            if array {
+                // Nothing makes one: it is there, and empty.
+                let schema = schema::find("create_array").expect("it is in the table");
+                self.program.ops.push(Op { schema, args: vec![], results: vec![("out", vec![var])] });
+            }
         }
         Ok(())
     }
@@ -237,6 +250,11 @@ impl<'f> Reader<'f> {
                 args.retain(|(n, _)| *n != "value");
                 args.push(("value", Value::Float(value)));
             }
+        }
+        if op.kind == "write_to_array" {
+            // What it writes into stands among its results alone.
+            let array = op.output("Out").first().map(|name| self.var(name)).transpose()?;
+            args.extend(array.map(|v| ("array", Value::Var(v))));
         }
         let result = |s: &'static Slot| Ok((s.name, self.all_written(op.output(s.classic))?));
         let results = schema.results.iter().filter(|s| !s.name.is_empty()).map(result).collect::<Result<_>>()?;

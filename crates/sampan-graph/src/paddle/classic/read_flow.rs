@@ -168,10 +168,15 @@ impl<'f> Reader<'f> {
         let mut sides = [None; 2];
         let mut yields = [0; 2];
         for (k, name) in [no, yes].into_iter().enumerate() {
-            let from =
-                self.flow.branches.iter().rposition(|b| b.writes.iter().any(|(n, _, given)| n == name && !given));
             let place = self.place(name)?;
-            yields[k] = match from.filter(|_| !place.given) {
+            // An array that was there before is changed by the branch itself; its name stands for both sides.
+            let side = |b: &Branch| if k == 1 { b.cond == cond } else { self.nots.get(&b.cond) == Some(&cond) };
+            let gives = |b: &Branch| match place.given {
+                false => b.writes.iter().any(|(n, _, given)| n == name && !given),
+                true => !b.used && side(b) && b.writes.iter().any(|(n, ..)| n == name),
+            };
+            let from = self.flow.branches.iter().rposition(gives);
+            yields[k] = match from {
                 Some(at) if self.flow.branches[at].used => {
                     return Err(not_read(format!("`{name}` is chosen after what its branch wrote was read")));
                 }

@@ -1,7 +1,7 @@
 //! Branches and loops.
 
 use crate::flow::{COND, WHILE};
-use crate::graph::{Arg, Call, Graph, Known};
+use crate::graph::{Arg, Call, Graph};
 use crate::paddle::export::{Exporter, Given};
 use crate::paddle::import::Importer;
 use crate::paddle::program::{Op, Region, Value, VarId};
@@ -14,7 +14,11 @@ fn blocks<'a>(call: &Given<'a>, names: [&str; 2]) -> Option<[&'a Graph; 2]> {
 }
 
 /// Writes ops aside, as a region; what `f` gives is what the region gives, each computed in it.
-fn region(w: &mut Exporter, args: Vec<VarId>, f: impl FnOnce(&mut Exporter) -> Result<Vec<VarId>>) -> Result<Value> {
+pub fn region(
+    w: &mut Exporter,
+    args: Vec<VarId>,
+    f: impl FnOnce(&mut Exporter) -> Result<Vec<VarId>>,
+) -> Result<Value> {
     let outer = std::mem::take(&mut w.program.ops);
     let given = f(w).and_then(|vars| vars.into_iter().map(|v| copied(w, v)).collect::<Result<Vec<_>>>());
     let ops = std::mem::replace(&mut w.program.ops, outer);
@@ -134,7 +138,7 @@ pub fn read(r: &mut Importer, op: &Op) -> Result<bool> {
             };
             let (taken, blocks) = alike(r, vec![asked, body], args.len());
             let inputs = r.ids(&taken)?;
-            let known = Known { dims: vec![], dtype: DType::Bool, stop_gradient: true };
+            let known = r.known(first);
             let mut outputs = vec![r.graph.add_value(known)];
             outputs.extend(results.iter().map(|&v| r.define(v)));
             let args = [vec![Arg::Tensors(state), Arg::Tensors(inputs)], blocks].concat();

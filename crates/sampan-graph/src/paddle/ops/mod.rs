@@ -1,6 +1,7 @@
 //! Our ops as Paddle's and Paddle's as ours: each file has both directions of its ops side by side.
 
 mod args;
+mod arrays;
 mod flow;
 mod layers;
 mod losses;
@@ -30,6 +31,7 @@ pub(crate) fn write(w: &mut Exporter, call: &Given) -> Result<bool> {
         layers::write,
         sequences::write,
         flow::write,
+        arrays::write,
         losses::write,
         quantised::write,
     ];
@@ -52,6 +54,7 @@ pub(crate) fn read(r: &mut Importer, op: &Op) -> Result<bool> {
         layers::read,
         sequences::read,
         flow::read,
+        arrays::read,
         quantised::read,
         simple::read,
     ];

@@ -176,13 +176,18 @@ pub fn write(w: &mut Exporter, call: &Given) -> Result<bool> {
         }
         "zeros" | "ones" | "full" | "empty" => {
             let value = match name {
-                "full" => call.float("fill_value"),
+                "full" => match call.arg("fill_value") {
+                    Some(Arg::Size(size)) => size.as_fixed().map(|n| n as f64),
+                    _ => call.float("fill_value"),
+                },
                 "ones" => Some(1.0),
                 _ => Some(0.0),
             };
-            if let (Some(Arg::Size(size)), Some([1])) = (call.arg("fill_value"), call.ints("shape").as_deref()) {
-                let Value::Vars(vars) = w.sizes(std::slice::from_ref(size))? else { return Ok(false) };
-                let var = w.cast(vars[0], known.dtype)?;
+            if let (Some(Arg::Size(size)), Some([1]), None) =
+                (call.arg("fill_value"), call.ints("shape").as_deref(), value)
+            {
+                let var = w.size(size)?;
+                let var = w.cast(var, known.dtype)?;
                 w.bind(call.out(), var);
                 return Ok(true);
             }
@@ -274,6 +279,11 @@ pub fn read(r: &mut Importer, op: &Op) -> Result<bool> {
         "pow" => {
             let args = vec![x(r)?, ("y", Arg::Plain(Plain::Float(op.float("y")?)))];
             r.call("pow", args, &out)?;
+        }
+        "increment" => {
+            let by = Arg::Plain(Plain::Float(op.float_or("value", 1.0)));
+            let args = vec![x(r)?, ("bias", by)];
+            r.call("scale", args, &out)?;
         }
         "scale" => {
             if r.symbolic(op)? {

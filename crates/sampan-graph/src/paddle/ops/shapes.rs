@@ -37,6 +37,11 @@ pub fn write(w: &mut Exporter, call: &Given) -> Result<bool> {
     let x = id.map(|id| w.var_of(id)).transpose()?;
     let from = id.map(|id| w.known(id).clone());
     match (call.name(), x, from) {
+        ("flatten", Some(x), Some(_)) if w.known(out).dims.iter().filter(|d| d.fixed().is_none()).count() > 1 => {
+            let axes = ["start_axis", "stop_axis"].map(|n| call.int(n).map(|a| (n, Value::Int(a))));
+            let [Some(start), Some(stop)] = axes else { return Ok(false) };
+            w.give("flatten", vec![("x", Value::Var(x)), start, stop], out)?;
+        }
         ("reshape" | "reshape_to" | "flatten" | "view_as" | "unflatten", Some(x), Some(from)) => {
             let shape = call.sizes("shape");
             reshape(w, call, x, &from, shape.as_deref())?;

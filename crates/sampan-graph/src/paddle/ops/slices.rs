@@ -1,7 +1,8 @@
 //! Indices and slices, read and written.
 
 use super::args::{ints, plain, tensor};
-use crate::graph::{Arg, Dim, Known, Size};
+use crate::by_values::SLICE;
+use crate::graph::{Arg, Call, Dim, Known, Size};
 use crate::index::{Bounds, OPEN};
 use crate::paddle::export::{Exporter, Given};
 use crate::paddle::import::Importer;
@@ -265,10 +266,31 @@ fn picked(r: &mut Importer, op: &Op) -> Result<bool> {
     Ok(true)
 }
 
+/// Bounds that values decide.
+fn between(r: &mut Importer, op: &Op) -> Result<bool> {
+    if r.sizes(op, "starts").is_ok() && r.sizes(op, "ends").is_ok() {
+        return Ok(false);
+    }
+    let bound = |r: &mut Importer, name: &str| match (r.sizes(op, name), op.get(name)) {
+        (Ok(known), _) => Ok(known),
+        (_, Some(Value::Vars(vars))) => r.ids(vars).map(Arg::Tensors),
+        _ => tensor(r, op, name),
+    };
+    let gone = op.ints("decrease_axis")?;
+    let args = vec![tensor(r, op, "input")?, ints(op.ints("axes")?), bound(r, "starts")?, bound(r, "ends")?];
+    let out = op.first_result()?;
+    let known = with_ones(r.known(out), &gone);
+    let cut = r.graph.add_value(known);
+    r.graph.calls.push(Call { op: &SLICE, args, outputs: vec![cut], no_grad: false, source: None });
+    let rest = if gone.is_empty() { ("assign", vec![]) } else { ("squeeze", vec![("axis", ints(gone))]) };
+    r.call(rest.0, [vec![("x", Arg::Tensor(cut))], rest.1].concat(), &[out])?;
+    Ok(true)
+}
+
 pub fn read(r: &mut Importer, op: &Op) -> Result<bool> {
     let name = op.schema.name;
     match name {
-        "slice" if picked(r, op)? => {}
+        "slice" if picked(r, op)? || between(r, op)? => {}
         "slice" | "strided_slice" => {
             if name == "slice" && r.symbolic(op)? {
                 return Ok(true);

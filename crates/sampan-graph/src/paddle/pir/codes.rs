@@ -1,9 +1,10 @@
 //! Codes as arithmetic: Paddle 3 reads `quantize_linear` and `dequantize_linear` from a `.json`, but computes nonsense with them on
-//! a CPU (its own files too), so a program has what they stand for instead.
+//! a CPU (its own files too), so a program has what they stand for instead. Here they are found again.
 
 use crate::paddle::program::{Op, Program, Value, Var, VarId};
 use crate::paddle::schema;
 use sampan_core::{DType, Error, Result};
+use std::collections::HashMap;
 
 struct Rewriter {
     vars: Vec<Var>,
@@ -89,4 +90,80 @@ pub(super) fn as_arithmetic(program: &Program) -> Result<Option<Program>> {
     }
     all.vars = r.vars;
     Ok(Some(all))
+}
+
+/// The op that gives each variable.
+type Made<'p> = HashMap<VarId, &'p Op>;
+
+fn is(op: &Op, name: &str) -> bool {
+    op.schema.name == name
+}
+
+fn number(op: &Op, name: &str) -> Option<f64> {
+    op.float(name).ok()
+}
+
+/// The range that steps are made of, and the axis that they lie along, -1 for one step.
+fn range(made: &Made, step: VarId) -> Option<(VarId, i64)> {
+    let mut op = *made.get(&step)?;
+    let mut axis = -1;
+    if is(op, "reshape") {
+        let shape = op.ints("shape").ok()?;
+        axis = shape.iter().position(|n| *n == -1)? as i64;
+        if shape.iter().enumerate().any(|(i, n)| i as i64 != axis && *n != 1) {
+            return None;
+        }
+        op = *made.get(&op.var("x").ok()?)?;
+    }
+    let step = is(op, "scale") && number(op, "bias")? == 0.0 && (number(op, "scale")? * 127.0 - 1.0).abs() < 1e-6;
+    step.then(|| op.var("x").ok().map(|x| (x, axis)))?
+}
+
+/// Are two variables the same, or made of the same in the same way?
+fn alike(made: &Made, a: VarId, b: VarId) -> bool {
+    let by = |v: VarId| made.get(&v).map(|op| (op.schema.name, &op.args));
+    a == b || by(a).is_some_and(|a| Some(a) == by(b))
+}
+
+/// What becomes codes, and its range and axis: `clip(round(x / step), -128, 127)`.
+fn coded(made: &Made, clip: &Op) -> Option<(VarId, VarId, i64)> {
+    let bounds = is(clip, "clip") && (number(clip, "min")?, number(clip, "max")?) == (-128.0, 127.0);
+    let round = made.get(&clip.var("x").ok().filter(|_| bounds)?)?;
+    let plain = is(round, "round") && matches!(round.get("decimals"), None | Some(Value::Int(0)));
+    let divide = made.get(&round.var("x").ok().filter(|_| plain)?)?;
+    let (from, axis) = range(made, divide.var("y").ok().filter(|_| is(divide, "divide"))?)?;
+    Some((divide.var("x").ok()?, from, axis))
+}
+
+/// Codes that become numbers, and their range and axis: `codes * step`.
+fn decoded(made: &Made, vars: &[Var], multiply: &Op) -> Option<(VarId, VarId, i64)> {
+    let (from, axis) = range(made, multiply.var("y").ok().filter(|_| is(multiply, "multiply"))?)?;
+    let x = multiply.var("x").ok()?;
+    let op = made.get(&x)?;
+    if let Some((_, other, along)) = coded(made, op) {
+        return (along == axis && alike(made, from, other)).then_some((x, from, axis));
+    }
+    let codes = op.var("x").ok().filter(|&v| is(op, "cast") && vars[v].dtype == DType::Int8)?;
+    Some((codes, from, axis))
+}
+
+/// Makes `quantize_linear` and `dequantize_linear` of the arithmetic that stands for them.
+pub(super) fn from_arithmetic(program: &mut Program) {
+    let made: Made = program.all_ops().filter_map(|op| Some((op.first_result().ok()?, op))).collect();
+    let ops = program.all_ops().filter_map(|op| {
+        let found = |(x, scale, axis), name| {
+            let args = vec![("x", Value::Var(x)), ("scale", Value::Var(scale)), ("quant_axis", Value::Int(axis))];
+            let results = vec![("y", vec![op.first_result().ok()?])];
+            Some(Op { schema: schema::find(name)?, args, results })
+        };
+        let there = coded(&made, op).and_then(|f| found(f, "quantize_linear"));
+        there.or_else(|| decoded(&made, &program.vars, op).and_then(|f| found(f, "dequantize_linear")))
+    });
+    let mut ops: HashMap<VarId, Op> = ops.filter_map(|op| Some((op.first_result().ok()?, op))).collect();
+    let all = program.ops.iter_mut().chain(program.regions.iter_mut().flat_map(|r| &mut r.ops));
+    for op in all {
+        if let Some(codes) = op.first_result().ok().and_then(|v| ops.remove(&v)) {
+            *op = codes;
+        }
+    }
 }

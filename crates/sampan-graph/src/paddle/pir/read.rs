@@ -62,7 +62,13 @@ struct Reader {
     pending: HashMap<i64, (usize, &'static str)>,
     numbers: HashMap<i64, f64>,
     arrays: HashMap<i64, Vec<i64>>,
+    /// Arrays of tensors, which are written in place: which array a value is, and what each holds by now.
+    places: HashMap<i64, usize>,
+    held: Vec<VarId>,
 }
+
+/// What PIR calls an array of tensors.
+const ARRAY: &str = "1.t_dense_tensor_array";
 
 impl Reader {
     fn define(&mut self, out: &Json, name: Option<String>) -> Result<VarId> {
@@ -73,9 +79,16 @@ impl Reader {
         let dtype = element.and_then(|e| TYPES.iter().find(|(n, _)| *n == e)).map_or(DType::Float32, |&(_, d)| d);
         let dims = data.and_then(|d| d.get(1)?.as_array()?.iter().map(Json::as_i64).collect::<Option<Vec<_>>>());
         let v = self.program.vars.len();
+        let mut dims = dims.unwrap_or_default();
+        if kind.get("#").and_then(Json::as_str) == Some(ARRAY) {
+            // An axis more, for how many there are.
+            dims.insert(0, -1);
+            self.places.insert(number, self.held.len());
+            self.held.push(v);
+        }
         self.program.vars.push(Var {
             name: name.unwrap_or_else(|| format!("v{number}")),
-            dims: dims.unwrap_or_default(),
+            dims,
             dtype,
             weight: false,
             trainable: false,
@@ -86,7 +99,30 @@ impl Reader {
     }
 
     fn var(&self, number: i64) -> Result<VarId> {
+        if let Some(&held) = self.places.get(&number).and_then(|&place| self.held.get(place)) {
+            return Ok(held);
+        }
         self.vars.get(&number).copied().ok_or_else(|| damaged(format!("value {number} is read before it is given")))
+    }
+
+    /// An op has changed an array, and gives it first; then what it took away.
+    fn changed(&mut self, array: i64, outputs: &[&Json]) {
+        let number = |out: &&Json| out.get("%").and_then(Json::as_i64).unwrap_or(-1);
+        let made = outputs.iter().filter_map(|out| self.vars.get(&number(out)).copied()).collect::<Vec<_>>();
+        let (Some(&place), [changed, taken @ ..]) = (self.places.get(&array), &made[..]) else { return };
+        let Some(held) = self.held.get_mut(place) else { return };
+        // Paddle says nothing true of the shapes here.
+        let dims = self.program.vars[*held].dims.clone();
+        taken.iter().for_each(|&v| self.program.vars[v].dims = dims[1.min(dims.len())..].to_vec());
+        self.program.vars[*changed].dims = dims;
+        *held = *changed;
+        self.places.insert(number(&outputs[0]), place);
+    }
+
+    /// A new variable like another.
+    fn like(&mut self, var: VarId) -> VarId {
+        self.program.vars.push(self.program.vars[var].clone());
+        self.program.vars.len() - 1
     }
 
     fn outputs(op: &Json) -> Result<Vec<&Json>> {
@@ -242,10 +278,34 @@ impl Reader {
             let state = inputs[1..].iter().map(|&i| self.var(i)).collect::<Result<_>>()?;
             args.push(("inputs", Value::Vars(state)));
         }
+        // Arrays of around that are written in a region are changed by it.
+        let before = self.held.clone();
+        let mut after = Vec::new();
+        let mut numbers = Vec::new();
         for (name, region) in names.iter().zip(regions) {
-            args.push((name, Value::Region(self.region(region, depth)?)));
+            numbers.push(self.region(region, depth)?);
+            args.push((name, Value::Region(numbers[numbers.len() - 1])));
+            after.push(self.held[..before.len()].to_vec());
+            self.held[..before.len()].copy_from_slice(&before);
         }
-        let results = outputs.iter().map(|out| self.define(out, None)).collect::<Result<Vec<_>>>()?;
+        let mut results = outputs.iter().map(|out| self.define(out, None)).collect::<Result<Vec<_>>>()?;
+        for (place, &array) in before.iter().enumerate() {
+            if after.iter().all(|held| held[place] == array) {
+                continue;
+            }
+            for (&number, held) in numbers.iter().zip(&after) {
+                self.program.regions[number].yields.push(held[place]);
+            }
+            if let Some((_, Value::Vars(state))) = args.get_mut(1).filter(|_| !branches) {
+                state.push(array);
+                let inside = self.like(array);
+                self.program.regions[numbers[0]].args.push(inside);
+                self.program.put_in_place(numbers[0], array, inside);
+            }
+            let result = self.like(array);
+            results.push(result);
+            self.held[place] = result;
+        }
         let schema = schema::find(if branches { "if" } else { "while" }).expect("it is in the table");
         self.program.ops.push(Op { schema, args, results: vec![("out", results)] });
         Ok(())
@@ -278,12 +338,16 @@ impl Reader {
     /// An op of the schema.
     fn known(&mut self, name: &str, inputs: &[i64], attrs: &HashMap<&str, Value>, outputs: &[&Json]) -> Result<()> {
         let short = name.strip_prefix("1.").unwrap_or(name);
-        let schema = schema::find(if short == "shape" { "shape64" } else { short }).ok_or_else(|| {
-            let message = format!("the program calls `{short}`, which has no counterpart here yet");
-            Error::new(ErrorKind::Unimplemented, message)
-                .hint("the network's code runs as it is; load its parameters with set_state_dict")
-                .in_op("load")
-        })?;
+        // Who reads what `increment_` wrote in place is not followed.
+        let known = Some(short).filter(|name| *name != "increment_");
+        let schema =
+            known.and_then(|name| schema::find(if name == "shape" { "shape64" } else { name })).ok_or_else(|| {
+                let message = format!("the program calls `{short}`, which has no counterpart here yet");
+                Error::new(ErrorKind::Unimplemented, message)
+                    .hint("the network's code runs as it is; load its parameters with set_state_dict")
+                    .in_op("load")
+            })?;
+        let into = inputs.first().copied().unwrap_or(0);
         let mut inputs = inputs.iter().copied();
         let mut args = Vec::new();
         for slot in &schema.args {
@@ -323,6 +387,9 @@ impl Reader {
                 results.push((slot.name, vec![self.define(out, None)?]));
             }
         }
+        if matches!(short, "array_write_" | "array_pop") {
+            self.changed(into, outputs);
+        }
         self.program.ops.push(Op { schema, args, results });
         Ok(())
     }
@@ -340,5 +407,6 @@ pub(crate) fn decode(text: &str) -> Result<Program> {
     for op in ops.ok_or_else(|| damaged("there are no ops in it"))? {
         reader.op(op, 0)?;
     }
+    super::codes::from_arithmetic(&mut reader.program);
     Ok(reader.program)
 }
