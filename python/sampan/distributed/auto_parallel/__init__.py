@@ -15,8 +15,12 @@ from .local import LocalLayer, local_map
 from .mesh import ProcessMesh, get_mesh, set_mesh
 from .model import DistModel, Strategy, to_static
 from .optimizer import ShardingStage1, ShardingStage2, ShardingStage3, shard_optimizer, shard_scaler
-from .parallelize import (
+from .parallelize import parallelize, to_distributed
+from .placement import DistAttr, Partial, Placement, ReduceType, Replicate, Shard
+from .plans import (
     ColWiseParallel,
+    ContextParallel,
+    PrepareContextParallel,
     PrepareLayerInput,
     PrepareLayerOutput,
     RowWiseParallel,
@@ -24,16 +28,18 @@ from .parallelize import (
     SequenceParallelDisable,
     SequenceParallelEnable,
     SequenceParallelEnd,
-    parallelize,
 )
-from .placement import Partial, Placement, ReduceType, Replicate, Shard
+from .stages import SplitPoint
 
 __all__ = [
     "ColWiseParallel",
+    "ContextParallel",
+    "DistAttr",
     "DistModel",
     "LocalLayer",
     "Partial",
     "Placement",
+    "PrepareContextParallel",
     "PrepareLayerInput",
     "PrepareLayerOutput",
     "ProcessMesh",
@@ -49,6 +55,7 @@ __all__ = [
     "ShardingStage1",
     "ShardingStage2",
     "ShardingStage3",
+    "SplitPoint",
     "Strategy",
     "dtensor_from_fn",
     "dtensor_from_local",
@@ -63,6 +70,7 @@ __all__ = [
     "shard_optimizer",
     "shard_scaler",
     "shard_tensor",
+    "to_distributed",
     "to_static",
     "unshard_dtensor",
 ]
