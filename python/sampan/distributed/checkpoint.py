@@ -216,7 +216,9 @@ def _piece_to_fill(value):
     return _piece(value)
 
 
-def load_merged_state_dict(path, prefix=None, unique_id=None, offload=False, aoa_config=None, safetensors=False) -> dict:
+def load_merged_state_dict(
+    path, prefix=None, unique_id=None, offload=False, aoa_config=None, safetensors=False
+) -> dict:
     """The whole tensors of a folder that `save_state_dict` wrote, by name; with `prefix` those whose names begin with it and a
     dot, by what follows."""
     _no_recipes(aoa_config, "load_merged_state_dict")

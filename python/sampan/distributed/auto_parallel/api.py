@@ -97,7 +97,9 @@ def reshard(dist_tensor, mesh, placements):
     if not isinstance(dist_tensor, OnMesh):
         raise TypeError("(InvalidType) reshard: a distributed tensor is needed. Hint: dist.shard_tensor makes one.")
     placements = checked(mesh, placements, len(dist_tensor.shape))
-    found = moved(dist_tensor, placements) if mesh == dist_tensor.process_mesh else between(dist_tensor, mesh, placements)
+    found = (
+        moved(dist_tensor, placements) if mesh == dist_tensor.process_mesh else between(dist_tensor, mesh, placements)
+    )
     return found.detach() if found is dist_tensor and dist_tensor.stop_gradient else found
 
 

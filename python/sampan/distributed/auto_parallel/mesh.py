@@ -93,8 +93,10 @@ class ProcessMesh:
         at = self._axis(dim_name)
         moved = numpy.moveaxis(self._mesh, at, 0)
         names = [dim_name, *(name for name in self._names if name != dim_name)]
-        return ProcessMesh(moved, names) if index is None else ProcessMesh(
-            numpy.atleast_1d(moved[index]), names[1:] or [dim_name]
+        return (
+            ProcessMesh(moved, names)
+            if index is None
+            else ProcessMesh(numpy.atleast_1d(moved[index]), names[1:] or [dim_name])
         )
 
     def get_rank_by_dim_and_process_id(self, dim_name, process_id) -> int:

@@ -28,7 +28,9 @@ def _part(tensor, step: int, count: int):
     """A micro-batch of a batch."""
     rows = tensor.shape[0]
     if rows % count:
-        raise ValueError(f"(InvalidArgument) pipeline: {rows} samples are not {count} micro-batches (accumulate_steps).")
+        raise ValueError(
+            f"(InvalidArgument) pipeline: {rows} samples are not {count} micro-batches (accumulate_steps)."
+        )
     return tensor[step * (rows // count) : (step + 1) * (rows // count)]
 
 

@@ -14,10 +14,10 @@ _NEED_THE_WHOLE = ("Lamb", "LBFGS")
 
 
 class _Stage:
-    def __init__(self, mesh_dim=None, mesh=None):
-        if mesh is None and not isinstance(mesh_dim, (str, int, type(None))):
-            mesh_dim, mesh = None, mesh_dim  # older programs give the mesh first
-        self.mesh_dim, self.mesh = mesh_dim, mesh
+    def __init__(self, sharding_mesh_dim=None, mesh=None):
+        if mesh is None and not isinstance(sharding_mesh_dim, (str, int, type(None))):
+            sharding_mesh_dim, mesh = None, sharding_mesh_dim  # older programs give the mesh first
+        self.mesh_dim, self.mesh = sharding_mesh_dim, mesh
 
 
 class ShardingStage1(_Stage):

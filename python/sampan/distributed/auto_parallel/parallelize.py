@@ -41,7 +41,9 @@ def _cut_layers(model, where, told: dict) -> None:
     for key, plans in plan.items():
         for each in plans if isinstance(plans, (list, tuple)) else [plans]:
             if not isinstance(each, Plan):
-                raise TypeError(f"(InvalidType) parallelize: the plan for {key!r} is {each!r}. Hint: ColWiseParallel(), …")
+                raise TypeError(
+                    f"(InvalidType) parallelize: the plan for {key!r} is {each!r}. Hint: ColWiseParallel(), …"
+                )
     unused = set(plan)
     for name, layer in list(model.named_sublayers()):
         for key in plan:
@@ -70,7 +72,9 @@ def parallelize(model, optimizer=None, mesh=None, config=None):
         set_mesh(mesh)
     mesh = get_mesh()
     if mesh is None:
-        raise ValueError("(InvalidArgument) parallelize: there is no mesh. Hint: mesh=…, or dist.auto_parallel.set_mesh.")
+        raise ValueError(
+            "(InvalidArgument) parallelize: there is no mesh. Hint: mesh=…, or dist.auto_parallel.set_mesh."
+        )
     before = {p.name: p for p in model.parameters()}
     stages = None
     if (told := config.get("pp_config")) is not None:

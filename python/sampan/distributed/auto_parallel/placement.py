@@ -92,10 +92,14 @@ class DistAttr:
         names = mesh.dim_names
         for spec in sharding_specs:
             if spec is not None and spec not in names:
-                raise ValueError(f"(InvalidArgument) DistAttr: the mesh has no axis {spec!r}. Hint: {', '.join(names)}.")
+                raise ValueError(
+                    f"(InvalidArgument) DistAttr: the mesh has no axis {spec!r}. Hint: {', '.join(names)}."
+                )
         used = [spec for spec in sharding_specs if spec is not None]
         if len(set(used)) != len(used):
-            raise ValueError(f"(InvalidArgument) DistAttr: an axis of the mesh cuts one axis of the tensor, got {sharding_specs}.")
+            raise ValueError(
+                f"(InvalidArgument) DistAttr: an axis of the mesh cuts one axis of the tensor, got {sharding_specs}."
+            )
         self.process_mesh, self.sharding_specs = mesh, list(sharding_specs)
 
     @property

@@ -210,7 +210,8 @@ class ContextParallel(Plan):
         def before(_, args, kwargs):
             # The mask and what else follows query, key and value are as they are.
             return (*map(heads, args[:3]), *args[3:]), {
-                key: heads(value) if key in ("q", "k", "v", "query", "key", "value") else value for key, value in kwargs.items()
+                key: heads(value) if key in ("q", "k", "v", "query", "key", "value") else value
+                for key, value in kwargs.items()
             }
 
         layer.register_forward_pre_hook(before, with_kwargs=True)

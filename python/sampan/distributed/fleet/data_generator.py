@@ -52,7 +52,9 @@ class DataGenerator:
             sys.stdout.write(text)
 
     def _gen_str(self, sample) -> str:
-        raise NotImplementedError("(Unimplemented) DataGenerator: use MultiSlotDataGenerator or MultiSlotStringDataGenerator.")
+        raise NotImplementedError(
+            "(Unimplemented) DataGenerator: use MultiSlotDataGenerator or MultiSlotStringDataGenerator."
+        )
 
 
 class MultiSlotStringDataGenerator(DataGenerator):
@@ -65,7 +67,9 @@ class MultiSlotStringDataGenerator(DataGenerator):
             )
         for slot, values in sample:
             if not values:
-                raise ValueError(f"(InvalidArgument) generate_sample: slot {slot!r} has no values. Hint: put one in for nothing.")
+                raise ValueError(
+                    f"(InvalidArgument) generate_sample: slot {slot!r} has no values. Hint: put one in for nothing."
+                )
         return " ".join(f"{len(values)} {' '.join(map(str, values))}" for _, values in sample) + "\n"
 
 
@@ -82,9 +86,13 @@ class MultiSlotDataGenerator(MultiSlotStringDataGenerator):
         if self._slots is None:
             self._slots = slots
         if slots != self._slots:
-            raise ValueError(f"(InvalidArgument) generate_sample: the slots are {slots}, those of the first sample {self._slots}.")
+            raise ValueError(
+                f"(InvalidArgument) generate_sample: the slots are {slots}, those of the first sample {self._slots}."
+            )
         for slot, values in sample:
             for value in values:
                 if not isinstance(value, (int, float)) or isinstance(value, bool):
-                    raise ValueError(f"(InvalidArgument) generate_sample: slot {slot!r} has {value!r}, which is no number.")
+                    raise ValueError(
+                        f"(InvalidArgument) generate_sample: slot {slot!r} has {value!r}, which is no number."
+                    )
         return text

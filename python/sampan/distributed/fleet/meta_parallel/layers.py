@@ -130,7 +130,9 @@ def split(x, size, operation, axis=0, num_partitions=1, gather_out=True, weight_
         )
     biased = bias_attr is not False
     if axis == 0:
-        layer = RowParallelLinear(*size, weight_attr=weight_attr, has_bias=biased, input_is_parallel=x.shape[-1] != size[0])
+        layer = RowParallelLinear(
+            *size, weight_attr=weight_attr, has_bias=biased, input_is_parallel=x.shape[-1] != size[0]
+        )
     else:
         layer = ColumnParallelLinear(*size, weight_attr=weight_attr, has_bias=biased, gather_output=gather_out)
     return layer(x)

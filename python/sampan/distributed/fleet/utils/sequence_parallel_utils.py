@@ -26,22 +26,22 @@ def _checked(x, axis: int, count: int):
     return x
 
 
-def scatter(x, axis: int = 0):
+def scatter(input, axis: int = 0):
     """This process's positions of a sequence that all have; gradients are put together."""
     group = _group()
-    return x if group.nranks == 1 else Take.apply(_checked(x, axis, group.nranks), group._group, axis)
+    return input if group.nranks == 1 else Take.apply(_checked(input, axis, group.nranks), group._group, axis)
 
 
-def all_gather(x, axis: int = 0):
+def all_gather(input, axis: int = 0):
     """The positions of all processes; each gets its part of the gradient, which is the same in all."""
     group = _group()
-    return x if group.nranks == 1 else Gather.apply(x, group._group, axis, x.shape[axis] * group.nranks)
+    return input if group.nranks == 1 else Gather.apply(input, group._group, axis, input.shape[axis] * group.nranks)
 
 
-def reduce_scatter(x, axis: int = 0):
+def reduce_scatter(input, axis: int = 0):
     """This process's positions of the sum over all processes; gradients are put together."""
     group = _group()
-    return x if group.nranks == 1 else ReduceTake.apply(_checked(x, axis, group.nranks), group._group, axis)
+    return input if group.nranks == 1 else ReduceTake.apply(_checked(input, axis, group.nranks), group._group, axis)
 
 
 class _GatherForParts(PyLayer):
