@@ -107,17 +107,12 @@ const SOON: Duration = Duration::from_secs(3);
 fn connect(address: &str, secret: Secret, patience: Duration) -> Result<Store> {
     Store::connect(address, secret.clone(), patience.min(SOON)).or_else(|problem| {
         let left = patience.saturating_sub(SOON);
-        if left.is_zero() {
+        // A refusal is none that goes away.
+        if left.is_zero() || !problem.message().contains("cannot be reached") {
             return Err(problem);
         }
-        // What will not change with time is an error now, as it was before.
-        Store::connect(address, secret.clone(), Duration::ZERO).or_else(|problem| {
-            if problem.message().contains("cannot be reached") {
-                eprintln!("launch: {}; trying for {:.0} s (--timeout)", problem.message(), left.as_secs_f64());
-                return Store::connect(address, secret, left);
-            }
-            Err(problem)
-        })
+        eprintln!("launch: {}; trying for {:.0} s (--timeout)", problem.message(), left.as_secs_f64());
+        Store::connect(address, secret, left)
     })
 }
 
