@@ -164,6 +164,32 @@ for backend in ("p2p", "all2all"):
     # Each process has some positions, and between them some heads of all.
     assert seen == [[[2, 6, 2, 2]] * 3, [2, 3, 8]], seen
 
+# Columns of convolutions, with batches cut along another axis of the mesh or not.
+pictures = sampan.to_tensor(np.random.RandomState(0).rand(2, 3, 5, 9), stop_gradient=False)
+def columns(layers, mesh=None):
+    sampan.seed(2)
+    net = nn.Sequential(*(make() for make in layers))
+    x, pictures.grad = pictures, None
+    if mesh is not None:
+        plan = {name: dist.ConvParallel() for name, layer in net.named_sublayers() if isinstance(layer, nn.Conv2D)}
+        net, _ = dist.parallelize(net, mesh=mesh, config={"mp_config": {"parallelize_plan": plan}})
+        x = dist.shard_tensor(pictures, mesh, [dist.Shard(0)], stop_gradient=False)
+    y = net(x)
+    (y * y).sum().backward()
+    return y, x.grad, [p.grad for p in net.parameters()]
+shapes = [
+    [lambda: nn.Conv2D(3, 4, 3, padding=1)],
+    [lambda: nn.Conv2D(3, 4, (2, 3), stride=(1, 3))],
+    [lambda: nn.Conv2D(3, 6, 5, padding=2, stride=2, groups=3, bias_attr=False), nn.ReLU, lambda: nn.Conv2D(6, 2, 3, padding=1)],
+]
+for layers in shapes:
+    expected = columns(layers)
+    for mesh in ([[0, 1]], [[0], [1]]):
+        found = columns(layers, dist.ProcessMesh(mesh, dim_names=["dp", "mp"]))
+        assert found[0].placements == [dist.Shard(0), dist.Shard(3)]
+        for a, b in zip([*found[:2], *found[2]], [*expected[:2], *expected[2]]):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-9, 1e-12)
+
 loader = [[sampan.to_tensor(np.random.RandomState(i).rand(4, 8)), sampan.ones([4, 1])] for i in range(3)]
 def trained(net, adam, batches):
     for x, y in batches:

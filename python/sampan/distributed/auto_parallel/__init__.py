@@ -20,6 +20,7 @@ from .placement import DistAttr, Partial, Placement, ReduceType, Replicate, Shar
 from .plans import (
     ColWiseParallel,
     ContextParallel,
+    ConvParallel,
     PrepareContextParallel,
     PrepareLayerInput,
     PrepareLayerOutput,
@@ -34,6 +35,7 @@ from .stages import SplitPoint
 __all__ = [
     "ColWiseParallel",
     "ContextParallel",
+    "ConvParallel",
     "DistAttr",
     "DistModel",
     "LocalLayer",

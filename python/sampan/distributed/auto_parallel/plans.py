@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from ... import _core
+from ...nn import functional as F
 from ...nn.layer import Layer
 from .api import reshard, shard_tensor
+from .calls import _ready
+from .moves import spans
 from .placement import Replicate, Shard
-from .tensor import OnMesh
+from .tensor import OnMesh, wrap
 
 
 def _along(mesh, name: str, placement, others=None) -> list:
@@ -222,3 +225,51 @@ def _backend(name: str, who: str) -> str:
     if name not in ("p2p", "all2all"):
         raise ValueError(f"(InvalidArgument) {who}: the backend is p2p or all2all, got {name!r}.")
     return name
+
+
+class ConvParallel(Plan):
+    """A `Conv2D` of which each process along the axis `mp` computes some columns of the output, from the columns of the input that
+    they need. The output is cut along its width."""
+
+    def apply(self, layer, mesh, names):
+        told, width = layer._settings, 2 if layer._settings["data_format"] == "NHWC" else 3
+        (stride_h, stride), (pad_h, pad), dilation = (_pair(told[name]) for name in ("stride", "padding", "dilation"))
+        if dilation[1] != 1 or told["padding_mode"] != "zeros":
+            raise ValueError("(InvalidArgument) ConvParallel: a dilation along the width, and padding other than zeros, are not cut.")
+        axis = mesh._axis("mp")
+
+        def forward(x):
+            x, here = _on(mesh, x), mesh.coordinates()
+            kernel, columns = layer.weight.shape[3], x.shape[width]
+            count = (columns + 2 * pad - kernel) // stride + 1
+            if here is None or count < mesh.shape[axis]:
+                return whole(x)
+            wanted = [p if p.is_shard(0) else Replicate() for p in x.placements]
+            wanted[axis] = Replicate()
+            result = [*wanted]
+            result[axis] = Shard(width)
+            start, end = spans(count, mesh.shape[axis])[here[axis]]
+            first, last = start * stride - pad, (end - 1) * stride - pad + kernel
+            part = _ready(x, wanted, result, mesh)
+            part = part[(slice(None),) * width + (slice(max(first, 0), min(last, columns)),)]
+            edges = [max(-first, 0), max(last - columns, 0), 0, 0]
+            part = F.pad(part, edges, data_format=told["data_format"])
+            weight, bias = (
+                None if p is None else _ready(_on(mesh, p), [Replicate()] * mesh.ndim, result, mesh)
+                for p in (layer.weight, layer.bias)
+            )
+            found = F.conv2d(
+                part, weight, bias, [stride_h, stride], [pad_h, 0], dilation, told["groups"], told["data_format"]
+            )
+            shape = list(found.shape)
+            shape[0], shape[width] = x.shape[0], count
+            return wrap(found, mesh, result, shape)
+
+        whole, layer.forward = layer.forward, forward
+
+
+def _pair(value) -> list[int]:
+    pair = [value, value] if isinstance(value, int) else list(value)
+    if len(pair) != 2 or not all(isinstance(n, int) for n in pair):
+        raise ValueError(f"(InvalidArgument) ConvParallel: a number, or one for height and width, is needed, got {value!r}.")
+    return pair
