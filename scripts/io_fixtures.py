@@ -23,6 +23,8 @@ import numpy as np
 warnings.filterwarnings("ignore")
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "crates/sampan-io/tests/fixtures"
+# What two processes of Paddle write together.
+TOGETHER = ROOT / "crates/sampan-io/tests/distcp"
 NUMPY_DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
 DTYPES = NUMPY_DTYPES + ["bfloat16"]
 COMPLEX = np.array([1 + 2j, -0.5], "complex64")
@@ -306,7 +308,26 @@ def check_events(out):
     assert text.tensor_proto.string_val[0].decode() == "a **text**"
 
 
+def write_together():
+    """Two processes run this file again, and write a checkpoint: cut along rows, unevenly too, the same in both, and flat."""
+    import paddle
+    import paddle.distributed as dist
+
+    dist.init_parallel_env()
+    rank, mesh = dist.get_rank(), dist.ProcessMesh([0, 1], dim_names=["x"])
+    flat = paddle_ramp([8])[rank * 4 : rank * 4 + 4]
+    state = {
+        "rows": dist.shard_tensor(paddle_ramp([6, 4]), mesh, [dist.Shard(0)]),
+        "uneven": dist.shard_tensor(paddle_ramp([5, 3], "int64"), mesh, [dist.Shard(0)]),
+        "both": {"alike": dist.shard_tensor(paddle_ramp([3], "bfloat16"), mesh, [dist.Replicate()])},
+        "flat": dist.ShardedWeight("flat", flat, (2, 4), (2, 4), (0, 0), True, slice(rank * 4, rank * 4 + 4)),
+    }
+    dist.save_state_dict(state, str(TOGETHER))
+
+
 def main():
+    if "--together" in sys.argv:
+        return write_together()
     if "--check" in sys.argv:
         with tempfile.TemporaryDirectory() as folder:
             command = ["cargo", "run", "-q", "-p", "sampan-io", "--example", "write_samples", "--", folder]
@@ -320,7 +341,10 @@ def main():
         old.unlink()
     for write in (write_paddle, write_torch, write_numpy, write_safetensors, write_events):
         write(FIXTURES)
-    files = sorted(FIXTURES.iterdir())
+    with tempfile.TemporaryDirectory() as logs:
+        launch = [sys.executable, "-m", "paddle.distributed.launch", "--nproc_per_node", "2", "--log_dir", logs]
+        subprocess.run([*launch, __file__, "--together"], check=True)
+    files = sorted([*FIXTURES.iterdir(), *TOGETHER.iterdir()])
     print(len(files), "files,", sum(f.stat().st_size for f in files), "bytes")
 
 

@@ -1,9 +1,11 @@
 //! Tensors whose ops are done elsewhere: distributed ones, of which this process has a part.
 
+use crate::dtype::PyDType;
 use crate::op::PyOp;
 use crate::tensor::PyTensor;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
+use sampan_core::{Device, Tensor, device};
 use std::sync::OnceLock;
 
 /// The classes of such tensors and the function that does an op with them.
@@ -89,4 +91,11 @@ impl PyOp {
     fn _op(&self) -> &'static str {
         self.def.name
     }
+}
+
+/// A tensor to be filled: on the default device, or without any values where this process has no part of it.
+#[pyfunction]
+pub fn _room(py: Python<'_>, shape: Vec<usize>, dtype: &PyDType, here: bool) -> PyResult<Py<PyAny>> {
+    let device = if here { device::default() } else { Device::Meta };
+    PyTensor::wrap(py, device::with(device, || Tensor::zeros(shape, dtype.0)))
 }

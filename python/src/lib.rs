@@ -12,6 +12,7 @@ mod convert;
 mod data;
 mod device;
 mod dist;
+mod distcp;
 mod dlpack;
 mod doc;
 mod dtype;
@@ -118,11 +119,13 @@ mod _core {
         PyProcessGroup, PyReducer, PyStoreServer, PyTask,
     };
     #[pymodule_export]
+    use crate::distcp::PyCheckpoint;
+    #[pymodule_export]
     use crate::dlpack::{from_dlpack, to_dlpack};
     #[pymodule_export]
     use crate::dtype::{_dtype, PyDType};
     #[pymodule_export]
-    use crate::elsewhere::{_plain, _set_elsewhere};
+    use crate::elsewhere::{_plain, _room, _set_elsewhere};
     #[pymodule_export]
     use crate::events::PyEventWriter;
     #[pymodule_export]

@@ -97,6 +97,13 @@ pub(crate) struct Encoding {
     pub fortran: bool,
 }
 
+impl Encoding {
+    /// The elements of a dtype as this machine has them.
+    pub fn plain(dtype: DType) -> Encoding {
+        Encoding { item: Item::Ours(dtype), big_endian: false, fortran: false }
+    }
+}
+
 /// Extents as a file states them.
 pub(crate) fn shape(dims: impl IntoIterator<Item = i64>) -> Parse<Vec<usize>> {
     let mut shape = Vec::new();

@@ -16,6 +16,7 @@
 pub mod atomic;
 mod cursor;
 mod describe;
+pub mod distcp;
 mod elements;
 pub mod events;
 mod fault;

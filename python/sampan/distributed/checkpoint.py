@@ -1,4 +1,5 @@
-"""States of networks that lie on meshes, on disk: whoever loads may have other processes and other placements."""
+"""Checkpoints that all processes write and read together, in Paddle's files: whoever loads may have other processes and other
+placements."""
 
 from __future__ import annotations
 
@@ -6,65 +7,222 @@ import pathlib
 
 from .. import _core
 from . import group as groups
-from .auto_parallel.api import shard_tensor, unshard_dtensor
-from .auto_parallel.tensor import OnMesh
+from .auto_parallel.placement import Replicate
+from .auto_parallel.tensor import OnMesh, box_at, is_elsewhere, moved, wrap
+from .sharded_weight import ShardedWeight
 
-_FILE = "state.pdparams"
 
-
-def _flat(state: dict, before: str = "") -> dict:
-    """The tensors of a dict in a dict, by their whole names."""
+def _flat(state: dict, way: tuple = ()) -> dict:
+    """The values of dicts in dicts, each with the way to it."""
     found = {}
     for name, value in state.items():
         if isinstance(value, dict):
-            found.update(_flat(value, f"{before}{name}."))
-        elif isinstance(value, _core.Tensor):
-            found[before + name] = value
+            found.update(_flat(value, (*way, str(name))))
+        elif isinstance(value, (_core.Tensor, ShardedWeight)):
+            found[(*way, str(name))] = value
+        else:
+            raise ValueError(
+                f"(InvalidArgument) a state dict has tensors, and dicts of them; {'.'.join((*way, str(name)))} is "
+                f"{type(value).__name__}. Hint: save numbers and texts beside it, by sampan.save."
+            )
     return found
 
 
+def _piece(value):
+    """This process's part of a tensor, where it begins, its extents, those of the whole, and which elements are there."""
+    if isinstance(value, ShardedWeight):
+        flat = value.flattened_range
+        told = None if flat is None else (flat.start, flat.stop)
+        return value.local_tensor, value.global_offset, value.local_shape, value.global_shape, told
+    if isinstance(value, OnMesh):
+        whole, mesh = [Replicate() if p.is_partial() else p for p in value.placements], value.process_mesh
+        value = moved(value, whole)
+        offset, shape = box_at(value.shape, mesh, whole, mesh.coordinates())
+        return _core._plain(value), offset, shape, value.shape, None
+    return value, [0] * value.ndim, value.shape, value.shape, None
+
+
+def _told_all(own, group) -> list:
+    """What each process says, in the order of their ranks."""
+    from .objects import all_gather_object
+
+    found: list = []
+    if group is not None and group.size() > 1:
+        all_gather_object(found, own, group)
+    return found or [own]
+
+
+def _shared_out(told: list, names: list[str]) -> tuple[list, list[set]]:
+    """Who writes which box: those that several processes have go to whoever has least to write."""
+    holders: dict[tuple, list[int]] = {}
+    about: dict[tuple, list] = {}
+    for rank, pieces in enumerate(told):
+        for key, offset, shape, dtype, whole, flat in pieces:
+            place = key, tuple(offset), flat and tuple(flat)
+            holders.setdefault(place, []).append(rank)
+            about[place] = [key, list(offset), list(shape), dtype, list(whole), flat and tuple(flat)]
+    load, mine = [0] * len(told), [set() for _ in told]
+    found = []
+    for place in sorted(holders, key=lambda place: len(holders[place])):
+        rank = min(holders[place], key=lambda rank: (load[rank], rank))
+        count = 1
+        for extent in about[place][2]:
+            count *= extent
+        load[rank] += count
+        mine[rank].add(place[0])
+        found.append((*about[place], names[rank]))
+    order = {key: at for at, key in enumerate(dict.fromkeys(place[0] for place in holders))}
+    return sorted(found, key=lambda piece: (order[piece[0]], piece[1])), mine
+
+
 def save_state_dict(
-    state_dict: dict, path, process_group=None, coordinator_rank=0, unique_id=None, async_save=False
+    state_dict: dict,
+    path,
+    process_group=None,
+    coordinator_rank=0,
+    unique_id=None,
+    async_save=False,
+    safetensors=False,
+    save_replicas=False,
 ) -> None:
-    """Writes the tensors of a dict into a folder, whole ones; all processes call it, and `coordinator_rank` writes."""
+    """Writes the tensors of a dict into a folder that all processes see; all of them call it. Each writes the parts it has, what
+    several have is written once, and process `coordinator_rank` writes what lies where. Paddle reads it, too.
+
+    `unique_id` tells several checkpoints in one folder apart; `safetensors` is the other format of the parts. The call returns
+    when all is on the disk, with `async_save` as well.
+    """
     from ..framework import save
     from .parallel import get_rank
 
-    whole = {n: unshard_dtensor(t) if isinstance(t, OnMesh) else t for n, t in _flat(state_dict).items()}
-    folder = pathlib.Path(path) if unique_id is None else pathlib.Path(path, str(unique_id))
-    if get_rank() == coordinator_rank:
+    group = groups.of(process_group, "save_state_dict")
+    folder, number = pathlib.Path(path), 0 if unique_id is None else int(unique_id)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"(InvalidArgument) save_state_dict: {folder} is a file, a folder is needed.")
+    flat = _flat(state_dict)
+    parts, pieces = {}, []
+    for way, value in flat.items():
+        if is_elsewhere(value):
+            continue
+        tensor, offset, shape, whole, told = _piece(value)
+        parts[".".join(way)] = tensor.detach()
+        pieces.append([".".join(way), list(offset), list(shape), tensor.dtype.name, list(whole), told])
+    rank = get_rank()
+    ranks = group.ranks if group is not None else [rank]
+    end = "safetensors" if safetensors else "distcp"
+    told = _told_all([pieces, [list(way) for way in flat]], group)
+    placed, mine = _shared_out([pieces for pieces, _ in told], [f"{r}_{number}.{end}" for r in ranks])
+    metadata, leads = folder / f"{number}.metadata", rank == coordinator_rank
+    if leads:
+        # Whoever is killed from here on leaves a folder that says so, not one of old and new parts.
         folder.mkdir(parents=True, exist_ok=True)
-        save(whole, str(folder / _FILE))
-    _wait(process_group)
+        metadata.unlink(missing_ok=True)
+    problem = None
+    _meet(group)
+    own = mine[ranks.index(rank)]
+    if own:
+        try:
+            save({key: parts[key] for key in parts if key in own}, str(folder / f"{rank}_{number}.{end}"))
+        except Exception as error:
+            problem = error
+    failed = [who for who, message in zip(ranks, _told_all(str(problem or ""), group)) if message]
+    if problem is not None:
+        raise problem
+    if failed:
+        raise RuntimeError(f"(PreconditionNotMet) save_state_dict: process {failed[0]} could not write its part.")
+    if leads:
+        paths = dict.fromkeys((".".join(way), tuple(way)) for _, ways in told for way in ways)
+        _core.Checkpoint.write(metadata, placed, [(key, list(way)) for key, way in paths])
+    _meet(group)
 
 
-def _wait(process_group) -> None:
-    engine = groups.of(process_group, "save_state_dict")
-    if engine is not None and engine.size() > 1:
-        engine.barrier()
+def _meet(group) -> None:
+    if group is not None and group.size() > 1:
+        group.barrier()
+
+
+def _opened(path, unique_id, who: str):
+    """The checkpoint of a number; without one, that with the largest."""
+    folder = pathlib.Path(path)
+    found = sorted(int(f.stem) for f in folder.glob("*.metadata") if f.stem.isdigit())
+    number = int(unique_id) if unique_id is not None else (found or [None])[-1]
+    if number not in found:
+        have = f"; it has {', '.join(map(str, found))}" if found else ""
+        what = "metadata" if number is None else f"{number}.metadata"
+        raise FileNotFoundError(
+            f"(NotFound) {who}: {folder} has no {what}{have}. Hint: dist.save_state_dict writes it, when every process has "
+            "written its part."
+        )
+    return _core.Checkpoint.open(folder / f"{number}.metadata")
+
+
+def _no_recipes(aoa_config, who: str) -> None:
+    if aoa_config is not None:
+        raise NotImplementedError(
+            f"(Unimplemented) {who}: aoa_config, which renames and transforms tensors. Hint: load_merged_state_dict gives all of "
+            "them by name, to be changed in Python."
+        )
 
 
 def load_state_dict(
-    state_dict: dict, path, process_group=None, coordinator_rank=0, unique_id=None, offload=False, mw_name_compatibility=True
+    state_dict: dict,
+    path,
+    process_group=None,
+    coordinator_rank=0,
+    unique_id=None,
+    offload=False,
+    mw_name_compatibility=True,
+    aoa_config=None,
+    safetensors=False,
+    worker_groups=None,
+    comm_method="broadcast",
 ) -> None:
-    """Fills the tensors of a dict, in place, with those of their names that `save_state_dict` wrote, cut as they are cut here."""
-    from ..framework import load
+    """Fills the tensors of a dict, in place, with those of their names in a folder that `save_state_dict` wrote, here or in
+    Paddle. Each process reads what it needs, cut as its tensors are cut; dtypes are those of the tensors that are filled."""
+    _no_recipes(aoa_config, "load_state_dict")
+    checkpoint = _opened(path, unique_id, "load_state_dict")
+    have = {key: shape for key, shape, _ in checkpoint.tensors()}
+    wanted, targets = [], []
+    for way, value in _flat(state_dict).items():
+        key = ".".join(way)
+        if is_elsewhere(value):
+            continue
+        if key not in have:
+            raise KeyError(f"(NotFound) load_state_dict: {path} has no {key}. It has {', '.join(sorted(have)[:8])}, …")
+        tensor, offset, shape, whole, flat = _piece_to_fill(value)
+        if list(whole) != have[key]:
+            raise ValueError(f"(InvalidArgument) load_state_dict: {key} has shape {list(whole)}, on disk {have[key]}.")
+        wanted.append((key, list(offset), list(shape)))
+        targets.append((tensor, flat))
+    for (tensor, flat), value in zip(targets, checkpoint.read(wanted)):
+        if flat is not None:
+            value = value.reshape([-1])[flat[0] : flat[1]].reshape(tensor.shape)
+        tensor.set_value(value.astype(tensor.dtype))
 
-    folder = pathlib.Path(path) if unique_id is None else pathlib.Path(path, str(unique_id))
-    file = folder / _FILE
-    if not file.exists():
-        raise FileNotFoundError(f"(NotFound) load_state_dict: {file} is not there. Hint: dist.save_state_dict writes it.")
-    saved = load(str(file))
-    for name, tensor in _flat(state_dict).items():
-        if name not in saved:
-            raise KeyError(f"(NotFound) load_state_dict: {folder} has no {name}.")
-        value = saved[name]
-        if list(value.shape) != list(tensor.shape):
-            raise ValueError(
-                f"(InvalidArgument) load_state_dict: {name} has shape {list(tensor.shape)}, on disk {list(value.shape)}."
-            )
-        if isinstance(tensor, OnMesh):
-            value = _core._plain(shard_tensor(value, tensor.process_mesh, tensor.placements))
-            _core._plain(tensor).set_value(value)
-        else:
-            tensor.set_value(value)
+
+class _Sum:
+    """A tensor that is a sum of parts takes its values as a whole."""
+
+    def __init__(self, tensor):
+        self._tensor, self.dtype = tensor, tensor.dtype
+
+    def set_value(self, value) -> None:
+        mesh = self._tensor.process_mesh
+        self._tensor.set_value(wrap(value, mesh, [Replicate()] * mesh.ndim, value.shape))
+
+
+def _piece_to_fill(value):
+    if isinstance(value, OnMesh) and any(p.is_partial() for p in value.placements):
+        return _Sum(value), [0] * len(value.shape), value.shape, value.shape, None
+    return _piece(value)
+
+
+def load_merged_state_dict(
+    path, prefix=None, unique_id=None, offload=False, aoa_config=None, safetensors=False
+) -> dict:
+    """The whole tensors of a folder that `save_state_dict` wrote, by name; with `prefix` those whose names begin with it and a
+    dot, by what follows."""
+    _no_recipes(aoa_config, "load_merged_state_dict")
+    checkpoint = _opened(path, unique_id, "load_merged_state_dict")
+    start = "" if not prefix else prefix.rstrip(".") + "."
+    found = [(key, [0] * len(shape), shape) for key, shape, _ in checkpoint.tensors() if key.startswith(start)]
+    return {key[len(start) :]: value for (key, *_), value in zip(found, checkpoint.read(found))}

@@ -104,9 +104,18 @@ def new_group(ranks=None, backend=None, timeout=_TIMEOUT, nccl_comm_init_option=
 
     `backend` is auto, shared_memory, tcp, gloo, nccl or mpi; `timeout` is how long a call may wait for a process.
     """
-    made = _core._dist_new_group(None if ranks is None else sorted(ranks), backend, timeout.total_seconds())
+    return group_in_order(None if ranks is None else sorted(ranks), backend, timeout)
+
+
+def group_in_order(ranks, backend=None, timeout=_TIMEOUT) -> Group:
+    """`new_group` whose processes have the numbers in which they are named."""
+    made = _core._dist_new_group(ranks, backend, timeout.total_seconds())
     _groups[made.id] = Group(made, f"_default_pg{made.id}")
     return _groups[made.id]
+
+
+def create_nccl_config(nccl_config: dict | None = None) -> None:
+    """Nothing: NCCL has no settings here, as in Paddle for processors; `nccl_config` of `new_group` takes it."""
 
 
 def get_group(id: int = 0) -> Group:

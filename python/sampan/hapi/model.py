@@ -139,8 +139,11 @@ class Model:
 
     def predict_batch(self, inputs) -> list:
         """The outputs for one batch, as NumPy arrays."""
+        return [_numpy(output) for output in self._outputs(inputs)]
+
+    def _outputs(self, inputs) -> list:
         with framework.no_grad():
-            return [_numpy(output) for output in self._forward(tensors(inputs), "test")]
+            return self._forward(tensors(inputs), "test")
 
     def _forward(self, inputs, mode: str) -> list:
         self.network.eval()
@@ -252,7 +255,8 @@ class Model:
         return {name: logs[name] for name in self._metrics_name() if name in logs}
 
     def predict(self, test_data, batch_size=1, num_workers=0, stack_outputs=False, verbose=1, callbacks=None) -> list:
-        """The outputs for all data: for each output of the network the list of its batches, or one array if stacked."""
+        """The outputs for all data: for each output of the network the list of its batches, or one array if stacked. Of several
+        processes, which all call it, each gets the outputs of all."""
         loader = reading.to_loader(test_data, batch_size, num_workers=num_workers)
         told = config_callbacks(callbacks, model=self, batch_size=batch_size, verbose=verbose)
         told.on_begin("predict", {"steps": reading.length(loader)})
@@ -284,7 +288,8 @@ class Model:
             parts = reading.flatten(batch)
             told.on_batch_begin(mode, step, logs)
             if mode == "predict":
-                predictions.append(self.predict_batch(parts[: len(self._inputs)] if self._inputs else parts))
+                outputs = self._outputs(parts[: len(self._inputs)] if self._inputs else parts)
+                predictions.append([_numpy(output) for output in self._replicas.together(outputs, [])[0]])
             else:
                 count = len(self._inputs) if self._inputs else len(parts) - 1
                 inputs, labels = parts[:count], parts[count:]

@@ -26,11 +26,11 @@ class Replicas:
         return self._parallel
 
     def begin(self, loader, mode: str, network) -> None:
-        """A pass over the data begins. In an evaluation samples that a sampler repeated, so that all processes have as
-        many, do not count; and all judge with the statistics of the first process, whose network is the one saved."""
-        data = getattr(loader, "dataset", None) if mode == "eval" else None
+        """A pass over the data begins. Samples that a sampler repeated, so that all processes have as many, do not count in an
+        evaluation or a prediction; and all compute with the statistics of the first process, whose network is the one saved."""
+        data = None if mode == "train" else getattr(loader, "dataset", None)
         self._left = len(data) if hasattr(data, "__len__") else None
-        if self.count > 1 and mode == "eval":
+        if self.count > 1 and mode != "train":
             from ..distributed import init_parallel_env
 
             statistics = [*(p for p in network.parameters() if p.stop_gradient), *network.buffers()]
@@ -67,9 +67,9 @@ class Replicas:
 
     def batch_size(self, mode: str, own: int) -> int:
         """How many samples the batch of all processes had, where this one had `own`."""
-        if self.count == 1 or mode == "predict":
+        if self.count == 1:
             return own
-        return self._judged if mode == "eval" else own * self.count
+        return own * self.count if mode == "train" else self._judged
 
 
 def _joined(part):

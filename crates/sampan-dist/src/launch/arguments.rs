@@ -49,7 +49,7 @@ Runs a program in several processes, on one machine or many.
   --rank N                the number of this machine, if it matters
   --max_restart N         how often to start again after a failure (3 with a range of machines, else 0)
   --elastic_timeout S     seconds in which MIN machines wait for more (5)
-  --timeout S             seconds in which MIN machines must have come (300)
+  --timeout S             seconds in which MIN machines must have come (300, or SAMPAN_PATIENCE)
   --log_dir DIR           where workerlog.0, workerlog.1, … are written (log)
   --job_id NAME           a name of the job
 
@@ -83,6 +83,7 @@ impl Launch {
     pub fn parse(arguments: &[String], python: &str) -> Result<Launch> {
         let default = std::env::var("CPU_NUM").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
         let mut launch = Launch::new(Vec::new(), default);
+        launch.patience = crate::job::Options::from_env()?.patience;
         let (mut devices, mut processes, mut restarts) = (None, None, None);
         let mut rest = arguments.iter();
         while let Some(word) = rest.next() {

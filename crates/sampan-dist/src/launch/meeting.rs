@@ -100,9 +100,25 @@ impl Node {
     }
 }
 
+/// Whoever waits longer than this is told what for.
+const SOON: Duration = Duration::from_secs(3);
+
+/// Connects to the store at an address; says so if that takes a while.
+fn connect(address: &str, secret: Secret, patience: Duration) -> Result<Store> {
+    Store::connect(address, secret.clone(), patience.min(SOON)).or_else(|problem| {
+        let left = patience.saturating_sub(SOON);
+        // A refusal is none that goes away.
+        if left.is_zero() || !problem.message().contains("cannot be reached") {
+            return Err(problem);
+        }
+        eprintln!("launch: {}; trying for {:.0} s (--timeout)", problem.message(), left.as_secs_f64());
+        Store::connect(address, secret, left)
+    })
+}
+
 impl<'a> Meeting<'a> {
     pub fn new(address: &str, secret: Secret, keeper: bool, options: &'a Launch) -> Result<Meeting<'a>> {
-        let store = Store::connect(address, secret, options.patience)?
+        let store = connect(address, secret, options.patience)?
             .within(&format!("launch-{}", options.job_id), options.patience)?;
         let host = wire::own_address(address)?;
         Ok(Meeting { store, options, keeper, id: crate::secret::token()?, host, generation: None })
@@ -173,6 +189,7 @@ impl<'a> Meeting<'a> {
     fn close(&self, deadline: Instant, interrupted: &dyn Fn() -> bool) -> Result<String> {
         let (min, max) = (self.options.min_nodes, self.options.max_nodes);
         let (mut seen, mut since) = (0, Instant::now());
+        let mut tell = Some(Instant::now() + SOON);
         let names = loop {
             let names = self.store.list(&self.key("node/"))?;
             if names.len() != seen {
@@ -190,6 +207,10 @@ impl<'a> Meeting<'a> {
                 ))
                 .hint("were all started with the same --master and --nnodes?")
                 .in_op("launch"));
+            }
+            if tell.is_some_and(|at| Instant::now() >= at) {
+                self.tell(&format!("{} of {min} machines have come", names.len()), deadline);
+                tell = None;
             }
             pause(deadline, interrupted);
         };
@@ -211,12 +232,22 @@ impl<'a> Meeting<'a> {
     }
 
     fn await_roster(&self, deadline: Instant, interrupted: &dyn Fn() -> bool) -> Result<Option<String>> {
+        let mut tell = Some(Instant::now() + SOON);
         while Instant::now() < deadline && !interrupted() {
+            if tell.is_some_and(|at| Instant::now() >= at) {
+                self.tell("not all machines have come", deadline);
+                tell = None;
+            }
             if let Some(text) = self.store.try_get(&self.key("roster"), Duration::from_millis(100))? {
                 return Ok(Some(String::from_utf8_lossy(&text).into_owned()));
             }
         }
         Ok(None)
+    }
+
+    fn tell(&self, what: &str, deadline: Instant) {
+        let left = deadline.saturating_duration_since(Instant::now()).as_secs_f64();
+        eprintln!("launch: {what} to {}; waiting for {left:.0} s more (--timeout)", self.store.address());
     }
 
     /// Hears of the end of this round, on a connection of its own.

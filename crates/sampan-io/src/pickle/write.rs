@@ -79,21 +79,13 @@ impl<W: Write> Writer<W> {
             }
             Object::Tensor(t) | Object::Array(t) if self.tensors == Tensors::Storages => self.storage(t)?,
             Object::Tensor(t) | Object::Array(t) => self.array(t)?,
-            Object::List(items) => {
-                self.op(b"](")?;
-                items.iter().try_for_each(|i| self.object(i))?;
-                self.op(b"e")?;
-            }
+            Object::List(items) => self.list_of(items.iter(), |w, item| w.object(item))?,
             Object::Tuple(items) => {
                 self.op(b"(")?;
                 items.iter().try_for_each(|i| self.object(i))?;
                 self.op(b"t")?;
             }
-            Object::Dict(dict) => {
-                self.begin_dict()?;
-                dict.iter().try_for_each(|(k, v)| self.entry(k, v))?;
-                self.end_dict()?;
-            }
+            Object::Dict(dict) => self.dict_of(dict.iter(), |w, (k, v)| w.entry(k, v))?,
         }
         self.depth -= 1;
         Ok(())
@@ -127,7 +119,45 @@ impl<W: Write> Writer<W> {
         self.op(&i.to_le_bytes())
     }
 
-    fn text(&mut self, s: &str) -> Parse<()> {
+    /// An object of one of Python's classes, whose fields are written as entries of a dict.
+    pub fn instance(&mut self, module: &str, class: &str, fields: impl FnOnce(&mut Self) -> Parse<()>) -> Parse<()> {
+        self.global(module, class)?;
+        self.op(&[b')', 0x81])?;
+        self.begin_dict()?;
+        fields(self)?;
+        self.end_dict()?;
+        self.op(b"b")
+    }
+
+    /// A field of such an object.
+    pub fn field(&mut self, name: &str, value: &Object) -> Parse<()> {
+        self.text(name)?;
+        self.object(value)
+    }
+
+    /// A dict whose entries are written one by one.
+    pub fn dict_of<T>(
+        &mut self,
+        mut entries: impl Iterator<Item = T>,
+        mut write: impl FnMut(&mut Self, T) -> Parse<()>,
+    ) -> Parse<()> {
+        self.begin_dict()?;
+        entries.try_for_each(|entry| write(self, entry))?;
+        self.end_dict()
+    }
+
+    /// A list whose elements are written one by one.
+    pub fn list_of<T>(
+        &mut self,
+        mut items: impl Iterator<Item = T>,
+        mut write: impl FnMut(&mut Self, T) -> Parse<()>,
+    ) -> Parse<()> {
+        self.op(b"](")?;
+        items.try_for_each(|item| write(self, item))?;
+        self.op(b"e")
+    }
+
+    pub fn text(&mut self, s: &str) -> Parse<()> {
         match u32::try_from(s.len()) {
             Ok(n) if n < 256 && self.protocol >= 4 => self.op(&[0x8c, n as u8])?,
             Ok(n) => {

@@ -1,6 +1,7 @@
 //! What the real libraries wrote, round trips, hostile and damaged files.
 
 mod damage;
+mod distcp;
 mod files;
 mod fixtures;
 mod hostile;

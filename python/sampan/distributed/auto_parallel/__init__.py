@@ -15,8 +15,13 @@ from .local import LocalLayer, local_map
 from .mesh import ProcessMesh, get_mesh, set_mesh
 from .model import DistModel, Strategy, to_static
 from .optimizer import ShardingStage1, ShardingStage2, ShardingStage3, shard_optimizer, shard_scaler
-from .parallelize import (
+from .parallelize import parallelize, to_distributed
+from .placement import DistAttr, Partial, Placement, ReduceType, Replicate, Shard
+from .plans import (
     ColWiseParallel,
+    ContextParallel,
+    ConvParallel,
+    PrepareContextParallel,
     PrepareLayerInput,
     PrepareLayerOutput,
     RowWiseParallel,
@@ -24,16 +29,19 @@ from .parallelize import (
     SequenceParallelDisable,
     SequenceParallelEnable,
     SequenceParallelEnd,
-    parallelize,
 )
-from .placement import Partial, Placement, ReduceType, Replicate, Shard
+from .stages import SplitPoint
 
 __all__ = [
     "ColWiseParallel",
+    "ContextParallel",
+    "ConvParallel",
+    "DistAttr",
     "DistModel",
     "LocalLayer",
     "Partial",
     "Placement",
+    "PrepareContextParallel",
     "PrepareLayerInput",
     "PrepareLayerOutput",
     "ProcessMesh",
@@ -49,6 +57,7 @@ __all__ = [
     "ShardingStage1",
     "ShardingStage2",
     "ShardingStage3",
+    "SplitPoint",
     "Strategy",
     "dtensor_from_fn",
     "dtensor_from_local",
@@ -63,6 +72,7 @@ __all__ = [
     "shard_optimizer",
     "shard_scaler",
     "shard_tensor",
+    "to_distributed",
     "to_static",
     "unshard_dtensor",
 ]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from ... import _core
 from ...nn.layer import builtin
 from ...optimizer import builtin as optimizers
+from ..parallel import get_world_size
+from .across import between
 from .calls import handle
 from .layers import forward_of
 from .mesh import ProcessMesh
 from .optimizer import step_of
 from .placement import Replicate, Shard
-from .tensor import DistParameter, DistTensor, OnMesh, checked, moved, wrap
+from .tensor import DistParameter, DistTensor, OnMesh, box_at, checked, moved, wrap
 
 
 def _teach() -> None:
@@ -20,11 +22,13 @@ def _teach() -> None:
         _core._set_elsewhere((DistTensor, DistParameter), handle)
 
 
-def _member(mesh) -> None:
-    if mesh.coordinates() is None:
-        from ..parallel import get_rank
-
-        raise RuntimeError(f"(PreconditionNotMet) process {get_rank()} is not one of the mesh, {mesh}.")
+def _is_member(mesh) -> bool:
+    """Is this process one of a mesh? All of its processes must be there."""
+    if mesh.coordinates() is None and max(mesh.process_ids) >= get_world_size():
+        raise RuntimeError(
+            f"(PreconditionNotMet) the mesh has process {max(mesh.process_ids)}, but there are {get_world_size()}."
+        )
+    return mesh.coordinates() is not None
 
 
 def shard_tensor(data, mesh, placements, dtype=None, place=None, stop_gradient=None):
@@ -45,11 +49,13 @@ def shard_tensor(data, mesh, placements, dtype=None, place=None, stop_gradient=N
     if isinstance(tensor, OnMesh):
         raise ValueError("(InvalidArgument) shard_tensor: the tensor is distributed already. Hint: dist.reshard.")
     placements = checked(mesh, placements, tensor.ndim)
-    _member(mesh)
     _teach()
     stop = stop_gradient if stop_gradient is not None else getattr(data, "stop_gradient", True)
-    whole = wrap(tensor.detach().clone(), mesh, [Replicate()] * mesh.ndim, tensor.shape)
-    part = _core._plain(moved(whole, placements)).detach()
+    if not _is_member(mesh):
+        part = _core._room(box_at(tensor.shape, mesh, placements)[1], tensor.dtype, False)
+    else:
+        whole = wrap(tensor.detach().clone(), mesh, [Replicate()] * mesh.ndim, tensor.shape)
+        part = _core._plain(moved(whole, placements)).detach()
     if isinstance(data, _core.Parameter):
         made = DistParameter(part)
         for name, value in data.__dict__.items():
@@ -70,8 +76,9 @@ def dtensor_from_fn(fn, mesh, placements, *args, **kwargs):
 def dtensor_from_local(local_tensor, mesh, placements):
     """A distributed tensor of which every process gives its part, all as large."""
     placements = checked(mesh, placements, local_tensor.ndim)
-    _member(mesh)
     _teach()
+    if not _is_member(mesh):
+        local_tensor = _core._room(local_tensor.shape, local_tensor.dtype, False)
     shape = list(local_tensor.shape)
     for axis, placement in enumerate(placements):
         if placement.is_shard():
@@ -85,22 +92,30 @@ def dtensor_to_local(dist_tensor, mesh=None, placements=None):
 
 
 def reshard(dist_tensor, mesh, placements):
-    """The same values with other placements on their mesh; gradients take the way back."""
+    """The same values with other placements, or on another mesh; gradients take the way back. From one mesh to another all
+    processes of both call it; one that is none of the new mesh gets a tensor without values."""
     if not isinstance(dist_tensor, OnMesh):
         raise TypeError("(InvalidType) reshard: a distributed tensor is needed. Hint: dist.shard_tensor makes one.")
     placements = checked(mesh, placements, len(dist_tensor.shape))
-    if mesh != dist_tensor.process_mesh:
-        raise NotImplementedError(
-            "(Unimplemented) reshard: from one mesh to another. Hint: dist.unshard_dtensor gives the whole, which "
-            "dist.shard_tensor puts on another mesh."
-        )
-    found = moved(dist_tensor, placements)
+    found = (
+        moved(dist_tensor, placements) if mesh == dist_tensor.process_mesh else between(dist_tensor, mesh, placements)
+    )
     return found.detach() if found is dist_tensor and dist_tensor.stop_gradient else found
 
 
 def unshard_dtensor(dist_tensor):
     """The whole of a distributed tensor as a plain one, in every process."""
-    return _core._plain(moved(dist_tensor, [Replicate()] * dist_tensor.process_mesh.ndim))
+    return dist_tensor.whole()
+
+
+def put_layer(layer, mesh) -> None:
+    """Puts the parameters and buffers of a layer that are not on a mesh yet on one, the same in every process of it."""
+    for key, parameter in list(layer._parameters.items()):
+        if parameter is not None and not isinstance(parameter, OnMesh):
+            setattr(layer, key, shard_tensor(parameter, mesh, []))
+    for key, buffer in list(layer._buffers.items()):
+        if buffer is not None and not isinstance(buffer, OnMesh):
+            layer._buffers[key] = shard_tensor(buffer, mesh, [])
 
 
 def shard_layer(layer, process_mesh, shard_fn=None, input_fn=None, output_fn=None):
@@ -114,12 +129,7 @@ def shard_layer(layer, process_mesh, shard_fn=None, input_fn=None, output_fn=Non
     for name, inner in layer.named_sublayers(include_self=True):
         if shard_fn is not None:
             shard_fn(name, inner, process_mesh)
-        for key, parameter in list(inner._parameters.items()):
-            if parameter is not None and not isinstance(parameter, OnMesh):
-                setattr(inner, key, shard_tensor(parameter, process_mesh, []))
-        for key, buffer in list(inner._buffers.items()):
-            if buffer is not None and not isinstance(buffer, OnMesh):
-                inner._buffers[key] = shard_tensor(buffer, process_mesh, [])
+        put_layer(inner, process_mesh)
     if input_fn is not None:
         layer.register_forward_pre_hook(lambda _, inputs: input_fn(inputs, process_mesh))
     if output_fn is not None:
@@ -128,35 +138,45 @@ def shard_layer(layer, process_mesh, shard_fn=None, input_fn=None, output_fn=Non
 
 
 class ShardDataloader:
-    """A loader whose batches lie on a mesh, cut along an axis of it."""
+    """A loader whose batches lie on a mesh, cut along an axis of it; or each tensor of a batch on a mesh of its own."""
 
-    def __init__(self, dataloader, meshes, shard_dims=None, is_dataset_splitted=False, input_keys=None):
-        mesh = meshes[0] if isinstance(meshes, (list, tuple)) else meshes
-        dim = shard_dims[0] if isinstance(shard_dims, (list, tuple)) else shard_dims
-        self._loader, self._mesh, self._keys, self._split = dataloader, mesh, input_keys, is_dataset_splitted
-        self._placements = [Replicate() for _ in range(mesh.ndim)]
-        if dim is not None:
-            self._placements[mesh._axis(dim)] = Shard(0)
+    def __init__(self, dataloader, meshes, input_keys=None, shard_dims=None, is_dataset_splitted=False):
+        many = list(meshes) if isinstance(meshes, (list, tuple)) else [meshes]
+        dims = list(shard_dims) if isinstance(shard_dims, (list, tuple)) else [shard_dims] * len(many)
+        if len(dims) != len(many):
+            raise ValueError(
+                f"(InvalidArgument) shard_dataloader: {len(dims)} shard_dims for {len(many)} meshes; one for each is needed."
+            )
+        self._loader, self._keys, self._split = dataloader, input_keys, is_dataset_splitted
+        self._places = []
+        for mesh, dim in zip(many, dims):
+            placements = [Replicate() for _ in range(mesh.ndim)]
+            if dim is not None:
+                placements[mesh._axis(dim)] = Shard(0)
+            self._places.append((mesh, placements))
 
     def __len__(self) -> int:
         return len(self._loader)
 
-    def _placed(self, tensor):
-        if self._split:
-            return dtensor_from_local(tensor, self._mesh, self._placements)
-        return shard_tensor(tensor, self._mesh, self._placements)
+    def _placed(self, at: int, value):
+        if isinstance(value, (list, tuple)):
+            return [self._placed(at, part) for part in value]
+        place = self._places[min(at, len(self._places) - 1)]
+        return (dtensor_from_local if self._split else shard_tensor)(value, *place)
 
     def __iter__(self):
         for batch in self._loader:
             if isinstance(batch, dict):
-                yield {key: self._placed(value) for key, value in batch.items()}
+                keys = self._keys or list(batch)
+                yield {key: self._placed(keys.index(key) if key in keys else 0, value) for key, value in batch.items()}
             else:
-                yield [self._placed(value) for value in batch]
+                yield [self._placed(at, value) for at, value in enumerate(batch)]
 
 
 def shard_dataloader(
-    dataloader, meshes, shard_dims=None, is_dataset_splitted=False, dense_tensor_idx=None, input_keys=None
+    dataloader, meshes, input_keys=None, shard_dims=None, is_dataset_splitted=False, dense_tensor_idx=None
 ):
-    """A loader whose batches lie on a mesh: cut along `shard_dims`, an axis of it, or the same in every process. With
+    """A loader whose batches lie on a mesh: cut along `shard_dims`, an axis of it, or the same in every process. Of several meshes
+    the first is for the first tensor of a batch, or the first of `input_keys` where batches are dicts, and so on. With
     `is_dataset_splitted` each process has read its own share already."""
-    return ShardDataloader(dataloader, meshes, shard_dims, is_dataset_splitted, input_keys)
+    return ShardDataloader(dataloader, meshes, input_keys, shard_dims, is_dataset_splitted)

@@ -100,6 +100,8 @@ def _ready(tensor, wanted: list, result: list, mesh):
     argument."""
     tensor = moved(tensor, wanted)
     part = _core._plain(tensor)
+    if mesh.coordinates() is None:
+        return part
     for axis, (own, made) in enumerate(zip(wanted, result)):
         apart = own.is_replicated() and not made.is_replicated()
         if apart and not part.stop_gradient and mesh.shape[axis] > 1:
@@ -261,6 +263,8 @@ def _operator(name: str, swapped: bool):
     def call(self, other):
         if not isinstance(other, (_core.Tensor, int, float, bool, complex)) and not hasattr(other, "__array__"):
             return NotImplemented
+        if not isinstance(other, _core.Tensor) and hasattr(other, "__array__"):
+            other = _core.to_tensor_py(other)
         if swapped and not isinstance(other, _core.Tensor):
             other = _core.op("full_like")(_core._plain(self), other)
             other = wrap(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from ..group import new_group
+from ..group import group_in_order
 from ..parallel import get_rank, get_world_size, init_parallel_env
 
 # Groups along the axes, by shape and processes: a mesh that is made again uses them again.
@@ -93,7 +93,11 @@ class ProcessMesh:
         at = self._axis(dim_name)
         moved = numpy.moveaxis(self._mesh, at, 0)
         names = [dim_name, *(name for name in self._names if name != dim_name)]
-        return ProcessMesh(moved, names) if index is None else ProcessMesh(moved[index], names[1:] or [dim_name])
+        return (
+            ProcessMesh(moved, names)
+            if index is None
+            else ProcessMesh(numpy.atleast_1d(moved[index]), names[1:] or [dim_name])
+        )
 
     def get_rank_by_dim_and_process_id(self, dim_name, process_id) -> int:
         """The place of a process along an axis; -1 if it is none of them."""
@@ -106,9 +110,9 @@ class ProcessMesh:
         line = self._mesh[tuple(slice(None) if i == at else here[i] for i in range(self.ndim))]
         return ProcessMesh(line, [dim_name])
 
-    def coordinates(self) -> list[int] | None:
-        """The place of this process; None if it is none of them."""
-        found = numpy.argwhere(self._mesh == get_rank())
+    def coordinates(self, rank: int | None = None) -> list[int] | None:
+        """The place of a process, of this one if none is named; None if it is none of them."""
+        found = numpy.argwhere(self._mesh == (get_rank() if rank is None else rank))
         return [int(i) for i in found[0]] if len(found) else None
 
     def _lines(self) -> list:
@@ -118,7 +122,7 @@ class ProcessMesh:
             for axis in range(self.ndim):
                 own = None
                 for line in numpy.moveaxis(self._mesh, axis, -1).reshape(-1, self.shape[axis]):
-                    group = new_group(line.tolist())
+                    group = group_in_order(line.tolist())
                     own = group if get_rank() in line else own
                 found.append(own)
             _LINES[key] = found

@@ -6,17 +6,32 @@ import copy
 
 from ... import _core, amp
 from ...autograd import no_grad
+from .across import computing_on
+from .calls import mesh_of
 from .optimizer import ShardingStage1, ShardingStage2, ShardingStage3, ShardOptimizer, shard_optimizer
+from .stages import brought
 
 _SECTIONS = {
     "amp": {"enable": False, "dtype": "float16", "level": "o1", "init_loss_scaling": 32768.0},
     "gradient_merge": {"enable": False, "k_steps": 1, "avg": True},
     "sharding": {"enable": False, "stage": 1, "degree": 8},
-    # What follows may be set, and is refused where it would have to do something.
     "pipeline": {"enable": False, "schedule_mode": "1F1B", "micro_batch_size": 1, "accumulate_steps": 1},
     # Ops here are fused already.
     "fused_passes": {"enable": False, "gemm_epilogue": False, "dropout_add": False},
 }
+
+
+_SCHEDULES = ("1F1B", "FThenB")
+
+
+def _part(tensor, step: int, count: int):
+    """A micro-batch of a batch."""
+    rows = tensor.shape[0]
+    if rows % count:
+        raise ValueError(
+            f"(InvalidArgument) pipeline: {rows} samples are not {count} micro-batches (accumulate_steps)."
+        )
+    return tensor[step * (rows // count) : (step + 1) * (rows // count)]
 
 
 class _Section:
@@ -30,7 +45,8 @@ class _Section:
 
 
 class Strategy:
-    """What `dist.to_static` is told: `amp`, `gradient_merge` and `sharding` are heeded, `pipeline` is refused."""
+    """What `dist.to_static` is told: `amp`, `gradient_merge`, `sharding`, and `pipeline` for networks that `parallelize` cut into
+    stages; `fused_passes` changes nothing."""
 
     def __init__(self, config: dict | None = None):
         if config is not None and not isinstance(config, dict):
@@ -49,9 +65,15 @@ class DistModel:
         self._layer, self._loss, self._optimizer = layer, loss, optimizer
         self._strategy = strategy or Strategy()
         self._steps, self._mode, self._scaler = 0, None, None
-        if self._strategy.pipeline.enable:
-            raise NotImplementedError(
-                "(Unimplemented) to_static: pipelines. Hint: fleet's PipelineLayer cuts a row of layers."
+        told = self._strategy.pipeline
+        if told.enable and told.schedule_mode not in _SCHEDULES:
+            raise ValueError(
+                f"(InvalidArgument) to_static: schedule_mode is one of {', '.join(_SCHEDULES)}, got {told.schedule_mode!r}."
+            )
+        if told.enable and self._strategy.gradient_merge.enable:
+            raise ValueError(
+                "(InvalidArgument) to_static: a pipeline merges the gradients of its micro-batches. Hint: accumulate_steps, without "
+                "gradient_merge."
             )
         shared = self._strategy.sharding
         if shared.enable and optimizer is not None and not isinstance(optimizer, ShardOptimizer):
@@ -91,27 +113,67 @@ class DistModel:
                 return {"outs": list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]}
             *inputs, labels = args
             outputs = self._layer(*inputs)
-            return self._loss(*(outputs if isinstance(outputs, (list, tuple)) else [outputs]), labels)
+            outputs = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+            if (mesh := mesh_of(outputs)) is not None:
+                labels = brought(labels, mesh)
+            return self._loss(*outputs, labels)
 
     def __call__(self, *args):
         args = [item for arg in args for item in (arg if isinstance(arg, (list, tuple)) else [arg])]
         if self._mode != "train":
             with no_grad():
-                return self._forward(args)
+                found = self._forward(args)
+                return found if self._mode == "predict" else self._everywhere(found)
+        if self._strategy.pipeline.enable:
+            loss = self._through_stages(args)
+            self._step()
+            return self._everywhere(loss)
         loss = self._forward(args)
         merged = self._strategy.gradient_merge
         count = merged.k_steps if merged.enable else 1
-        part = loss / count if count > 1 and merged.avg else loss
-        (self._scaler.scale(part) if self._scaler is not None else part).backward()
+        self._backward(loss / count if count > 1 and merged.avg else loss)
         self._steps += 1
         if self._steps % count == 0:
-            if self._scaler is not None:
-                self._scaler.step(self._optimizer)
-                self._scaler.update()
-            else:
-                self._optimizer.step()
-            self._optimizer.clear_grad()
-        return loss.detach()
+            self._step()
+        return self._everywhere(loss.detach())
+
+    def _backward(self, loss) -> None:
+        (self._scaler.scale(loss) if self._scaler is not None else loss).backward()
+
+    def _step(self) -> None:
+        if self._scaler is not None:
+            self._scaler.step(self._optimizer)
+            self._scaler.update()
+        else:
+            self._optimizer.step()
+        self._optimizer.clear_grad()
+
+    def _everywhere(self, loss):
+        """A loss of the last stage in all processes."""
+        stages = self._layer.__dict__.get("_stages")
+        return loss if stages is None else brought(loss, stages.whole)
+
+    def _through_stages(self, args):
+        """The gradients of a batch, by micro-batches: a stage computes some ahead of the next ones, and then one backward for each
+        forward; so all are busy. Gives the mean of their losses."""
+        told, stages = self._strategy.pipeline, self._layer.__dict__.get("_stages")
+        count = told.accumulate_steps
+        following = 0 if stages is None else stages.count - 1 - stages.own
+        ahead = count if told.schedule_mode == "FThenB" else min(following, count)
+        parts = [[_part(tensor, step, count) for tensor in args] for step in range(count)]
+        waiting, losses = [], []
+        with computing_on():
+            for step in range(count + ahead):
+                if step < count:
+                    loss = self._forward(parts[step]) / count
+                    losses.append(loss.detach())
+                    waiting.append(loss)
+                if step >= ahead:
+                    self._backward(waiting.pop(0))
+        total = losses[0]
+        for loss in losses[1:]:
+            total = total + loss
+        return total
 
     def state_dict(self, mode: str = "all", split_fusion: bool = True) -> dict:
         """Parameters (`param`), states of the optimizer (`opt`), or both (`all`)."""

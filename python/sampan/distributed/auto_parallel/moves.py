@@ -5,6 +5,7 @@ The gradient of a cut tensor is cut as it is; that of a replicated one, and that
 
 from __future__ import annotations
 
+from ... import _core
 from ...autograd import PyLayer
 from ..communication import ReduceOp
 
@@ -147,3 +148,16 @@ class Copy(PyLayer):
     @staticmethod
     def backward(ctx, grad):
         return Reduce.apply(grad, ctx.engine, ReduceOp.SUM)
+
+
+class Absent(PyLayer):
+    """A tensor without values, of a mesh that this process is none of, with other extents of a part."""
+
+    @staticmethod
+    def forward(ctx, x, extents):
+        ctx.shape = x.shape
+        return _core._room(extents, x.dtype, False)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return _core._room(ctx.shape, grad.dtype, False)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from ... import _core
 from ..communication import ReduceOp
+from ..group import everybody
+from ..parallel import get_rank
 from ..sharding import owners, parameters_of
 from .placement import Replicate, Shard
-from .tensor import OnMesh, moved
+from .tensor import OnMesh, is_elsewhere, moved
 
 _NEED_THE_WHOLE = ("Lamb", "LBFGS")
 
 
 class _Stage:
-    def __init__(self, mesh_dim=None, mesh=None):
-        if mesh is None and not isinstance(mesh_dim, (str, int, type(None))):
-            mesh_dim, mesh = None, mesh_dim  # older programs give the mesh first
-        self.mesh_dim, self.mesh = mesh_dim, mesh
+    def __init__(self, sharding_mesh_dim=None, mesh=None):
+        if mesh is None and not isinstance(sharding_mesh_dim, (str, int, type(None))):
+            sharding_mesh_dim, mesh = None, sharding_mesh_dim  # older programs give the mesh first
+        self.mesh_dim, self.mesh = sharding_mesh_dim, mesh
 
 
 class ShardingStage1(_Stage):
@@ -28,6 +30,10 @@ class ShardingStage2(_Stage):
 
 class ShardingStage3(_Stage):
     """Parameters are cut along an axis of the mesh as well, and gathered where they are used."""
+
+
+def _by_norm(clip) -> bool:
+    return type(clip).__name__ == "ClipGradByGlobalNorm"
 
 
 class ShardOptimizer:
@@ -56,11 +62,18 @@ class ShardOptimizer:
         return parameters_of(self._inner_opt)
 
     def _share(self, stage: _Stage) -> None:
-        placed = [p for p in self._parameters if isinstance(p, OnMesh)]
-        mesh = stage.mesh or (placed[0].process_mesh if placed else None)
-        if mesh is None:
+        placed = [p for p in self._parameters if isinstance(p, OnMesh) and not is_elsewhere(p)]
+        if not placed and stage.mesh is None:
             raise ValueError(
                 "(InvalidArgument) shard_optimizer: no parameter lies on a mesh. Hint: dist.shard_layer first."
+            )
+        meshes = {p.process_mesh for p in placed} or {stage.mesh}
+        # The stages of a pipeline have meshes of their own.
+        mesh = stage.mesh if stage.mesh in meshes else next(iter(meshes))
+        if len(meshes) > 1:
+            raise NotImplementedError(
+                "(Unimplemented) shard_optimizer: states are shared out on one mesh in each process, the parameters lie on "
+                f"{len(meshes)}."
             )
         axis = 0 if stage.mesh_dim is None else mesh._axis(stage.mesh_dim)
         if isinstance(stage, ShardingStage3):
@@ -79,7 +92,11 @@ class ShardOptimizer:
                     p._place(mesh, target, p.shape)
             return
         group = mesh.get_group(axis)
-        whole = [p for p in self._parameters if not isinstance(p, OnMesh) or p.placements[axis].is_replicated()]
+        whole = [
+            p
+            for p in self._parameters
+            if not isinstance(p, OnMesh) or not is_elsewhere(p) and p.placements[axis].is_replicated()
+        ]
         found = dict(zip(map(id, whole), owners([_core._plain(p) for p in whole], group.nranks)))
         self.__dict__.update(_owner=found, _engine=group._group, _ranks=group.ranks)
 
@@ -92,10 +109,12 @@ class ShardOptimizer:
     def _norm(self, trained: list) -> float:
         from ... import to_tensor
 
+        meshes = {p.process_mesh for p in self._parameters if isinstance(p, OnMesh)}
         sums: dict[tuple, float] = {}
         for p in trained:
             cut = tuple(i for i, s in enumerate(p.placements) if s.is_shard()) if isinstance(p, OnMesh) else ()
-            key = (p.process_mesh, cut) if cut else (None, ())
+            # On several meshes each has its own sum, which only its processes know.
+            key = (p.process_mesh, cut) if cut or isinstance(p, OnMesh) and len(meshes) > 1 else (None, ())
             grad = _core._plain(p).grad.astype("float64")
             sums[key] = sums.get(key, 0.0) + grad.square().sum().item()
         total = 0.0
@@ -103,25 +122,25 @@ class ShardOptimizer:
             value = to_tensor([value], dtype="float64")
             for axis in cut:
                 mesh.get_group(axis)._group.all_reduce(value, ReduceOp.SUM, True)
-            total += value.item()
+            # The first process of a mesh speaks for it.
+            speaks = len(meshes) < 2 or (get_rank() == 0 if mesh is None else mesh.process_ids[0] == get_rank())
+            total += value.item() if speaks else 0.0
+        if len(meshes) > 1:
+            total = to_tensor([total], dtype="float64")
+            everybody("step")._group.all_reduce(total, ReduceOp.SUM, True)
+            total = total.item()
         return total**0.5
 
     def step(self) -> None:
         """Updates this process's parts."""
         inner, clip = self._inner_opt, self._inner_opt._grad_clip
-        trained = [p for p in self._parameters if _core._plain(p).grad is not None and not p.stop_gradient]
-        by_norm = type(clip).__name__ == "ClipGradByGlobalNorm"
-        if type(clip).__name__ == "ClipGradByNorm" and any(isinstance(p, OnMesh) for p in trained):
-            raise ValueError(
-                "(InvalidArgument) ClipGradByNorm looks at whole gradients, which no process has. Hint: ClipGradByGlobalNorm."
-            )
-        if by_norm:
-            clipped = [p for p in trained if getattr(p, "need_clip", True)]
-            norm = self._norm(clipped)
-            if norm > clip.clip_norm:
-                for p in clipped:
-                    _core._plain(p).grad.scale_(clip.clip_norm / norm)
-            inner._grad_clip = None
+        trained = []
+        for p in self._parameters:
+            if is_elsewhere(p):
+                p.clear_gradient(False)
+            elif _core._plain(p).grad is not None and not p.stop_gradient:
+                trained.append(p)
+        self._clip(clip, trained)
         others = []
         if self._owner:
             for p in trained:
@@ -129,10 +148,10 @@ class ShardOptimizer:
                     others.append((p, _core._plain(p).grad))
                     p.clear_gradient(False)
         try:
+            inner._grad_clip = None if _by_norm(clip) else clip
             inner._step_here()
         finally:
-            if by_norm:
-                inner._grad_clip = clip
+            inner._grad_clip = clip
             if not isinstance(self._shard_fn, ShardingStage2):
                 for p, grad in others:
                     _core._plain(p).grad = grad
@@ -141,6 +160,19 @@ class ShardOptimizer:
                 theirs = [_core._plain(p) for p in trained if self._owner.get(id(p)) == rank]
                 if theirs:
                     self._engine.broadcast_all(theirs, self._ranks[rank])
+
+    def _clip(self, clip, trained: list) -> None:
+        """Clips by the norm of all gradients, of which this process has parts."""
+        if type(clip).__name__ == "ClipGradByNorm" and any(isinstance(p, OnMesh) for p in trained):
+            raise ValueError(
+                "(InvalidArgument) ClipGradByNorm looks at whole gradients, which no process has. Hint: ClipGradByGlobalNorm."
+            )
+        if _by_norm(clip):
+            clipped = [p for p in trained if getattr(p, "need_clip", True)]
+            norm = self._norm(clipped)
+            if norm > clip.clip_norm:
+                for p in clipped:
+                    _core._plain(p).grad.scale_(clip.clip_norm / norm)
 
     def minimize(self, loss, startup_program=None, parameters=None, no_grad_set=None):
         """`step`, as Paddle 1 called it."""
@@ -169,8 +201,9 @@ class ShardOptimizer:
 
 
 def step_of(optimizer) -> bool:
-    """Makes the step of an optimizer some of whose parameters are cut; false if there are none."""
-    cut = any(isinstance(p, OnMesh) and any(s.is_shard() for s in p.placements) for p in parameters_of(optimizer))
+    """Makes the step of an optimizer some of whose parameters are cut, or on other meshes; false if there are none."""
+    placed = [p for p in parameters_of(optimizer) if isinstance(p, OnMesh)]
+    cut = any(is_elsewhere(p) or any(s.is_shard() for s in p.placements) for p in placed)
     if cut:
         ShardOptimizer(optimizer).step()
     return cut

@@ -82,3 +82,36 @@ class Partial(Placement):
 
     def __repr__(self) -> str:
         return f"Partial(reduce_type={_REDUCED[self._reduce_type]})"
+
+
+class DistAttr:
+    """How a tensor lies on a mesh, by the names of the axes: `sharding_specs` has one for each axis of the tensor, or None where it
+    is not cut."""
+
+    def __init__(self, mesh, sharding_specs):
+        names = mesh.dim_names
+        for spec in sharding_specs:
+            if spec is not None and spec not in names:
+                raise ValueError(
+                    f"(InvalidArgument) DistAttr: the mesh has no axis {spec!r}. Hint: {', '.join(names)}."
+                )
+        used = [spec for spec in sharding_specs if spec is not None]
+        if len(set(used)) != len(used):
+            raise ValueError(
+                f"(InvalidArgument) DistAttr: an axis of the mesh cuts one axis of the tensor, got {sharding_specs}."
+            )
+        self.process_mesh, self.sharding_specs = mesh, list(sharding_specs)
+
+    @property
+    def dims_mapping(self) -> list[int]:
+        """The axis of the mesh that cuts each axis of the tensor; -1 for none."""
+        return [-1 if spec is None else self.process_mesh.dim_names.index(spec) for spec in self.sharding_specs]
+
+    @property
+    def placements(self) -> list[Placement]:
+        """The same for `shard_tensor`."""
+        cut = {spec: dim for dim, spec in enumerate(self.sharding_specs) if spec is not None}
+        return [Shard(cut[name]) if name in cut else Replicate() for name in self.process_mesh.dim_names]
+
+    def __repr__(self) -> str:
+        return f"DistAttr({self.process_mesh}, sharding_specs {self.sharding_specs})"

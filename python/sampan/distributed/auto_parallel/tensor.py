@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ... import _core
 from .mesh import ProcessMesh
-from .moves import Gather, Reduce, ReduceTake, Spread, Take, Turn, spans
+from ..parallel import get_rank
+from .moves import Absent, Gather, Reduce, ReduceTake, Spread, Take, Turn, spans
 from .placement import Partial, Placement, ReduceType, Replicate, Shard
 
 
@@ -37,11 +38,26 @@ def level(mesh, placements: list, dim: int, extent: int, axis: int) -> int:
     return extent
 
 
+def box_at(shape: list, mesh, placements: list, place=None) -> tuple[list[int], list[int]]:
+    """Where the part of the process at a place of a mesh begins, and its extents; without a place, those of the first one."""
+    offset, extents = [0] * len(shape), list(shape)
+    for axis, (placement, here) in enumerate(zip(placements, place or [0] * mesh.ndim)):
+        if placement.is_shard():
+            dim = placement.get_dim()
+            start, end = spans(extents[dim], mesh.shape[axis])[here]
+            offset[dim], extents[dim] = offset[dim] + start, end - start
+    return offset, extents
+
+
 class OnMesh:
     """What a distributed tensor or parameter is asked."""
 
     process_mesh: ProcessMesh
     placements: list[Placement]
+
+    def _is_initialized(self) -> bool:
+        """Is this process one of the mesh? Else it has no values of the tensor."""
+        return self.process_mesh.coordinates() is not None
 
     def _place(self, mesh, placements, shape):
         self.__dict__.update(process_mesh=mesh, placements=list(placements), _whole_shape=list(shape))
@@ -91,6 +107,11 @@ class OnMesh:
 
     def whole(self):
         """The whole as a plain tensor. All processes of the mesh call it."""
+        if not self._is_initialized():
+            raise RuntimeError(
+                f"(PreconditionNotMet) process {get_rank()} has no values of a tensor on another mesh, {self.process_mesh}. Hint: "
+                "dist.reshard brings it to a mesh with this process; x._is_initialized() asks."
+            )
         return _core._plain(moved(self, [Replicate()] * self.process_mesh.ndim))
 
     def numpy(self, *args, **kwargs):
@@ -131,14 +152,19 @@ class OnMesh:
         from ... import to_tensor
 
         value = value if isinstance(value, _core.Tensor) else to_tensor(value, dtype=self.dtype)
+        if not self._is_initialized():
+            return
         _core._plain(self).set_value(_core._plain(moved(on(value, self.process_mesh), self.placements)).detach())
 
     def __repr__(self) -> str:
-        mesh, text = self.process_mesh, repr(self.whole())
+        mesh, here = self.process_mesh, self._is_initialized()
+        head, _, values = repr(self.whole() if here else _core._plain(self)).partition("\n")
         ids = ",".join(map(str, mesh.process_ids))
         where = f"process_mesh={{shape: {mesh.shape}, process_ids: [{ids}], dim_names: [{','.join(mesh.dim_names)}]}}"
-        head, _, values = text.partition("\n")
-        return f"{head} {where}, placements={self.placements}, GlobalDenseTensor=\n{values}"
+        told = f"{where}, placements={self.placements}"
+        if not here:
+            return f"{head.removesuffix(')')}, {told}, without values in this process)"
+        return f"{head} {told}, GlobalDenseTensor=\n{values}"
 
     __str__ = __repr__
 
@@ -149,6 +175,11 @@ class OnMesh:
         made = wrap(_core._plain(self).detach().clone(), self.process_mesh, self.placements, self._whole_shape)
         made.stop_gradient = self.stop_gradient
         return made
+
+
+def is_elsewhere(value) -> bool:
+    """Is it a distributed tensor that this process has no part of?"""
+    return isinstance(value, OnMesh) and not value._is_initialized()
 
 
 class DistTensor(OnMesh, _core.Tensor):
@@ -172,7 +203,7 @@ def on(tensor, mesh):
         if tensor.process_mesh != mesh:
             raise ValueError(
                 f"(InvalidArgument) tensors on different meshes, {tensor.process_mesh} and {mesh}, cannot be combined. Hint: "
-                "dist.unshard_dtensor and dist.shard_tensor bring one to the other."
+                "dist.reshard brings one to the other."
             )
         return tensor
     return wrap(tensor, mesh, [Replicate()] * mesh.ndim, tensor.shape)
@@ -187,6 +218,8 @@ def moved(tensor, target: list):
     mesh, now, shape = tensor.process_mesh, list(tensor.placements), tensor._whole_shape
     if now == target:
         return tensor
+    if mesh.coordinates() is None:
+        return wrap(Absent.apply(_core._plain(tensor), box_at(shape, mesh, target)[1]), mesh, target, shape)
     touched = {i for i in range(mesh.ndim) if now[i] != target[i]}
     # Where two axes of the mesh cut one axis of the tensor, the inner one is cut anew with the outer one.
     for i in range(mesh.ndim):

@@ -1,6 +1,7 @@
 """Paddle's `fleet`: one place from which a program asks for data, tensor, pipeline and sharded parallel training."""
 
-from . import meta_parallel, utils
+from . import meta_parallel, metrics, utils
+from .data_generator import DataGenerator, MultiSlotDataGenerator, MultiSlotStringDataGenerator
 from .fleet import (
     Fleet,
     barrier_worker,
@@ -32,16 +33,23 @@ from .fleet import (
 from .role_maker import PaddleCloudRoleMaker, Role, UserDefinedRoleMaker
 from .strategy import DistributedStrategy
 from .topology import CommunicateTopology, HybridCommunicateGroup
+from .util import UtilBase
 from .utils import recompute
+
+util = UtilBase()
 
 __all__ = [
     "CommunicateTopology",
+    "DataGenerator",
     "DistributedStrategy",
     "Fleet",
     "HybridCommunicateGroup",
+    "MultiSlotDataGenerator",
+    "MultiSlotStringDataGenerator",
     "PaddleCloudRoleMaker",
     "Role",
     "UserDefinedRoleMaker",
+    "UtilBase",
     "barrier_worker",
     "distributed_model",
     "distributed_optimizer",
@@ -56,6 +64,7 @@ __all__ = [
     "is_worker",
     "local_rank",
     "meta_parallel",
+    "metrics",
     "nranks",
     "rank",
     "recompute",
@@ -65,6 +74,7 @@ __all__ = [
     "server_index",
     "server_num",
     "stop_worker",
+    "util",
     "utils",
     "worker_endpoints",
     "worker_index",

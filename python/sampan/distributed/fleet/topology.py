@@ -66,7 +66,7 @@ class HybridCommunicateGroup:
         if topology.world_size() != get_world_size():
             raise ValueError(
                 f"(InvalidArgument) fleet: hybrid_configs needs {topology.world_size()} processes, there are "
-                f"{get_world_size()}."
+                f"{get_world_size()}. Hint: their product is the number of processes; dp_degree=-1 takes what is left."
             )
         self._topo, self.global_rank = topology, get_rank()
         self._groups = {axis: self._line(axis) for axis in topology.get_hybrid_group_names()}

@@ -75,6 +75,12 @@ class State:
             structured_name_prefix = prefix
         return self._state_dict_impl(destination, include_sublayers, structured_name_prefix, False, use_hook, keep_vars)
 
+    def sharded_state_dict(self, structured_name_prefix: str = "") -> dict:
+        """Parameters and buffers as boxes of whole tensors (`distributed.ShardedWeight`), for checkpoints of several processes."""
+        from ...distributed.sharded_weight import sharded_state_dict
+
+        return sharded_state_dict(self, structured_name_prefix)
+
     def to_static_state_dict(
         self, destination=None, include_sublayers=True, structured_name_prefix="", use_hook=True, keep_vars=True
     ):

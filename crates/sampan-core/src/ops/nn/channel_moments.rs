@@ -5,7 +5,7 @@ use super::channel_norm::channels_of;
 use crate::ops::prelude::*;
 use crate::ops::reduction::MeanOpts;
 use crate::ops::standardize::{check_affine, check_float, ready, rstd_of, wide};
-use sampan_kernels::batch_norm;
+use sampan_kernels::batch_norm::{self, Channels};
 
 /// Mean and biased variance of each channel of `[batch, channels, rest]`, in float64: those of parts of a batch can be put
 /// together, and what comes out has the bits of the whole when it is rounded.
@@ -37,6 +37,15 @@ fn channel_moments_composite(x: &Tensor) -> Result<(Tensor, Tensor)> {
     Ok((mean.squeeze([0, 2]), (&x - &mean).square().mean([0, 2])))
 }
 
+/// The extents of an input and its gradient, beside which `each` has a value for every channel.
+fn checked(x: &Tensor, grad: &Tensor, each: &[(&str, Option<&Tensor>)]) -> Result<Channels> {
+    check_float(x)?;
+    let extents = channels_of(x)?;
+    ensure!(grad.shape() == x.shape(), "x and grad must have one shape");
+    each.iter().try_for_each(|(what, t)| check_affine(what, *t, &[extents.channels]))?;
+    Ok(extents)
+}
+
 /// Σ grad and Σ grad·(x - mean) over each channel of `[batch, channels, rest]`, in float64.
 #[op(
     internal,
@@ -48,10 +57,7 @@ fn channel_moments_composite(x: &Tensor) -> Result<(Tensor, Tensor)> {
     results("sum", "product")
 )]
 fn channel_grad_sums(cx: &Cx, x: &Tensor, grad: &Tensor, mean: &Tensor) -> Result<(Tensor, Tensor)> {
-    check_float(x)?;
-    let extents = channels_of(x)?;
-    ensure!(grad.shape() == x.shape(), "x and grad must have one shape");
-    check_affine("mean", Some(mean), &[extents.channels])?;
+    let extents = checked(x, grad, &[("mean", Some(mean))])?;
     let (sum, product) = (cx.out([extents.channels], DType::Float64)?, cx.out([extents.channels], DType::Float64)?);
     cx.cpu(|| {
         let (x, grad) = (x.contiguous(), grad.in_dtype(x.dtype())?.in_rows()?);
@@ -94,14 +100,9 @@ fn channel_grad_by(
     count: f64,
     epsilon: f64,
 ) -> Result<Tensor> {
-    check_float(x)?;
-    let extents = channels_of(x)?;
-    ensure!(grad.shape() == x.shape(), "x and grad must have one shape");
     let each =
         [("weight", weight), ("mean", Some(mean)), ("var", Some(var)), ("sum", Some(sum)), ("product", Some(product))];
-    for (what, t) in each {
-        check_affine(what, t, &[extents.channels])?;
-    }
+    let extents = checked(x, grad, &each)?;
     let dx = cx.out(x.shape(), x.dtype())?;
     cx.cpu(|| {
         let stats = wide(x.dtype());

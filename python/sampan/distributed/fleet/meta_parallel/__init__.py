@@ -3,6 +3,7 @@
 from .layers import ColumnParallelLinear, ParallelCrossEntropy, RowParallelLinear, VocabParallelEmbedding
 from .pipeline import PipelineParallel
 from .pipeline_layers import LayerDesc, PipelineLayer, SharedLayerDesc
+from .random import RNGStatesTracker, get_rng_state_tracker, model_parallel_random_seed
 
 __all__ = [
     "ColumnParallelLinear",
@@ -10,7 +11,10 @@ __all__ = [
     "ParallelCrossEntropy",
     "PipelineLayer",
     "PipelineParallel",
+    "RNGStatesTracker",
     "RowParallelLinear",
     "SharedLayerDesc",
     "VocabParallelEmbedding",
+    "get_rng_state_tracker",
+    "model_parallel_random_seed",
 ]

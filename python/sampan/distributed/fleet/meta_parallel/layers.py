@@ -29,10 +29,13 @@ class _Cut(nn.Layer):
         size = whole[axis] // group.nranks
         start = group.rank * size
         part = full[start : start + size] if axis == 0 else full[:, start : start + size]
-        cut = self.create_parameter(part.shape, attr=False if attr is False else None, is_bias=is_bias)
+        # Nothing is drawn for the part, so that the next layer is what one process would have, too.
+        zeros = nn.initializer.Constant(0.0)
+        told = False if attr is False else None
+        cut = self.create_parameter(part.shape, attr=told, is_bias=is_bias, default_initializer=zeros)
         cut.set_value(part.detach().clone())
         cut.stop_gradient = full.stop_gradient
-        cut.is_distributed = True
+        cut.is_distributed, cut.split_axis = True, axis
         return cut
 
 
@@ -127,7 +130,9 @@ def split(x, size, operation, axis=0, num_partitions=1, gather_out=True, weight_
         )
     biased = bias_attr is not False
     if axis == 0:
-        layer = RowParallelLinear(*size, weight_attr=weight_attr, has_bias=biased, input_is_parallel=x.shape[-1] != size[0])
+        layer = RowParallelLinear(
+            *size, weight_attr=weight_attr, has_bias=biased, input_is_parallel=x.shape[-1] != size[0]
+        )
     else:
         layer = ColumnParallelLinear(*size, weight_attr=weight_attr, has_bias=biased, gather_output=gather_out)
     return layer(x)

@@ -6,6 +6,7 @@ import numpy
 
 from .... import _core
 from ...objects import _packed, _room, _unpacked
+from ...outbox import Outbox
 
 
 class Neighbours:
@@ -14,7 +15,7 @@ class Neighbours:
     def __init__(self, group):
         self._group = group._group
         self.stage, self.count = group.rank, group.nranks
-        self._sent: list = []
+        self._sent = Outbox(self._group)
 
     def send(self, value, stage: int) -> None:
         """Gives a tensor, or a tuple of tensors, to another stage."""
@@ -33,11 +34,7 @@ class Neighbours:
                 self._begin(part.detach(), stage)
 
     def _begin(self, tensor, stage: int) -> None:
-        task = self._group.send(tensor, self._group.ranks[stage], False)
-        # The tensor is kept until it has gone.
-        while self._sent and self._sent[0][0].is_completed():
-            self._sent.pop(0)[0].wait()  # says if it failed
-        self._sent.append((task, tensor))
+        self._sent.send(tensor, self._group.ranks[stage])
 
     def receive(self, stage: int):
         """What another stage gives."""
@@ -61,6 +58,4 @@ class Neighbours:
 
     def finish(self) -> None:
         """Waits until all that was sent has gone."""
-        for task, _ in self._sent:
-            task.wait()
-        self._sent = []
+        self._sent.finish()

@@ -1,5 +1,6 @@
 """Helpers of `fleet`."""
 
+from .fs import LocalFS
 from .recompute import recompute, recompute_sequential
 
-__all__ = ["recompute", "recompute_sequential"]
+__all__ = ["LocalFS", "recompute", "recompute_sequential"]

@@ -7,5 +7,15 @@ from ...meta_parallel.layers import (
     VocabParallelEmbedding,
     split,
 )
+from ...meta_parallel.random import RNGStatesTracker, get_rng_state_tracker, model_parallel_random_seed
 
-__all__ = ["ColumnParallelLinear", "ParallelCrossEntropy", "RowParallelLinear", "VocabParallelEmbedding", "split"]
+__all__ = [
+    "ColumnParallelLinear",
+    "ParallelCrossEntropy",
+    "RNGStatesTracker",
+    "RowParallelLinear",
+    "VocabParallelEmbedding",
+    "get_rng_state_tracker",
+    "model_parallel_random_seed",
+    "split",
+]
