@@ -65,7 +65,8 @@ def test_names_of_devices():
 
 
 def test_precision_is_a_setting():
-    core = paddle.compat.base.core
+    from sampan.compat.base import core
+
     try:
         assert paddle.device.cuda.allow_tf32() == (False, True)
         assert paddle.device.cuda.allow_tf32(products=True) == (True, True)
