@@ -85,7 +85,7 @@ impl std::fmt::Debug for Block {
 impl Matrices<'_> {
     /// How the library is told to read it, which thinks in columns: transposed or not, and the step between its columns.
     /// Nothing if neither rows nor columns lie side by side.
-    fn reading(&self, rows: usize, columns: usize) -> Option<(i32, i32)> {
+    pub(crate) fn reading(&self, rows: usize, columns: usize) -> Option<(i32, i32)> {
         let step = |step: usize, least: usize, count: usize| if count <= 1 { least.max(step).max(1) } else { step };
         let (row, column) = (step(self.row, columns, rows), step(self.column, rows, columns));
         match () {
@@ -251,7 +251,7 @@ pub fn product_at(
 }
 
 /// CUDA's number for a type, and for how products of it are computed.
-fn kind_of(dtype: DType) -> Option<(i32, i32)> {
+pub(crate) fn kind_of(dtype: DType) -> Option<(i32, i32)> {
     Some(match dtype {
         DType::Float16 => (2, 68),
         DType::BFloat16 => (14, 68),

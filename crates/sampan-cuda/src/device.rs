@@ -1,5 +1,6 @@
 //! A GPU: its context, its stream, its memory, its compiled kernels.
 
+use crate::affine::Affine;
 use crate::alarm::Alarm;
 use crate::blas::Products;
 use crate::compile::Kernels;
@@ -31,6 +32,7 @@ pub struct Device {
     counters: Address,
     pub(crate) kernels: Kernels,
     pub(crate) products: Products,
+    pub(crate) affine: Affine,
     pub(crate) convolutions: Convolutions,
     context: Handle,
     ordinal: usize,
@@ -194,6 +196,7 @@ impl Device {
             side,
             kernels: Kernels::default(),
             products: Products::default(),
+            affine: Affine::default(),
             convolutions: Convolutions::default(),
             context,
             ordinal,

@@ -7,6 +7,7 @@
 //! All work of a device goes to one stream in the order of the calls; memory that is given back may be used again at once,
 //! since whatever used it comes earlier on that stream.
 
+pub mod affine;
 mod alarm;
 pub mod blas;
 mod compile;

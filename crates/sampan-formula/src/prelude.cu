@@ -14,9 +14,15 @@ __device__ __forceinline__ float from_f16(unsigned short h) { float f; asm("cvt.
 __device__ __forceinline__ unsigned short to_f16(float f) { unsigned short h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f)); return h; }
 __device__ __forceinline__ float from_bf16(unsigned short h) { return __uint_as_float((unsigned)h << 16); }
 __device__ __forceinline__ unsigned short to_bf16(float f) {
+#if __CUDA_ARCH__ >= 800
+    unsigned short h;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(f));
+    return h;
+#else
     unsigned b = __float_as_uint(f);
     if (f != f) return (unsigned short)((b | 0x00400000u) >> 16);
     return (unsigned short)((b + 0x7fffu + ((b >> 16) & 1u)) >> 16);
+#endif
 }
 template <typename T, typename S> struct convert { static __device__ __forceinline__ T from(S v) { return (T)v; } };
 template <typename R, typename S> struct convert<cx<R>, S> { static __device__ __forceinline__ cx<R> from(S v) { return {(R)v, (R)0}; } };

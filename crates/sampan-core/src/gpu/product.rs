@@ -4,7 +4,7 @@ use super::{Gpu, Held};
 use crate::shape::Layout;
 use crate::{Result, Tensor};
 use sampan_cuda::blas::{self, Extents, Matrices};
-use sampan_cuda::small;
+use sampan_cuda::{affine, small};
 
 /// The product of two stacks of matrices of one dtype, into a new tensor; their batches broadcast to `batch`.
 pub(crate) fn product(gpu: &'static Gpu, x: &Tensor, y: &Tensor, batch: &[usize], out: &Tensor) -> Result<bool> {
@@ -77,7 +77,10 @@ pub(crate) fn affine(
                 Matrices { block: aw, offset: ow, row: wr, column: wc, matrix: 0 },
             ];
             let to = Held::to_fill(out)?;
-            if small::product(gpu, out.dtype(), extents, pair, Some(hb.start()), to.block())? {
+            let (dtype, to) = (out.dtype(), to.block());
+            if small::product(gpu, dtype, extents, pair, Some(hb.start()), to)?
+                || affine::product(gpu, dtype, extents, pair, hb.start(), to)?
+            {
                 return Ok(true);
             }
         }
