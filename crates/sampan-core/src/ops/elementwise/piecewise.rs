@@ -16,7 +16,14 @@ fn relu(cx: &Cx, x: &Tensor) -> Result<Tensor> {
 }
 
 /// `max(x + y, 0)` of two tensors of one shape and dtype: the end of a residual block, whose sum is never stored.
-#[op(internal, module = "nn.functional", samples = add_relu_samples, peer = "lambda x, y: F.relu(x + y)")]
+#[op(
+    internal,
+    fused_on_gpu,
+    module = "nn.functional",
+    samples = add_relu_samples,
+    reference = add_relu_composite,
+    peer = "none: the reference in ops"
+)]
 fn add_relu(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     ensure!(x.shape() == y.shape() && x.dtype() == y.dtype(), "x and y must have one shape and dtype");
     let out = cx.number_values(formula!(|x, y| (x + y).max(0.0)), (x, y))?;
@@ -24,6 +31,10 @@ fn add_relu(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
         let grad = apply(&formula!(|y, g| select(y.le(0.0), 0.0, g)), vec![g.output(0).clone(), g.grad()])?;
         Ok([Some(grad.clone()), Some(grad)])
     })
+}
+
+fn add_relu_composite(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    x.try_add(y)?.try_relu()
 }
 
 fn add_relu_samples() -> Vec<Sample> {
