@@ -96,7 +96,7 @@ pub(crate) fn inside() -> bool {
 }
 
 /// Does anybody watch the calls of this thread?
-pub(crate) fn listening() -> bool {
+pub fn listening() -> bool {
     LISTENING.get()
 }
 
