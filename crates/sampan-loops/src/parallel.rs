@@ -82,6 +82,12 @@ fn for_each_index(count: usize, cost: usize, f: &(dyn Fn(usize) + Sync)) {
     crew().run(num_threads(), count, cost >= WAKE_FROM, f);
 }
 
+/// Calls `f`, whose kernels run on this thread alone: where as many callers work as there are threads, helping each other would
+/// only cost them time. The bits are the same.
+pub fn alone<R>(f: impl FnOnce() -> R) -> R {
+    thread_pool::inside(f)
+}
+
 /// Which of the threads that share work this is: 0 for a caller, and a number of its own below [`num_threads`] for each
 /// that helps. Something to find a thread's own storage by, not to cut work by.
 pub fn place() -> usize {
@@ -194,6 +200,18 @@ mod tests {
         after_fork();
         let here = std::thread::current().id();
         assert!(num_threads() == 1 && map(40_000, 1, |_| std::thread::current().id()).iter().all(|&id| id == here));
+    }
+
+    #[test]
+    fn who_works_alone_has_no_helpers() {
+        let _turn = TURN.lock();
+        set_num_threads(3);
+        let here = std::thread::current().id();
+        let all_here = || map(40_000, 1000, |_| std::thread::current().id()).iter().all(|&id| id == here);
+        assert!(alone(all_here) && alone(|| alone(all_here) && all_here()));
+        let failed = std::panic::catch_unwind(|| alone(|| panic!("a kernel fails")));
+        // What unwinds does not leave the thread alone for good.
+        assert!(failed.is_err() && !thread_pool::is_inside());
     }
 
     #[test]

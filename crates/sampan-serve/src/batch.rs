@@ -4,9 +4,10 @@ use crate::metrics::Metrics;
 use crate::protocol::{Given, Wrong};
 use sampan_core::{Error, Tensor};
 use sampan_graph::Predictor;
+use sampan_kernels::parallel;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
@@ -35,6 +36,8 @@ impl Waiting {
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Waiting>,
+    /// Workers that have a run.
+    running: usize,
     closed: bool,
 }
 
@@ -42,14 +45,15 @@ struct Shared {
     queue: Mutex<Queue>,
     changed: Condvar,
     metrics: Arc<Metrics>,
-    limit: usize,
+    workers: usize,
+    how: Sharing,
 }
 
-/// The queue of a model and the thread that works on it. Dropping it lets what waits be answered first.
-pub(crate) struct Batcher {
-    shared: Arc<Shared>,
-    worker: Option<std::thread::JoinHandle<()>>,
-}
+/// A model runs so often at the same time, at most.
+const WORKERS: usize = 4;
+
+/// The queue of a model and the threads that work on it. Dropping it lets what waits be answered first.
+pub(crate) struct Batcher(Arc<Shared>);
 
 /// How requests share runs.
 #[derive(Clone, Copy)]
@@ -67,30 +71,40 @@ impl Batcher {
         how: Sharing,
         metrics: Arc<Metrics>,
     ) -> std::io::Result<Batcher> {
-        let shared =
-            Arc::new(Shared { queue: Mutex::default(), changed: Condvar::new(), metrics, limit: how.queue.max(1) });
         let max_batch = if batches { how.max_batch.max(1) } else { 1 };
-        let own = shared.clone();
-        let work = move || {
-            while let Some(group) = next(&own, max_batch, how.max_delay) {
-                answer(&predictor, group, &own.metrics);
-            }
-        };
-        let worker = std::thread::Builder::new().name("sampan-batch".into()).spawn(work)?;
-        Ok(Batcher { shared, worker: Some(worker) })
+        let how = Sharing { max_batch, queue: how.queue.max(1), ..how };
+        let workers = parallel::num_threads().min(WORKERS);
+        let batcher =
+            Batcher(Arc::new(Shared { queue: Mutex::default(), changed: Condvar::new(), metrics, workers, how }));
+        for _ in 0..workers {
+            let (own, predictor) = (batcher.0.clone(), predictor.clone());
+            let work = move || {
+                while let Some((group, alone)) = next(&own) {
+                    let run = || answer(&predictor, group, &own.metrics);
+                    if alone {
+                        parallel::alone(run)
+                    } else {
+                        run()
+                    }
+                    own.lock().running -= 1;
+                }
+            };
+            std::thread::Builder::new().name("sampan-batch".into()).spawn(work)?;
+        }
+        Ok(batcher)
     }
 
     /// Why a request would be refused now, if it would be: asked before its body is read.
     pub(crate) fn full(&self) -> Option<Wrong> {
-        self.refusal(&self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner))
+        self.refusal(&self.0.lock())
     }
 
     fn refusal(&self, queue: &Queue) -> Option<Wrong> {
         if queue.closed {
             return Some(Wrong(503, "the model is being unloaded".into()));
         }
-        (queue.waiting.len() >= self.shared.limit).then(|| {
-            self.shared.metrics.refused.fetch_add(1, Relaxed);
+        (queue.waiting.len() >= self.0.how.queue).then(|| {
+            self.0.metrics.refused.fetch_add(1, Relaxed);
             Wrong(429, format!("{} requests wait already; try again later", queue.waiting.len()))
         })
     }
@@ -98,30 +112,37 @@ impl Batcher {
     /// Puts a request into the queue; one that finds it full is refused at once.
     pub(crate) fn ask(&self, inputs: Vec<Given>) -> Result<oneshot::Receiver<Answer>, Wrong> {
         let (answer, answered) = oneshot::channel();
-        let mut queue = self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.0.lock();
         if let Some(refusal) = self.refusal(&queue) {
             return Err(refusal);
         }
         queue.waiting.push_back(Waiting { inputs, since: Instant::now(), answer });
-        self.shared.metrics.waiting.fetch_add(1, Relaxed);
+        self.0.metrics.waiting.fetch_add(1, Relaxed);
         drop(queue);
-        self.shared.changed.notify_one();
+        self.0.changed.notify_one();
         Ok(answered)
     }
 }
 
 impl Drop for Batcher {
     fn drop(&mut self) {
-        self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
-        self.shared.changed.notify_all();
         // (What waits is answered; nobody waits for that here, where a handler may be running.)
-        self.worker.take();
+        self.0.lock().closed = true;
+        self.0.changed.notify_all();
     }
 }
 
-/// The requests of the next run: the oldest one and those behind it that fit, within the limits.
-fn next(shared: &Shared, max_batch: usize, max_delay: Duration) -> Option<Vec<Waiting>> {
-    let mut queue = shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The requests of the next run, and whether it is to keep to its thread: the oldest one and those behind it that fit, within
+/// the limits. Workers that are idle get their part of what waits.
+fn next(shared: &Shared) -> Option<(Vec<Waiting>, bool)> {
+    let Sharing { max_batch, max_delay, .. } = shared.how;
+    let mut queue = shared.lock();
     loop {
         let Some(first) = queue.waiting.front() else {
             if queue.closed {
@@ -144,7 +165,16 @@ fn next(shared: &Shared, max_batch: usize, max_delay: Duration) -> Option<Vec<Wa
         let full = total >= max_batch || count < queue.waiting.len() || queue.closed;
         let waited = first.since.elapsed();
         if full || waited >= max_delay {
-            return Some(queue.waiting.drain(..count).collect());
+            let others = shared.workers - queue.running - 1;
+            let count = count.min(queue.waiting.len().div_ceil(others + 1));
+            let group = queue.waiting.drain(..count).collect();
+            queue.running += 1;
+            if !queue.waiting.is_empty() {
+                shared.changed.notify_one();
+            }
+            // Where there are no more threads than workers, each has its own as soon as there is something for another one.
+            let alone = shared.workers >= parallel::num_threads() && (queue.running > 1 || !queue.waiting.is_empty());
+            return Some((group, alone));
         }
         let wait = shared.changed.wait_timeout(queue, max_delay - waited);
         queue = wait.map_or_else(|e| e.into_inner().0, |(queue, _)| queue);
@@ -162,16 +192,14 @@ fn answer(predictor: &Predictor, group: Vec<Waiting>, metrics: &Metrics) {
     }
     let rows: Vec<usize> = group.iter().map(|w| w.rows().unwrap_or(1)).collect();
     let begin = Instant::now();
-    // A panic is a mistake of ours; it must not take the other requests with it.
-    let run = std::panic::AssertUnwindSafe(|| run(predictor, &group, &rows));
-    let results = std::panic::catch_unwind(run).unwrap_or_else(|_| Err(Wrong(500, "the model panicked".into())));
+    let results = guarded(|| run(predictor, &group, &rows));
     metrics.run(rows.iter().sum(), begin.elapsed());
     let one_by_one = results.is_err() && group.len() > 1;
     metrics.waiting.fetch_sub(group.len() as u64, Relaxed);
     for (i, waiting) in group.into_iter().enumerate() {
         let answer = match &results {
             // One bad request must not fail the others.
-            Err(_) if one_by_one => run_one(predictor, &waiting),
+            Err(_) if one_by_one => guarded(|| run_one(predictor, &waiting)),
             Err(e) => Err(e.clone()),
             Ok(parts) => Ok(parts[i].clone()),
         };
@@ -182,6 +210,12 @@ fn answer(predictor: &Predictor, group: Vec<Waiting>, metrics: &Metrics) {
         // The caller may be gone, which is no matter.
         let _ = waiting.answer.send(answer);
     }
+}
+
+/// A panic is a mistake of ours; it must take neither the other requests nor the worker with it.
+fn guarded<T>(run: impl FnOnce() -> Result<T, Wrong>) -> Result<T, Wrong> {
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+    result.unwrap_or_else(|_| Err(Wrong(500, "the model panicked".into())))
 }
 
 fn wrong(error: Error) -> Wrong {

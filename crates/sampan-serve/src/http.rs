@@ -4,12 +4,12 @@ use crate::Options;
 use crate::metrics;
 use crate::protocol::{self, Given, Request, Wrong, bad};
 use crate::repository::{Model, Repository};
+use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{self, DefaultBodyLimit, Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{RequestExt, Router};
 use sampan_core::Tensor;
 use serde_json::{Value, json};
 use std::future::poll_fn;
@@ -216,30 +216,44 @@ async fn infer(
     headers: HeaderMap,
     asked: extract::Request,
 ) -> Result<Response, Response> {
-    let model = Named::of(&parts).find(&repository).map_err(Wrong::into_response)?;
-    if let Some(refusal) = model.batcher.full() {
+    let most = repository.max_body();
+    let model = Named::of(&parts).find(&repository).and_then(|model| {
+        // Asked before the body is read, which a model without room need not wait for.
+        let too_long = asked.body().size_hint().lower() > most as u64;
+        let refusal = if too_long { Some(too_large(most)) } else { model.batcher.full() };
+        refusal.map_or(Ok(model), Err)
+    });
+    let mut body = asked.into_body();
+    let read = match model {
+        Ok(model) => pieces(&mut body, most).await.map(|pieces| (model, pieces)),
+        Err(refusal) => Err(refusal),
+    };
+    let (model, pieces) = read.map_err(|refusal| {
         // Who waits to be told to go on sends no body; what others send passes by while they hear the answer.
         if !headers.contains_key(header::EXPECT) {
-            tokio::spawn(discard(asked.into_limited_body()));
+            tokio::spawn(discard(body, most));
         }
-        return Err(refusal.into_response());
-    }
-    let body = pieces(asked.into_body(), repository.max_body()).await.map_err(Wrong::into_response)?;
-    answered(&model, &headers, body).await.map_err(Wrong::into_response)
+        refusal.into_response()
+    })?;
+    answered(&model, &headers, pieces).await.map_err(Wrong::into_response)
+}
+
+fn too_large(most: usize) -> Wrong {
+    Wrong(413, format!("a body of more than {most} bytes"))
 }
 
 /// Shorter pieces of a body are joined: a list of them would take more room than they do.
 const SHORT: usize = 4096;
 
 /// A body as it comes, of so many bytes at most.
-async fn pieces(mut body: Body, most: usize) -> Result<Vec<Bytes>, Wrong> {
+async fn pieces(body: &mut Body, most: usize) -> Result<Vec<Bytes>, Wrong> {
     let (mut found, mut short, mut bytes) = (Vec::new(), Vec::new(), 0);
-    while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+    while let Some(frame) = poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await {
         let frame = frame.map_err(|e| bad(format!("the body ends too soon: {e}")))?;
         let Ok(piece) = frame.into_data() else { continue };
         bytes += piece.len();
         if bytes > most {
-            return Err(Wrong(413, format!("a body of more than {most} bytes")));
+            return Err(too_large(most));
         }
         if piece.len() < SHORT {
             short.extend_from_slice(&piece);
@@ -252,9 +266,14 @@ async fn pieces(mut body: Body, most: usize) -> Result<Vec<Bytes>, Wrong> {
     Ok(found)
 }
 
-/// Lets a body pass by: who is still writing when a connection is closed may not hear the answer.
-async fn discard(mut body: Body) {
-    while let Some(Ok(_)) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {}
+/// Lets a body pass by, or so many bytes of it: who is still writing when a connection is closed may not hear the answer.
+async fn discard(mut body: Body, most: usize) {
+    let mut bytes = 0;
+    while bytes <= most
+        && let Some(Ok(frame)) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await
+    {
+        bytes += frame.data_ref().map_or(0, Bytes::len);
+    }
 }
 
 async fn answered(model: &Model, headers: &HeaderMap, body: Vec<Bytes>) -> Result<Response, Wrong> {

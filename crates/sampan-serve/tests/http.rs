@@ -319,6 +319,19 @@ fn what_is_too_much_is_refused_at_once() {
     server.stop().unwrap();
 }
 
+/// A refusal comes before the body was read, and reaches a caller who is still writing it.
+#[test]
+fn refusals_are_heard_by_who_still_writes() {
+    let folder = Folder::new();
+    save(&folder.0.join("net"), 2.0);
+    let server = Running::new(Options { max_body: 3 << 20, ..Options::new(&folder.0) });
+    for (model, bytes, status) in [("nobody", 3 << 20, 404), ("net", 6 << 20, 413)] {
+        let (said, _, text) = server.ask("POST", &format!("/v2/models/{model}/infer"), "", &vec![b'x'; bytes]);
+        assert_eq!(said, status, "{}", String::from_utf8_lossy(&text));
+    }
+    server.stop().unwrap();
+}
+
 /// A body may come in pieces of any length, cut anywhere.
 #[test]
 fn bodies_in_pieces() {

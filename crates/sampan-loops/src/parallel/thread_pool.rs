@@ -44,6 +44,23 @@ pub(super) fn place() -> usize {
     PLACE.get()
 }
 
+#[cfg(test)]
+pub(super) fn is_inside() -> bool {
+    INSIDE.get()
+}
+
+/// Calls `f` with this thread inside a region; what was before comes back even if it unwinds.
+pub(super) fn inside<R>(f: impl FnOnce() -> R) -> R {
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            INSIDE.set(self.0);
+        }
+    }
+    let _before = Before(INSIDE.replace(true));
+    f()
+}
+
 /// A region's state in one word: its number, whether helpers may still enter, whether its caller sleeps, and how many
 /// helpers are inside.
 const HELPER: u64 = 1;
@@ -156,7 +173,6 @@ impl Region {
 
     /// Takes runs of pieces until none is left or one failed.
     fn take_pieces(&self, work: Work) {
-        let outer = INSIDE.replace(true);
         // SAFETY: the caller of the region keeps the closure until no thread is inside, and this one is.
         let piece = unsafe { &*work.piece };
         let all = AssertUnwindSafe(|| {
@@ -172,9 +188,7 @@ impl Region {
                 }
             }
         });
-        let result = catch_unwind(all);
-        INSIDE.set(outer);
-        if let Err(failure) = result {
+        if let Err(failure) = inside(|| catch_unwind(all)) {
             // The others need not go on.
             self.next[..work.lanes].iter().for_each(|next| next.0.store(work.each, Relaxed));
             self.failure.lock().get_or_insert(failure);
