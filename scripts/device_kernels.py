@@ -21,7 +21,7 @@ def wide(t):
 def instances():
     """Every instance that the crate asks for, by file."""
     sums = [("to_sum", "as_it_is", "unchanged"), ("to_sum", "as_it_is", "divided"), ("to_prod", "as_it_is", "unchanged")]
-    norms = [("to_sum", "magnitude", "unchanged"), ("to_sum", "square", "rooted"), ("to_sum", "power", "rooted"), ("to_sum", "square", "unchanged"), ("to_sum", "square", "divided")]
+    norms = [("to_sum", "magnitude", "unchanged"), ("to_sum", "square", "rooted"), ("to_sum", "power", "rooted"), ("to_sum", "square", "unchanged"), ("to_sum", "square", "divided"), ("to_sum", "square", "divided_rooted")]
     reduce = []
     for t in ALL:
         acc = "double" if t in FLOATS else "i64"
@@ -32,6 +32,7 @@ def instances():
         reduce += [f"arg_extreme<{t}, {s}>" for s in ("1", "-1")]
         if t in FLOATS:
             reduce += [f"reduce<{t}, double, {t}, {', '.join(n)}>" for n in norms]
+    reduce += [f"reduce<float, double, {t}, {', '.join(n)}>" for t in FLOATS[:2] for n in norms[-2:]]
     index = [f"{k}<{t}>" for k in ("pick_rows", "pick_along") for t in ALL + COMPLEX]
     index += [f"{k}<{t}>" for k in ("add_rows", "one_hot") for t in ALL]
     index += [f"count_up<{t}, {'double' if t in FLOATS else 'i64'}>" for t in ALL]

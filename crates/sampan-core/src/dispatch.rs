@@ -440,7 +440,8 @@ impl<'a> Cx<'a> {
 
     /// The same with the channels side by side if one of these tensors, which lie on a GPU and have its shape, lies so.
     pub(crate) fn out_like(&self, tensors: &[&Tensor], shape: &[usize], dtype: DType) -> Result<Tensor> {
-        let last = |t: &&Tensor| t.shape() == shape && !t.is_contiguous() && t.layout().is_channels_last();
+        let there = |t: &Tensor| matches!(t.device(), Device::Cuda(_)) && t.shape() == shape;
+        let last = |t: &&Tensor| there(t) && !t.is_contiguous() && t.layout().is_channels_last();
         match self.device {
             Device::Cuda(_) if tensors.iter().any(last) => self.out_as(Layout::channels_last(shape), dtype),
             _ => self.out(shape, dtype),

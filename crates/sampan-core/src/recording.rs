@@ -318,6 +318,11 @@ pub(crate) fn touched(storage: &Storage, block: &Arc<Block>, written: bool) {
     });
 }
 
+/// Keeps memory that a GPU's work reads and that no tensor holds.
+pub(crate) fn hold(block: &Arc<Block>) {
+    with_gpu(|gpu| gpu.held.insert(block.address(), block.clone()));
+}
+
 /// Notes memory that is made while the CPU's work is recorded.
 #[cold]
 pub(crate) fn made(storage: &Storage) {

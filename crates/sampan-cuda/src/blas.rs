@@ -276,9 +276,15 @@ fn factors(dtype: DType) -> (*const c_void, *const c_void) {
 /// The device's handle of the library, made at the first product.
 fn prepared(device: &'static Device, blas: &Blas) -> Result<parking_lot::MutexGuard<'static, Option<Ready>>> {
     device.enter()?;
+    let ready = device.products.0.lock();
+    if ready.is_some() {
+        return Ok(ready);
+    }
+    drop(ready);
+    // Not under the lock: this waits for whoever records work, who may want a product as well.
+    let workspace = device.alloc(WORKSPACE)?;
     let mut ready = device.products.0.lock();
     if ready.is_none() {
-        let workspace = device.alloc(WORKSPACE)?;
         let mut handle = std::ptr::null_mut();
         // SAFETY: it writes a handle, which is never destroyed; the workspace lives as long.
         unsafe {

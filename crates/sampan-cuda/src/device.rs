@@ -19,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 const MOST: usize = 64;
 
 /// Results whose parts are joined by the last block to come, in one kernel.
-const COUNTERS: usize = 1 << 16;
+pub(crate) const COUNTERS: usize = 1 << 16;
 
 /// A GPU that is in use.
 pub struct Device {

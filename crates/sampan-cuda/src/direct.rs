@@ -45,6 +45,10 @@ impl Planes {
         }
         let numbers = [&[g.input[0], groups, ci, co], &input[..], &output, &window, &stride, &pad, &dilation].concat();
         let words = numbers.into_iter().map(|n| i32::try_from(n).ok().map(i64::from)).collect::<Option<Vec<i64>>>()?;
+        // Places of a plane are counted in as many bits.
+        if [input, output].iter().any(|plane| i32::try_from(plane[0] * plane[1]).is_err()) {
+            return None;
+        }
         Some(Planes { n: g.input[0], groups, ci, co, input, output, window, words })
     }
 
@@ -230,4 +234,21 @@ fn to_weight(device: &'static Device, dtype: DType, p: &Planes, [x, y, weight]: 
     // SAFETY: as above.
     unsafe { device.launch(kernel, Grid::blocks(all.div_ceil(32), device, THREADS), &mut arguments)? };
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn planes_of_more_places_than_are_counted_are_left_to_others() {
+        let of = |input: [usize; 2], output: [usize; 2]| {
+            let shape = |plane: [usize; 2]| vec![1, 1, plane[0], plane[1]];
+            let (input, weight, output) = (shape(input), shape([1, 1]), shape(output));
+            let (pad, stride, dilation) = (vec![0; 2], vec![1; 2], vec![1; 2]);
+            Planes::of(&Geometry { input, weight, output, pad, stride, dilation, channels_last: false }).is_some()
+        };
+        let (most, more) = ([1 << 16, (1 << 15) - 1], [1 << 16, 1 << 15]);
+        assert!(of(most, most) && !of(more, most) && !of(most, more));
+    }
 }

@@ -238,25 +238,34 @@ pub fn convolve(
     }
     let dnn = dnn()?;
     device.enter()?;
-    let mut ready = device.convolutions.0.lock();
-    if ready.is_none() {
-        let mut handle = std::ptr::null_mut();
-        // SAFETY: it writes a handle, which is never destroyed.
-        unsafe {
-            check("cudnnCreate", (dnn.create)(&mut handle))?;
-            check("cudnnSetStream", (dnn.set_stream)(handle, device.stream))?;
-        }
-        *ready = Some(Ready { handle, plans: HashMap::new() });
-    }
-    let Ready { handle, plans } = ready.as_mut().expect("made above");
     let aligned = addresses.iter().all(|a| a.is_multiple_of(16));
     let key = Key { direction, dtype, geometry, repeatable, round: precision::convolutions_may_round(), aligned };
-    if !plans.contains_key(&key) {
-        let plan = best(dnn, *handle, &key)?;
-        plans.insert(Key { geometry: key.geometry.clone(), ..key }, plan);
-    }
-    let Some(Some(plan)) = plans.get(&key) else { return Ok(false) };
-    let workspace = device.alloc(plan.workspace)?;
+    let bytes = {
+        let mut ready = device.convolutions.0.lock();
+        if ready.is_none() {
+            let mut handle = std::ptr::null_mut();
+            // SAFETY: it writes a handle, which is never destroyed.
+            unsafe {
+                check("cudnnCreate", (dnn.create)(&mut handle))?;
+                check("cudnnSetStream", (dnn.set_stream)(handle, device.stream))?;
+            }
+            *ready = Some(Ready { handle, plans: HashMap::new() });
+        }
+        let Ready { handle, plans } = ready.as_mut().expect("made above");
+        if !plans.contains_key(&key) {
+            let plan = best(dnn, *handle, &key)?;
+            plans.insert(Key { geometry: key.geometry.clone(), ..key }, plan);
+        }
+        match &plans[&key] {
+            Some(plan) => plan.workspace,
+            None => return Ok(false),
+        }
+    };
+    // Not under the lock: this waits for whoever records work, who may want a convolution as well.
+    let workspace = device.alloc(bytes)?;
+    let ready = device.convolutions.0.lock();
+    let Ready { handle, plans } = ready.as_ref().expect("made above");
+    let plan = plans[&key].as_ref().expect("plans are kept for good");
     let pack = Descriptor::new(dnn, word::PACK)?;
     pack.set(1000, word::INT, &names)?;
     pack.set(1001, word::POINTER, &addresses)?;

@@ -37,11 +37,21 @@ impl Device {
         const RELAXED: u32 = 2;
         self.wait()?;
         let turn = self.turn.lock();
-        // SAFETY: the stream lives, and nobody else uses it from here on.
-        self.driver.check("cuStreamBeginCapture", unsafe { (self.driver.record_begin)(self.stream, RELAXED) })?;
+        // Others wait before the stream is captured, and until it no longer is: what they start is no part of the record.
         RECORDS.set(true);
         self.recording.store(true, Ordering::Release);
+        // SAFETY: the stream lives, and nobody else uses it from here on.
+        let status = unsafe { (self.driver.record_begin)(self.stream, RELAXED) };
+        if let Err(fault) = self.driver.check("cuStreamBeginCapture", status) {
+            self.no_longer_records();
+            return Err(fault);
+        }
         Ok(Recorder { device: self, pool: self.memory().begin_private(), over: false, _turn: turn })
+    }
+
+    fn no_longer_records(&self) {
+        self.recording.store(false, Ordering::Release);
+        RECORDS.set(false);
     }
 }
 
@@ -49,12 +59,12 @@ impl Recorder {
     /// Ends recording; the handle of what was recorded.
     fn end(&mut self) -> Result<Handle> {
         self.over = true;
-        self.device.memory().end_private();
-        self.device.recording.store(false, Ordering::Release);
-        RECORDS.set(false);
         let (driver, mut graph) = (self.device.driver, std::ptr::null_mut());
         // SAFETY: it writes a handle.
-        driver.check("cuStreamEndCapture", unsafe { (driver.record_end)(self.device.stream, &mut graph) })?;
+        let status = unsafe { (driver.record_end)(self.device.stream, &mut graph) };
+        self.device.memory().end_private();
+        self.device.no_longer_records();
+        driver.check("cuStreamEndCapture", status)?;
         Ok(graph)
     }
 

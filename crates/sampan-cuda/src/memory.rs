@@ -143,13 +143,17 @@ impl Memory {
                 let fresh = match device.grab(class)? {
                     Some(address) => Some(address),
                     None => {
-                        // What nobody uses is given back before anything is refused.
+                        // What nobody uses is given back before anything is refused. Not under the lock: whoever records work
+                        // is waited for, who may want memory as well.
+                        drop(pool);
                         device.wait()?;
+                        pool = self.0.lock();
                         pool.release(device)?;
                         device.grab(class)?
                     }
                 };
                 let Some(fresh) = fresh else {
+                    drop(pool);
                     let (free, total) = device.free_and_total()?;
                     return Err(Fault::OutOfMemory { wanted: bytes, free, total });
                 };

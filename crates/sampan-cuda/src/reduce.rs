@@ -37,6 +37,8 @@ pub enum Reduction {
     Squares,
     /// The sum of their squares divided by a number.
     SquaresOver(f64),
+    /// The root of that.
+    RootOver(f64),
 }
 
 impl Reduction {
@@ -56,6 +58,7 @@ impl Reduction {
             Reduction::Norm(p) => ("to_sum", "power", "rooted", p, p),
             Reduction::Squares => ("to_sum", "square", "unchanged", 0.0, 0.0),
             Reduction::SquaresOver(n) => ("to_sum", "square", "divided", 0.0, n),
+            Reduction::RootOver(n) => ("to_sum", "square", "divided_rooted", 0.0, n),
         }
     }
 

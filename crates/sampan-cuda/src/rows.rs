@@ -1,6 +1,6 @@
 //! Softmax, losses and normalisation of rows and channels.
 
-use crate::device::Device;
+use crate::device::{COUNTERS, Device};
 use crate::fault::Result;
 use crate::launch::{Argument, Grid};
 use crate::memory::Block;
@@ -199,6 +199,13 @@ impl RowNorm {
         Grid::blocks(self.rows, device, threads)
     }
 
+    /// Blocks for 32 columns each, and a row of them for each part of the rows; very many columns are work enough in one part.
+    fn columns(self) -> Grid {
+        let blocks = self.n.div_ceil(32);
+        let parts = if blocks > COUNTERS { 1 } else { self.rows.div_ceil(64).clamp(1, PARTS) };
+        Grid { blocks: blocks as u32, parts: parts as u32, threads: 256 }
+    }
+
     /// The normalised rows, scaled and shifted; their means and one over their deviations.
     pub fn forward(
         self,
@@ -255,15 +262,14 @@ impl RowNorm {
         if n == 0 {
             return Ok(());
         }
-        let parts = rows.div_ceil(64).clamp(1, PARTS);
-        let sums = device.alloc(2 * parts * n * 8)?;
+        let grid = self.columns();
+        let sums = device.alloc(2 * grid.parts as usize * n * 8)?;
         let data = [
             Data(Some(x), rows * n, dtype),
             Data(Some(g), rows * n, dtype),
             Data(means.0, rows, wide(dtype)),
             Data(scales.0, rows, wide(dtype)),
         ];
-        let grid = Grid { blocks: n.div_ceil(32) as u32, parts: parts as u32, threads: 256 };
         let name = format!("row_norm_columns<{}>", spelt(dtype));
         start_joining(device, &name, dtype, grid, head, &data, (&sums, n), [dw, db])
     }
@@ -471,5 +477,21 @@ impl Channels {
         let mut data = given();
         data.extend([Data(Some((dw, 0)), c, w), Data(Some((db, 0)), c, w), Data(Some((dx, 0)), total, dtype)]);
         start(device, &name, grid, head, &data)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COUNTERS, RowNorm};
+
+    #[test]
+    fn columns_are_cut_into_parts_where_there_are_counters() {
+        for (rows, n, parts) in
+            [(64, 100, 1), (65, 100, 2), (1 << 20, 100, 64), (65, 1 << 21, 2), (65, (1 << 21) + 1, 1)]
+        {
+            let grid = RowNorm { rows, n, rms: false }.columns();
+            assert_eq!(grid.parts, parts, "{rows} rows of {n}");
+            assert!(grid.parts == 1 || grid.blocks as usize <= COUNTERS);
+        }
     }
 }

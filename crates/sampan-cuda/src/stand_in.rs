@@ -3,6 +3,7 @@
 use crate::device::Device;
 use crate::driver::{Address, Driver, Handle, OUT_OF_MEMORY};
 use std::alloc::{Layout, alloc_zeroed};
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Mutex;
@@ -19,6 +20,30 @@ pub static ASKED: AtomicUsize = AtomicUsize::new(0);
 pub static STARTED: AtomicUsize = AtomicUsize::new(0);
 /// How often bytes were copied to the device.
 pub static COPIED: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// A device that is looked at: did others wait for it when its stream began and ceased to be captured?
+    static LOOKED_AT: Cell<Option<&'static Device>> = const { Cell::new(None) };
+    static OTHERS_WAITED: RefCell<Vec<bool>> = const { RefCell::new(Vec::new()) };
+    /// Does no capture begin?
+    static REFUSES: Cell<bool> = const { Cell::new(false) };
+}
+
+fn look() {
+    if let Some(device) = LOOKED_AT.get() {
+        OTHERS_WAITED.with_borrow_mut(|seen| seen.push(device.recording.load(Ordering::Relaxed)));
+    }
+}
+
+unsafe extern "C" fn record_begin(_: Handle, _: u32) -> i32 {
+    look();
+    REFUSES.get() as i32
+}
+
+unsafe extern "C" fn record_end(_: Handle, _: *mut Handle) -> i32 {
+    look();
+    0
+}
 
 fn used() -> usize {
     TAKEN.lock().unwrap().as_ref().map_or(0, |t| t.values().sum())
@@ -68,6 +93,7 @@ unsafe extern "C" fn launch(_: Handle, _: Handle) -> i32 {
 pub fn device() -> &'static Device {
     let driver =
         Driver { alloc, free, host_alloc, memory_info: info, graph_launch: launch, upload, ..Driver::stand_in() };
+    let driver = Driver { record_begin, record_end, ..driver };
     let driver: &'static Driver = Box::leak(Box::new(driver));
     Box::leak(Box::new(Device::of(driver, 0).expect("the stand-in always starts")))
 }
@@ -135,6 +161,14 @@ mod tests {
         assert!(!kept.is_private());
         drop(recorder);
         assert!(!gpu.records() && gpu.wait().is_ok());
+
+        // Others wait as long as the stream is captured, and no longer if it never is.
+        LOOKED_AT.set(Some(gpu));
+        gpu.record().unwrap().finish().unwrap();
+        assert_eq!(OTHERS_WAITED.take(), [true, true]);
+        REFUSES.set(true);
+        assert!(gpu.record().is_err());
+        assert!(!gpu.records() && gpu.wait().is_ok() && gpu.turn.try_lock().is_some());
 
         let mut feed = Feed::new(gpu, 64).unwrap();
         for i in 0..5u8 {

@@ -270,17 +270,16 @@ impl Record {
     /// Brings words and inputs to their places.
     fn feed(&mut self, given: &[Tensor]) -> Result<()> {
         let words = self.notes.words.len() * 8;
-        let mut host: Vec<(Tensor, Arc<Block>)> = Vec::new();
-        for (from, to) in given.iter().zip(&self.inputs) {
-            match from.storage().is_on_host() {
-                true => host.push((from.detach().in_rows()?, to.storage().for_device()?)),
-                false => crate::gpu::copy(self.gpu, from, to)?,
-            }
-        }
+        let pairs = given.iter().zip(&self.inputs);
+        let (host, device): (Vec<_>, Vec<_>) = pairs.partition(|(from, _)| from.storage().is_on_host());
+        let ready = |(from, to): (&Tensor, &Tensor)| -> Result<_> {
+            Ok((from.detach().in_rows()?, to.storage().for_device()?))
+        };
+        let host: Vec<(Tensor, Arc<Block>)> = host.into_iter().map(ready).collect::<Result<_>>()?;
         let mut to: Vec<(&Block, usize, usize)> = host.iter().map(|(_, block)| (&**block, 0, block.len())).collect();
         to.push((&self.notes.block, 0, words));
         let numbers = &self.notes.words;
-        Ok(self.feed.send(&to, |at, place| match host.get(at) {
+        self.feed.send(&to, |at, place| match host.get(at) {
             Some((t, _)) => {
                 let start = t.layout().offset * t.dtype().size();
                 crate::gpu::copy_bytes(&t.storage().read().bytes()[start..start + place.len()], place);
@@ -290,6 +289,8 @@ impl Record {
                     place.copy_from_slice(&number.to_ne_bytes());
                 }
             }
-        })?)
+        })?;
+        // After the others: a piece of those changes what lies between them.
+        device.into_iter().try_for_each(|(from, to)| crate::gpu::copy(self.gpu, from, to))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Gpu, Held};
 use crate::shape::Layout;
-use crate::{DType, Result, Tensor, flags};
+use crate::{DType, Device, Result, Tensor, flags};
 use sampan_cuda::dnn::{self, Direction, Geometry};
 
 /// The geometry of a convolution and which way it goes.
@@ -62,7 +62,9 @@ pub(crate) fn laid(gpu: &'static Gpu, x: &Tensor, channels_last: bool) -> Result
     if x.layout().is_channels_last() {
         return Ok(x.clone());
     }
-    let out = Tensor::uninit_as(Layout::channels_last(x.shape()), x.dtype(), x.device());
+    // `x` may lie elsewhere.
+    let device = Device::Cuda(gpu.ordinal() as u8);
+    let out = Tensor::uninit_as(Layout::channels_last(x.shape()), x.dtype(), device);
     super::copy(gpu, x, &out)?;
     Ok(out)
 }

@@ -2,7 +2,7 @@
 
 use super::{Gpu, Held};
 use crate::shape::Layout;
-use crate::{Result, Tensor};
+use crate::{Result, Tensor, recording};
 use parking_lot::Mutex;
 use sampan_cuda::Block;
 use sampan_cuda::pool::{Over, Pool};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// The windows of a pooling on a device, and the longest side of one.
 struct Table {
-    block: Block,
+    block: Arc<Block>,
     longest: usize,
 }
 
@@ -26,12 +26,16 @@ fn table(gpu: &'static Gpu, s: &PoolShape) -> Result<Arc<Table>> {
     let known = |(device, shape, _): &(usize, PoolShape, Arc<Table>)| {
         *device == gpu.ordinal() && (shape.input, shape.output, shape.windows) == (s.input, s.output, s.windows)
     };
-    let mut tables = TABLES.lock();
-    if let Some(at) = tables.iter().position(known) {
-        let entry = tables.remove(at);
-        let table = entry.2.clone();
-        tables.push(entry);
-        return Ok(table);
+    {
+        let mut tables = TABLES.lock();
+        if let Some(at) = tables.iter().position(known) {
+            let entry = tables.remove(at);
+            let table = entry.2.clone();
+            tables.push(entry);
+            // Others may push it out of the list while what is recorded still reads it.
+            recording::hold(&table.block);
+            return Ok(table);
+        }
     }
     let (mut words, mut longest): (Vec<i32>, usize) = (Vec::new(), 0);
     for (axis, windows) in s.axes().iter().enumerate() {
@@ -44,13 +48,15 @@ fn table(gpu: &'static Gpu, s: &PoolShape) -> Result<Arc<Table>> {
             words.extend([first as i32, past as i32]);
         }
     }
-    let block = gpu.alloc(words.len() * 4)?;
+    // Not under the lock: both wait for whoever records work, who may want a table as well.
+    let block = Arc::new(gpu.alloc(words.len() * 4)?);
     gpu.upload(bytemuck::cast_slice(&words), &block)?;
     let table = Arc::new(Table { block, longest });
     // What is made while work is recorded belongs to that work.
     if gpu.records() {
         return Ok(table);
     }
+    let mut tables = TABLES.lock();
     if tables.len() == KEPT {
         tables.remove(0);
     }

@@ -6,7 +6,7 @@ use sampan_core::error::Kind;
 use sampan_core::op::OpDef;
 use sampan_core::sample::{Sample, cast_floats};
 use sampan_core::value::Args;
-use sampan_core::{DType, Device, Error, GradOptions, Result, Tensor, device, dispatch, gpu, grad, random};
+use sampan_core::{Captured, DType, Device, Error, GradOptions, Result, Tensor, device, dispatch, gpu, grad, random};
 use std::collections::{BTreeMap, BTreeSet};
 
 const GPU: Device = Device::Cuda(0);
@@ -222,4 +222,46 @@ fn a_gpu_draws_the_numbers_of_the_cpu() {
     }
     same("randint", &|| r::randint(-5, 70, [999]));
     same("randperm", &|| r::randperm(500));
+}
+
+#[test]
+fn a_recorded_step_takes_small_inputs_from_both_sides() {
+    if no_gpu() {
+        return;
+    }
+    let mut step = Captured::default();
+    for i in 0..6 {
+        // What comes from the host lies around what is on the GPU, near enough to be one copy.
+        let inputs = [1.0f32, 10.0, 100.0].map(|n| Tensor::new([n + i as f32]));
+        let inputs = [inputs[0].clone(), inputs[1].try_to_device("gpu").unwrap(), inputs[2].clone()];
+        let sum = step.call("", &inputs, |t| Ok(vec![t[0].try_add(&t[1])?.try_add(&t[2])?])).unwrap();
+        assert_eq!(sum[0].to_f64_vec(), [111.0 + 3.0 * i as f64]);
+    }
+    assert_eq!((step.why_not(), step.nodes().len()), (None, 1));
+}
+
+#[test]
+fn deviations_of_halves_do_not_overflow_on_the_way() {
+    if no_gpu() {
+        return;
+    }
+    // Its distances from the mean are larger than a half can be, and so is the root of the sum of their squares.
+    let x: Vec<f32> = (0..4096).map(|i| if i % 4 == 0 { -60000.0 } else { 60000.0 }).collect();
+    let x = Tensor::from_vec(x, [4096]).cast(DType::Float16);
+    let on_gpu = x.try_to_device("gpu").unwrap();
+    assert_eq!(on_gpu.std(()).to_f64(), x.std(()).to_f64());
+}
+
+#[test]
+fn images_of_the_host_are_normalised_by_parameters_of_a_gpu() {
+    if no_gpu() {
+        return;
+    }
+    // On the host too, channels may lie side by side.
+    let x = random::with_state((3, 0), || Tensor::randn([2, 5, 3])).transpose([0, 2, 1]);
+    let (mean, var) = (Tensor::new([0.1f32, 0.2, 0.3]), Tensor::new([1.0f32, 2.0, 3.0]));
+    let there = |t: &Tensor| t.try_to_device("gpu").unwrap();
+    let (expected, found) = (x.batch_norm(&mean, &var), x.batch_norm(&there(&mean), &there(&var)));
+    assert_eq!(found.device(), GPU);
+    assert_eq!(compare(&[expected], &[found], 1e-5), None);
 }

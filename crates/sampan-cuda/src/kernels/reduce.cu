@@ -39,6 +39,7 @@ struct power { template <typename A, typename W> static __device__ __forceinline
 // And to the result at last.
 struct unchanged { template <typename A> static __device__ __forceinline__ A of(A v, double) { return v; } };
 struct divided { template <typename A> static __device__ __forceinline__ A of(A v, double p) { return (A)(v / p); } };
+struct divided_rooted { template <typename A> static __device__ __forceinline__ A of(A v, double p) { return (A)sqrt((double)v / p); } };
 struct rooted { template <typename A> static __device__ __forceinline__ A of(A v, double p) { return (A)(p == 2.0 ? sqrt((double)v) : pow((double)v, 1.0 / p)); } };
 
 // `lanes` threads of a block share a result, side by side if `along` (the reduced elements lie side by side), else apart.

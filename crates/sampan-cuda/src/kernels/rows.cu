@@ -462,10 +462,11 @@ __global__ void __launch_bounds__(512) side_sums(i64 places, i64 channels, i64 a
     }
 }
 template <typename T, int V>
-__global__ void side_apply(i64 places, i64 channels, i64 across, double epsilon, i64 activation, const T* __restrict__ x,
-                           const typename of<T>::wide* __restrict__ means, const typename of<T>::wide* __restrict__ variances,
-                           const typename of<T>::wide* __restrict__ weight, const typename of<T>::wide* __restrict__ bias,
-                           T* __restrict__ y) {
+__global__ void __launch_bounds__(512) side_apply(i64 places, i64 channels, i64 across, double epsilon, i64 activation,
+                                                  const T* __restrict__ x,
+                                                  const typename of<T>::wide* __restrict__ means, const typename of<T>::wide* __restrict__ variances,
+                                                  const typename of<T>::wide* __restrict__ weight, const typename of<T>::wide* __restrict__ bias,
+                                                  T* __restrict__ y) {
     typedef typename of<T>::wide W;
     SIDE(affine<W, V> a(first, mine, epsilon, means, variances, weight, bias);)
     if (mine)
@@ -530,11 +531,11 @@ __global__ void __launch_bounds__(512) side_back_sums(i64 places, i64 channels, 
     }
 }
 template <typename T, int V>
-__global__ void side_back(i64 places, i64 channels, i64 across, double count, double epsilon, i64 activation,
-                          const T* __restrict__ x, const T* __restrict__ g, const typename of<T>::wide* __restrict__ means,
-                          const typename of<T>::wide* __restrict__ variances, const typename of<T>::wide* __restrict__ weight,
-                          const typename of<T>::wide* __restrict__ bias, const typename of<T>::wide* __restrict__ dw,
-                          const typename of<T>::wide* __restrict__ db, T* __restrict__ dx) {
+__global__ void __launch_bounds__(512) side_back(i64 places, i64 channels, i64 across, double count, double epsilon, i64 activation,
+                                                 const T* __restrict__ x, const T* __restrict__ g, const typename of<T>::wide* __restrict__ means,
+                                                 const typename of<T>::wide* __restrict__ variances, const typename of<T>::wide* __restrict__ weight,
+                                                 const typename of<T>::wide* __restrict__ bias, const typename of<T>::wide* __restrict__ dw,
+                                                 const typename of<T>::wide* __restrict__ db, T* __restrict__ dx) {
     typedef typename of<T>::wide W;
     SIDE(affine<W, V> a(first, mine, epsilon, means, variances, weight, bias);)
     W of_sum[V], of_dot[V];

@@ -130,6 +130,28 @@ fn check_bias(bias: Option<&Tensor>, channels: usize) -> Result<()> {
     }
 }
 
+/// The images that a convolution makes of two operands, and a bias for each channel. On a GPU they may lie with the channels side
+/// by side; if that refuses, `cpu` fills rows.
+fn images(
+    cx: &Cx,
+    on_gpu: &gpu::Convolution,
+    operands: [&Tensor; 2],
+    bias: Option<&Tensor>,
+    shape: &[usize],
+    dtype: DType,
+    cpu: impl FnOnce(&Tensor) -> Result<()>,
+) -> Result<Tensor> {
+    if let Some(gpu) = cx.gpu()? {
+        let out = cx.out_as(on_gpu.layout(dtype), dtype)?;
+        if gpu::convolve(gpu, on_gpu, operands, &out)? && gpu::add_along(gpu, &out, bias, 1)? {
+            return Ok(out);
+        }
+    }
+    let out = cx.out(shape, dtype)?;
+    cx.cpu(|| cpu(&out))?;
+    Ok(out)
+}
+
 /// Convolution of `[batch, in, …]` with `[out, in / groups, …]` to the spatial extents `output`; `pad` is the padding
 /// before each axis. `conv1d`, `conv2d` and `conv3d` come down to it.
 #[op(internal, module = "nn.functional", samples = forward_samples, peer = "torch_conv", work = crate::ops::work::conv, flops = crate::ops::work::conv_flops)]
@@ -151,16 +173,12 @@ fn conv_forward(
     let s = geometry.shape(x.shape(), weight.shape(), &out_shape)?;
     check_bias(bias, s.out_channels)?;
     let on_gpu = geometry.on_gpu(Direction::Forward, x.shape(), weight.shape(), &out_shape);
-    let out = if cx.gpu()?.is_some() { cx.out_as(on_gpu.layout(dtype), dtype)? } else { cx.out(&out_shape, dtype)? };
-    cx.run(
-        || {
-            let (x, w, b) = (x.in_rows()?, weight.in_rows()?, bias.map(Tensor::in_rows).transpose()?);
-            let (x, w, b) = (x.values(), w.values(), b.as_ref().map(|b| b.values()));
-            conv::conv_forward(&s, x.slice(), w.slice(), b.as_ref().map(|b| b.slice()), out.values_mut().slice());
-            Ok(())
-        },
-        |gpu| Ok(gpu::convolve(gpu, &on_gpu, [x, weight], &out)? && gpu::add_along(gpu, &out, bias, 1)?),
-    )?;
+    let out = images(cx, &on_gpu, [x, weight], bias, &out_shape, dtype, |out| {
+        let (x, w, b) = (x.in_rows()?, weight.in_rows()?, bias.map(Tensor::in_rows).transpose()?);
+        let (x, w, b) = (x.values(), w.values(), b.as_ref().map(|b| b.values()));
+        conv::conv_forward(&s, x.slice(), w.slice(), b.as_ref().map(|b| b.slice()), out.values_mut().slice());
+        Ok(())
+    })?;
     let has_bias = bias.is_some();
     cx.grad(out, &[x, weight], move |g| {
         let (x, w) = (g.saved(0), g.saved(1));
@@ -204,8 +222,7 @@ fn conv_backward_data(
     let s = geometry.shape(&out_shape, weight.shape(), y.shape())?;
     check_bias(bias, s.in_channels)?;
     let on_gpu = geometry.on_gpu(Direction::ToData, &out_shape, weight.shape(), y.shape());
-    let out = if cx.gpu()?.is_some() { cx.out_as(on_gpu.layout(dtype), dtype)? } else { cx.out(&out_shape, dtype)? };
-    let cpu = || {
+    let out = images(cx, &on_gpu, [weight, y], bias, &out_shape, dtype, |out| {
         let (y, w, b) = (y.contiguous(), weight.contiguous(), bias.map(Tensor::contiguous));
         let (y, w, mut out) = (y.values(), w.values(), out.values_mut());
         conv::conv_backward_data(&s, w.slice(), y.slice(), out.slice());
@@ -213,8 +230,7 @@ fn conv_backward_data(
             conv::add_bias(&s, b.values().slice(), out.slice());
         }
         Ok(())
-    };
-    cx.run(cpu, |gpu| Ok(gpu::convolve(gpu, &on_gpu, [weight, y], &out)? && gpu::add_along(gpu, &out, bias, 1)?))?;
+    })?;
     let has_bias = bias.is_some();
     cx.grad(out, &[y, weight], move |g| {
         let (y, w) = (g.saved(0), g.saved(1));

@@ -70,13 +70,13 @@ fn variance(cx: &Cx, x: &Tensor, plan: &Plan, correction: f64, root: bool) -> Re
     let dtype = to_float(x.dtype());
     let (out, freedom) = (cx.out(&plan.out, dtype)?, freedom(plan, correction));
     if let Some(gpu) = cx.gpu()? {
-        // The squares of what is left of each element, which no rounding takes from a large mean.
-        let x = x.in_dtype(dtype)?;
+        // The squares of what is left of each element, which no rounding takes from a large mean. Distances may be larger than
+        // every element, and a half has no room for them.
+        let x = x.in_dtype(if dtype.is_half() { DType::Float32 } else { dtype })?;
         let distances = deviation(&x, plan);
-        // Sums of squares overflow before their roots do.
-        let kind = if root { Reduction::Norm(2.0) } else { Reduction::SquaresOver(freedom) };
+        let kind = if root { Reduction::RootOver(freedom) } else { Reduction::SquaresOver(freedom) };
         if crate::gpu::reduce(gpu, kind, &distances, &plan.mask, &out)? {
-            return if root { out.try_divide(freedom.sqrt()) } else { Ok(out) };
+            return Ok(out);
         }
     }
     cx.cpu(|| {
