@@ -23,8 +23,8 @@ pub struct Serve {
     /// Rows of requests that share a run, at most
     #[arg(long, value_name = "ROWS", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
     max_batch: u32,
-    /// Microseconds that a request waits for others to share a run with
-    #[arg(long, value_name = "MICROSECONDS", default_value_t = 1000)]
+    /// Microseconds that a request waits for others to share a run with, where nothing else keeps it waiting
+    #[arg(long, value_name = "MICROSECONDS", default_value_t = 0)]
     max_delay: u64,
     /// Requests that wait for one model, at most; others are refused
     #[arg(long, value_name = "REQUESTS", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]

@@ -139,7 +139,7 @@ impl Shared {
 }
 
 /// The requests of the next run, and whether it is to keep to its thread: the oldest one and those behind it that fit, within
-/// the limits. Workers that are idle get their part of what waits.
+/// the limits. Other workers get their part of what waits, now or when they are done.
 fn next(shared: &Shared) -> Option<(Vec<Waiting>, bool)> {
     let Sharing { max_batch, max_delay, .. } = shared.how;
     let mut queue = shared.lock();
@@ -165,8 +165,7 @@ fn next(shared: &Shared) -> Option<(Vec<Waiting>, bool)> {
         let full = total >= max_batch || count < queue.waiting.len() || queue.closed;
         let waited = first.since.elapsed();
         if full || waited >= max_delay {
-            let others = shared.workers - queue.running - 1;
-            let count = count.min(queue.waiting.len().div_ceil(others + 1));
+            let count = count.min(queue.waiting.len().div_ceil(shared.workers));
             let group = queue.waiting.drain(..count).collect();
             queue.running += 1;
             if !queue.waiting.is_empty() {

@@ -25,7 +25,7 @@ pub struct Options {
     pub address: SocketAddr,
     /// Rows that share a run, at most; 1 switches batching off.
     pub max_batch: usize,
-    /// How long a request waits for others to share a run with.
+    /// How long a request waits for others to share a run with, where nothing else keeps it waiting.
     pub max_delay: Duration,
     /// Requests that wait for one model, at most; what comes then is refused with 429.
     pub queue: usize,
@@ -46,7 +46,7 @@ impl Options {
             models: models.into(),
             address: ([127, 0, 0, 1], 8000).into(),
             max_batch: 16,
-            max_delay: Duration::from_millis(1),
+            max_delay: Duration::ZERO,
             queue: 256,
             max_body: 64 << 20,
             reload: Duration::from_secs(2),
