@@ -60,7 +60,9 @@ pub fn _unscale(
     scale: PyRef<'_, PyTensor>,
     wide: bool,
 ) -> PyResult<Option<bool>> {
-    let tensors: Vec<Tensor> = tensors.iter().map(|t| t.tensor()).collect();
+    // Parameters that other processes have are without values here, and so are their gradients.
+    let here = |t: &Tensor| t.grad().is_none_or(|g| g.device() != Device::Meta);
+    let tensors: Vec<Tensor> = tensors.iter().map(|t| t.tensor()).filter(here).collect();
     let scale = scale.tensor();
     errors::run(py, move || {
         sampan_core::no_grad(|| {

@@ -5,30 +5,65 @@ use crate::tensor::PyTensor;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit};
 use sampan_core::Tensor;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A list, tuple or dict of a class of its own, or a deque, as it was: its class, and what it held in a plain one.
+#[pyclass(name = "Kept", module = "sampan._core", frozen)]
+pub struct PyKept {
+    kind: Py<PyType>,
+    items: Py<PyAny>,
+}
+
+#[pymethods]
+impl PyKept {
+    #[new]
+    fn new(kind: Py<PyType>, items: Py<PyAny>) -> PyKept {
+        PyKept { kind, items }
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.kind)?;
+        visit.call(&self.items)
+    }
+}
 
 /// Is a value the one it was, or one of the same type that is equal to it? A tensor is like no other, whatever its values.
 fn same(now: &Bound<'_, PyAny>, before: &Bound<'_, PyAny>) -> bool {
     if now.is(before) {
         return true;
     }
+    if let Ok(before) = before.cast_exact::<PyKept>() {
+        let PyKept { kind, items } = before.get();
+        return now.get_type().is(kind) && alike(now, items.bind(now.py())).unwrap_or(false);
+    }
     if !now.get_type().is(before.get_type()) {
         return false;
     }
-    if let (Ok(now), Ok(before)) = (now.cast_exact::<PyList>(), before.cast_exact::<PyList>()) {
-        return now.len() == before.len() && now.iter().zip(before).all(|(a, b)| same(&a, &b));
+    let held = alike(now, before);
+    held.unwrap_or_else(|| !now.is_instance_of::<PyTensor>() && now.eq(before).unwrap_or(false))
+}
+
+/// Do two lists, tuples or dicts hold the same? Nothing if they are none. What their classes have instead of `==` or of
+/// iteration is not asked.
+fn alike(now: &Bound<'_, PyAny>, before: &Bound<'_, PyAny>) -> Option<bool> {
+    if let (Ok(now), Ok(before)) = (now.cast::<PyList>(), before.cast::<PyList>()) {
+        return Some(now.len() == before.len() && now.iter().zip(before).all(|(a, b)| same(&a, &b)));
     }
-    if let (Ok(now), Ok(before)) = (now.cast_exact::<PyTuple>(), before.cast_exact::<PyTuple>()) {
-        return now.len() == before.len() && now.iter_borrowed().zip(before).all(|(a, b)| same(&a, &b));
+    if let (Ok(now), Ok(before)) = (now.cast::<PyTuple>(), before.cast::<PyTuple>()) {
+        return Some(now.len() == before.len() && now.iter_borrowed().zip(before).all(|(a, b)| same(&a, &b)));
     }
-    if let (Ok(now), Ok(before)) = (now.cast_exact::<PyDict>(), before.cast_exact::<PyDict>()) {
+    if let (Ok(now), Ok(before)) = (now.cast::<PyDict>(), before.cast::<PyDict>()) {
         let alike = |(name, value): (_, _)| matches!(before.get_item(name), Ok(Some(b)) if same(&value, &b));
-        return now.len() == before.len() && now.iter().all(alike);
+        return Some(now.len() == before.len() && now.iter().all(alike));
     }
-    !now.is_instance_of::<PyTensor>() && now.eq(before).unwrap_or(false)
+    // A deque.
+    let before = before.cast::<PyList>().ok()?;
+    let mut items = now.try_iter().ok()?;
+    let all = before.iter().all(|b| matches!(items.next(), Some(Ok(a)) if same(&a, &b)));
+    Some(all && items.next().is_none())
 }
 
 /// What a function computes by, other than its arguments: variables around it; modes, settings and inner layers of networks.

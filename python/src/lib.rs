@@ -138,7 +138,7 @@ mod _core {
         PyPredictor,
     };
     #[pymodule_export]
-    use crate::guards::{_call_from_records, PyAgain, PyMarked, PySnapshot};
+    use crate::guards::{_call_from_records, PyAgain, PyKept, PyMarked, PySnapshot};
     #[pymodule_export]
     use crate::hook::PyHook;
     #[pymodule_export]

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 
@@ -306,3 +307,83 @@ def test_a_model_in_two_processes_judges_every_sample_once(tmp_path):
     share = (net(points).argmax(-1).numpy() == np.arange(9) % 2).mean()
     assert found == [pytest.approx(share)] * 2
     assert done.stdout.count("Eval samples: 9") == 1  # one log
+
+
+OWN = """
+import sys
+import numpy as np
+import sampan
+from sampan import nn
+from sampan.io import BatchSampler, DataLoader, DistributedBatchSampler
+import sampan.distributed as dist
+
+class Numbers(sampan.io.Dataset):
+    def __len__(self):
+        return 7
+    def __getitem__(self, i):
+        return np.array([i], "float32"), np.array([i % 2], "int64")
+
+class Net(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.out = nn.BatchNorm1D(1), nn.Linear(1, 2)
+    def forward(self, x):
+        return self.out(self.norm(x))
+
+class Both(nn.Layer):
+    def forward(self, x):
+        return x * 2, x.sum()
+
+rank = dist.get_rank()
+double, data = np.arange(7.0)[:, None] * 2, Numbers()
+model = sampan.Model(Both())
+def outputs(loader):
+    rows, sums = model.predict(loader, batch_size=2, verbose=0)
+    return np.concatenate(rows), sums
+
+# A dataset, and a loader that shares it out, are for all; of a number without axes there is one from each process.
+shared = DataLoader(data, batch_sampler=DistributedBatchSampler(data, 2, dist.get_world_size(), rank))
+for loader in (data, shared):
+    rows, sums = outputs(loader)
+    np.testing.assert_array_equal(rows, double)
+    assert sums[0].tolist() == [1.0, 5.0] and len(sums) == 2, sums
+# A loader of one's own gives its process what it reads, whatever the others do.
+for loader in (
+    DataLoader(data, batch_size=2),
+    DataLoader(data, batch_sampler=DistributedBatchSampler(data, 2, 1, 0)),
+    [[sampan.to_tensor(data[i][0][None])] for i in range(7)],
+):
+    if rank == 1 or isinstance(loader, list):
+        rows, sums = outputs(loader)
+        np.testing.assert_array_equal(rows, double)
+        assert sum(float(s) for s in sums) == 21 and sums[0].ndim == 0, sums
+
+sampan.seed(3)
+model = sampan.Model(Net())
+sgd = sampan.optimizer.SGD(0.1, parameters=model.parameters())
+model.prepare(sgd, nn.CrossEntropyLoss(), sampan.metric.Accuracy())
+# In a fit all judge alike, for all have to stop at once.
+model.fit(data, DataLoader(data, batch_size=2), batch_size=2, epochs=2, verbose=0, callbacks=[sampan.callbacks.EarlyStopping("loss")])
+together = model.evaluate(data, batch_size=2, verbose=0)
+own = model.evaluate(DataLoader(data, batch_size=2), verbose=0) if rank == 0 else together
+np.testing.assert_allclose(own["acc"], together["acc"])
+dist.barrier()
+"""
+
+
+@pytest.mark.parametrize("launched", [True, False])
+def test_loaders_of_ones_own_are_read_by_their_process(tmp_path, launched):
+    (tmp_path / "own.py").write_text(OWN)
+    if launched:
+        commands = [([sys.executable, "-m", "sampan.distributed.launch", "--nproc_per_node", "2", "own.py"], {})]
+    else:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            told = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(server.getsockname()[1])}
+        commands = [([sys.executable, "own.py"], told | {"RANK": str(rank)}) for rank in range(2)]
+    env = os.environ | {"PYTHONPATH": HOME, "SAMPAN_TIMEOUT": "60"}
+    started = [
+        subprocess.Popen(command, cwd=tmp_path, env=env | own, stderr=subprocess.PIPE, text=True)
+        for command, own in commands
+    ]
+    said = [process.communicate(timeout=100)[1] for process in started]
+    assert not any(process.returncode for process in started), "".join(said)

@@ -53,6 +53,36 @@ for number in (3, 11):
     dist.save_state_dict({"w": sampan.full([1], float(number))}, "several", unique_id=number)
 assert dist.load_merged_state_dict("several")["w"].item() == 11
 assert dist.load_merged_state_dict("several", unique_id=3)["w"].item() == 3
+# Without a number the last one is written anew, in all processes alike.
+dist.save_state_dict({"w": sampan.full([1], 5.0)}, "several")
+assert dist.load_merged_state_dict("several")["w"].item() == 5
+assert sorted(int(name.split(".")[0]) for name in os.listdir("several") if "metadata" in name) == [3, 11]
+try:
+    dist.save_state_dict({"w": sampan.ones([1])}, "several", unique_id=rank)
+    raise SystemExit("two numbers")
+except ValueError as e:
+    assert "not the same in all processes" in str(e)
+
+# Parts that begin at one place: an empty one, which has nothing to say, and one of another shape, which has.
+part = sampan.arange(2 * rank, dtype="float32").reshape([rank, 2])
+dist.save_state_dict({"w": dist.ShardedWeight("w", part, (rank, 2), (1, 2), (0, 0))}, "empty")
+assert dist.load_merged_state_dict("empty")["w"].tolist() == [[0.0, 1.0]]
+part = sampan.arange(3.0)[: 2 + rank]
+dist.save_state_dict({"w": dist.ShardedWeight("w", part, (2 + rank,), (3,), (0,)), "none": sampan.zeros([0, 2], "int64")}, "longer")
+whole = dist.load_merged_state_dict("longer")
+assert whole["w"].tolist() == [0.0, 1.0, 2.0] and whole["none"].shape == [0, 2] and whole["none"].dtype == sampan.int64
+
+# One process alone, which another one does not disturb; and a group without its coordinator.
+group = dist.new_group([1])
+dist.save_state_dict({"w": sampan.full([1], float(rank))}, "one", group, coordinator_rank=1)
+dist.barrier()
+assert os.listdir("one") and dist.load_merged_state_dict("one")["w"].item() == 1
+if rank == 1:
+    try:
+        dist.save_state_dict({"w": sampan.ones([1])}, "nobody", group)
+        raise SystemExit("nobody wrote")
+    except ValueError as e:
+        assert "process 0, which should write what lies where, is none of the group [1]" in str(e), e
 
 # A process that cannot write is told by all.
 if rank == 1:
@@ -109,5 +139,10 @@ def test_what_cannot_be_is_told(tmp_path):
         dist.load_state_dict({}, tmp_path / "one", aoa_config={})
     with pytest.raises(ValueError, match="is a file, a folder is needed"):
         dist.save_state_dict({}, tmp_path / "one" / "0.metadata")
+    for twice in ({"a": {"b": sampan.ones([1])}, "a.b": sampan.ones([2])}, {1: sampan.ones([1]), "1": sampan.ones([2])}):
+        with pytest.raises(ValueError, match="two tensors of a state dict are called"):
+            dist.save_state_dict(twice, tmp_path / "twice")
+    with pytest.raises(ValueError, match="unique_id is 0 or more"):
+        dist.save_state_dict({}, tmp_path / "one", unique_id=-1)
     with pytest.raises(ValueError, match="in which no box"):
         dist.ShardedWeight("w", sampan.ones([2]), (2,), (2,), (1,))

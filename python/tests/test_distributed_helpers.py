@@ -1,7 +1,10 @@
 """What programs use beside training: streams of random numbers, cut sequences, metrics, files, text for parameter servers."""
 
+import errno
 import io
+import os
 import pathlib
+import shutil
 import sys
 
 import pytest
@@ -140,9 +143,44 @@ def test_files(tmp_path):
     fs.mv(a, b, overwrite=True)
     fs.upload(b, a)
     assert fs.cat(a) == "words"
+    # One file under two names is left alone; folders take the place of folders that hold something.
+    fs.mv(a, a, overwrite=True)
+    fs.mv(a, tmp_path / "d" / ".." / "a", overwrite=True)
+    assert fs.cat(a) == "words"
+    fs.mkdirs(tmp_path / "new")
+    fs.touch(tmp_path / "new" / "inside")
+    fs.mv(tmp_path / "new", tmp_path / "d", overwrite=True)
+    assert fs.ls_dir(tmp_path / "d") == ([], ["inside"]) and fs.list_dirs(tmp_path) == ["d"]
+    fs.touch(tmp_path / "file")
+    fs.mv(tmp_path / "d", tmp_path / "file", overwrite=True)
+    fs.mv(tmp_path / "file", tmp_path / "d")
+    assert fs.ls_dir(tmp_path / "d") == ([], ["inside"])
     fs.delete(tmp_path / "d")
     fs.delete(tmp_path / "never")
     assert fs.ls_dir(tmp_path) == ([], ["a", "b"])
+
+
+def test_what_cannot_be_moved_harms_nothing(tmp_path, monkeypatch):
+    a, b = tmp_path / "a", tmp_path / "b"
+    a.write_text("new")
+    b.write_text("old")
+
+    def elsewhere(source, target):
+        raise OSError(errno.EXDEV, "another file system")
+
+    def full(source, target, **kwargs):
+        pathlib.Path(target).write_text("n")
+        raise OSError(errno.ENOSPC, "no space")
+
+    # From one file system to another a move is a copy, here one that fails.
+    monkeypatch.setattr(os, "rename", elsewhere)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copy2", full)
+        with pytest.raises(OSError, match="no space"):
+            utils.LocalFS().mv(a, b, overwrite=True)
+    assert (a.read_text(), b.read_text(), len(list(tmp_path.iterdir()))) == ("new", "old", 2)
+    utils.LocalFS().mv(a, b, overwrite=True)
+    assert b.read_text() == "new" and len(list(tmp_path.iterdir())) == 1
 
 
 @pytest.mark.parametrize("kind", [fleet.MultiSlotDataGenerator, fleet.MultiSlotStringDataGenerator])

@@ -221,8 +221,15 @@ def test_what_is_wrong_with_a_command_line_is_told(job):
     ):
         code, out, err = job.run(*arguments)
         assert code == 2 and said in err, err
-    code, out, err = job.run("--help")
-    assert code == 0 and "--nproc_per_node" in out
+    # What the environment says is read by whoever needs it.
+    wrong = {"SAMPAN_BACKEND": "none such", "SAMPAN_TIMEOUT": "never", "SAMPAN_PATIENCE": "1e300"}
+    code, out, err = job.run("--help", **wrong)
+    assert code == 0 and "--nproc_per_node" in out, err
+    (job.folder / "nothing.py").write_text("")
+    for arguments, said in ((["nothing.py"], "SAMPAN_PATIENCE should be"), (["--timeout", "1e300", "nothing.py"], "--timeout takes")):
+        code, out, err = job.run(*arguments, **wrong)
+        assert code == 2 and said in err and "1e9" in err, err
+    assert job.run("--timeout", "5", "nothing.py", **wrong)[0] == 0
 
 
 def test_variables_of_other_launchers(job):
@@ -396,6 +403,13 @@ def connected(port, links):
     except OSError:
         return False
     return True
+
+
+def test_who_waits_for_more_than_enough_says_how_long(job):
+    (job.folder / "nothing.py").write_text("")
+    common = ["--nnodes", "1:2", "--master", f"127.0.0.1:{free_port()}", "--elastic_timeout", "3.3"]
+    code, out, err = job.run(*common, "nothing.py", SAMPAN_SECRET="word")
+    assert code == 0 and "1 of 1 machines have come, up to 2 may" in err and "for 0 s more (--elastic_timeout)" in err, err
 
 
 def test_machines_come_and_go(job):

@@ -100,6 +100,7 @@ plans = {
     "row": ({"pp_config": {"split_spec": "blocks"}}, {"enable": True, "accumulate_steps": 2}),
     "point": ({"pp_config": {"split_spec": cut}}, {"enable": True, "accumulate_steps": 4, "schedule_mode": "FThenB"}),
     "one": ({"pp_config": {"split_spec": {"norm": dist.SplitPoint.BEGINNING}}}, {}),
+    "global": ({"pp_config": {"split_spec": "blocks", "global_spec": ["norm", "blocks.0"]}}, {"enable": True, "accumulate_steps": 2}),
 }
 if len(processes) > 1:
     plans = {"all": ({
@@ -207,6 +208,141 @@ for found, want in zip(trained(*dist.to_distributed(*made(), loader, 2)), expect
 """
 
 
+TIED = """
+import numpy as np
+import sampan
+import sampan.distributed as dist
+from sampan import nn
+
+sampan.set_default_dtype("float64")
+
+class Head(nn.Layer):
+    def __init__(self, weight):
+        super().__init__()
+        self.weight = weight
+    def forward(self, x):
+        return sampan.matmul(x, self.weight, transpose_y=True)
+
+class Net(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.middle = nn.Embedding(12, 8), nn.Linear(8, 8)
+        self.head = Head(self.embed.weight)
+    def forward(self, ids):
+        return self.head(self.middle(self.embed(ids)))
+
+def made():
+    sampan.seed(5)
+    net = Net()
+    return net, sampan.optimizer.AdamW(0.01, parameters=net.parameters())
+
+rng = np.random.RandomState(0)
+batches = [[sampan.to_tensor(rng.randint(0, 12, s)) for s in ((4, 6), (4, 6, 1))] for _ in range(3)]
+def train(net, adam):
+    losses = []
+    for ids, labels in batches:
+        loss = nn.functional.cross_entropy(net(ids), labels)
+        loss.backward()
+        adam.step()
+        adam.clear_grad()
+        losses.append(float(loss))
+    return losses
+expected = train(*made())
+
+def cut(name, layer, mesh):
+    if isinstance(layer, Head):
+        layer.weight = dist.shard_tensor(layer.weight, mesh, [dist.Shard(0)])
+def sharded(shard_fn):
+    net, adam = made()
+    before = {p.name: p for p in net.parameters()}
+    net = dist.shard_layer(net, dist.ProcessMesh([0, 1], dim_names=["x"]), shard_fn)
+    adam = sampan.optimizer.AdamW(0.01, parameters=net.parameters())
+    return net, dist.shard_optimizer(adam)
+def planned(**config):
+    return dist.parallelize(*made(), mesh=dist.ProcessMesh([[0, 1]], dim_names=["pp" if "pp_config" in config else "dp", "mp"]), config=config)
+def by(**plan):
+    return {"mp_config": {"parallelize_plan": plan}}
+for net, adam in (
+    sharded(None),
+    sharded(cut),
+    planned(**by(embed=dist.RowWiseParallel())),
+    planned(**by(head=dist.RowWiseParallel())),
+    planned(dp_config={"sharding_level": 1}),
+    dist.to_distributed(*made(), batches, 2)[:2],
+):
+    assert net.head.weight is net.embed.weight and len(net.parameters()) == 3
+    np.testing.assert_allclose(train(net, adam), expected, 1e-9)
+    assert net.head.weight is net.embed.weight
+stages = dist.ProcessMesh([0, 1], dim_names=["pp"])
+split = {"middle": dist.SplitPoint.BEGINNING}
+both = {"split_spec": split, "global_spec": ["embed", "head"]}
+net, adam = dist.parallelize(*made(), mesh=stages, config={"pp_config": both})
+assert net.head.weight is net.embed.weight
+np.testing.assert_allclose(train(net, adam), expected, 1e-9)
+for make, said in (
+    (lambda: dist.parallelize(*made(), mesh=stages, config={"pp_config": {"split_spec": split}}), "embed.weight and head.weight are one parameter, and cannot lie on different meshes"),
+    (lambda: planned(**by(embed=dist.RowWiseParallel(), head=dist.ColWiseParallel())), "cannot be cut in different ways"),
+):
+    try:
+        make()
+        raise SystemExit("untied")
+    except ValueError as e:
+        assert said in str(e), e
+"""
+
+HALVES = """
+import numpy as np
+import sampan
+import sampan.distributed as dist
+from sampan import nn
+
+rank = dist.get_rank()
+# Process 2 is none of the mesh: it runs the same program, and computes nothing.
+mesh = dist.ProcessMesh([0, 1], dim_names=["pp"])
+x, y = sampan.to_tensor(np.random.RandomState(0).rand(4, 8).astype("float32")), sampan.zeros([4, 8])
+def made(mesh):
+    sampan.seed(1)
+    net = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8))
+    sgd = sampan.optimizer.SGD(0.1, parameters=net.parameters(), grad_clip=nn.ClipGradByGlobalNorm(10.0))
+    if mesh is not None:
+        net, sgd = dist.parallelize(net, sgd, mesh=mesh, config={"pp_config": {"split_spec": {"1": dist.SplitPoint.BEGINNING}}})
+    told = {"amp": {"enable": True, "dtype": "float16", "init_loss_scaling": 1024.0}}
+    pipeline = {"pipeline": {"enable": True, "accumulate_steps": 2}} if mesh is not None else {}
+    return net, dist.to_static(net, None, nn.MSELoss(), sgd, dist.Strategy(told | pipeline))
+net, alone = made(None)
+expected = [float(alone(x, y)) for _ in range(3)]
+after = net[1].weight.numpy()
+
+net, model = made(mesh)
+assert (net._stages.own is None) == (rank == 2)
+# A gradient of the second stage is no number once: neither stage steps then, and both halve the scale.
+spoil = [True]
+if rank == 1:
+    net[1].weight.register_hook(lambda grad: grad * float("inf") if spoil else grad)
+here = net[rank].weight if rank < 2 else None
+before = here.numpy() if rank < 2 else None
+losses = [model(x, y)]
+assert rank == 2 or (here.numpy() == before).all()
+assert model._scaler.state_dict()["scale"] == 512, model._scaler.state_dict()
+spoil.clear()
+losses += [model(x, y) for _ in range(3)]
+assert all(loss._is_initialized() == (rank < 2) for loss in losses)
+if rank < 2:
+    np.testing.assert_allclose([float(loss) for loss in losses[1:]], expected, 2e-3)
+    assert (here.numpy() != before).any()
+if rank == 1:
+    np.testing.assert_allclose(here.numpy(), after, 1e-3, 1e-4)
+
+# Columns that the last process would have none of are computed whole.
+mesh = dist.ProcessMesh([0, 1, 2], dim_names=["mp"])
+conv = nn.Conv2D(2, 3, 3, padding=1)
+pictures = sampan.to_tensor(np.random.RandomState(0).rand(1, 2, 3, 4).astype("float32"))
+want = conv(pictures).numpy()
+conv, _ = dist.parallelize(nn.Sequential(conv), mesh=mesh, config={"mp_config": {"parallelize_plan": {"0": dist.ConvParallel()}}})
+np.testing.assert_allclose(conv(pictures).numpy(), want, 1e-5, 1e-6)
+"""
+
+
 def test_from_mesh_to_mesh(tmp_path):
     run(tmp_path, BETWEEN, 4)
 
@@ -214,6 +350,14 @@ def test_from_mesh_to_mesh(tmp_path):
 @pytest.mark.parametrize("processes", [2, 4])
 def test_stages_train_as_one_process_does(tmp_path, processes):
     run(tmp_path, STAGES, processes)
+
+
+def test_shared_weights_stay_one(tmp_path):
+    run(tmp_path, TIED, 2)
+
+
+def test_stages_in_half_precision_and_processes_outside_of_them(tmp_path):
+    run(tmp_path, HALVES, 3)
 
 
 def test_sequences_and_batches_are_cut(tmp_path):

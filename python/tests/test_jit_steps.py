@@ -1,5 +1,6 @@
 """Steps of training that `to_static(full_graph=True)` records: the same bits as without, whatever happens between them."""
 
+import collections
 import copy
 import warnings
 
@@ -353,6 +354,76 @@ def test_lists_that_change_now_and_then_are_followed():
         for scale in (1.0, 2.0, 4.0):
             table["scale"][0] = scale
             assert {float(step(x)) for _ in range(5)} == {float(net(x).mean()) * scale}
+    assert records(step) == 3
+
+
+class Config(dict):
+    """Settings with dots, as programs write them; nothing but reading them is allowed."""
+
+    loss = property(lambda self: self["loss"])
+
+    def no(self, *args):
+        raise AssertionError("nobody asks")
+
+    __iter__ = __eq__ = __copy__ = __reduce_ex__ = keys = values = items = no
+
+
+class Names(list):
+    pass
+
+
+Settings = collections.namedtuple("Settings", "loss")
+
+
+@pytest.mark.parametrize(
+    "table, inner",
+    [
+        (Config(loss={"w": 1.0}), lambda t: t.loss),
+        ({"a": Config(loss=Config(w=1.0))}, lambda t: t["a"].loss),
+        (collections.OrderedDict(loss={"w": 1.0}), lambda t: t["loss"]),
+        (collections.defaultdict(dict, loss={"w": 1.0}), lambda t: t["loss"]),
+        (Settings({"w": 1.0}), lambda t: t.loss),
+        (Names([Names([{"w": 1.0}])]), lambda t: t[0][0]),
+        (collections.deque([{"w": 1.0}]), lambda t: t[0]),
+        ({"a": {"b": {"c": {"d": {"w": 1.0}}}}}, lambda t: t["a"]["b"]["c"]["d"]),
+    ],
+)
+def test_lists_of_other_classes_are_looked_into(table, inner):
+    net, x = nn.Linear(12, 1), paddle.to_tensor(X[0])
+
+    @captured
+    def step(x):
+        loss = net(x).mean() * inner(table)["w"]
+        loss.backward()
+        net.clear_gradients()
+        return loss
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for scale in (1.0, 2.0, 4.0):
+            dict.__setitem__(inner(table), "w", scale)
+            assert {float(step(x)) for _ in range(5)} == {float(net(x).mean()) * scale}
+    assert records(step) == 3
+
+
+def test_sets_are_compared_and_tensors_in_lists_are_the_same_ones():
+    net, x, names = nn.Linear(12, 1), paddle.to_tensor(X[0]), {"a"}
+    held = collections.OrderedDict(scale=[paddle.to_tensor(2.0)])
+
+    @captured
+    def step(x):
+        loss = net(x).mean() * len(names) * held["scale"][0]
+        loss.backward()
+        net.clear_gradients()
+        return loss
+
+    once = float(net(x).mean())
+    assert {float(step(x)) for _ in range(5)} == {once * 2}
+    names.add("b")
+    assert {float(step(x)) for _ in range(5)} == {once * 4}
+    assert records(step) == 2
+    held["scale"][0] = paddle.to_tensor(2.0)
+    assert {float(step(x)) for _ in range(5)} == {once * 4}
     assert records(step) == 3
 
 

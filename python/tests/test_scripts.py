@@ -1,9 +1,14 @@
 """The scripts that compare this package with PaddlePaddle: their rules, and the page that one of them writes."""
 import pathlib
+import runpy
 import subprocess
 import sys
+import types
 
+import numpy as np
 import pytest
+
+import sampan
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 sys.path.insert(0, str(SCRIPTS))
@@ -107,3 +112,29 @@ def test_the_page_of_names_is_current():
     pytest.importorskip("sampan")
     check = subprocess.run([sys.executable, SCRIPTS / "python_coverage.py", "--check"], capture_output=True, text=True)
     assert check.returncode == 0, check.stderr
+
+
+def test_only_calls_that_are_known_to_have_no_form_in_onnx_are_left_out(monkeypatch, tmp_path):
+    for name in ("onnx", "onnxruntime"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    write = runpy.run_path(str(SCRIPTS / "onnx" / "write.py"))
+    said = "(Unimplemented) onnx.export: {} has no form in ONNX: no operators say it, and it is made of no other ops."
+    x = [np.ones([2, 2], "float32")]
+
+    def checked(call, opset, error):
+        def export(*args, **kwargs):
+            raise error
+
+        monkeypatch.setattr(sampan.onnx, "export", export)
+        failures, left_out = [], []
+        write["check"](call, sampan.tanh, [None], x, [opset], str(tmp_path), failures, left_out, call)
+        assert len(failures) + len(left_out) == 1
+        return bool(failures)
+
+    assert not checked("tril", 13, NotImplementedError(said.format("tril (calls.py:87)")))
+    assert checked("tril", 18, NotImplementedError(said.format("tril (calls.py:87)")))
+    assert checked("tril", 13, NotImplementedError(said.format("where (calls.py:87)")))
+    assert checked("relu", 13, NotImplementedError(said.format("relu (calls.py:8)")))
+    assert checked("nonzero", 13, ValueError("(InvalidArgument) argwhere: another reason."))
+    assert checked("mlp", 13, ValueError("(InvalidArgument) matmul: x is wrong."))

@@ -299,3 +299,51 @@ LISTS = {
         set_later, two_lists, nested,
     )
 }
+
+
+def beyond(paddle, x):
+    kept = []
+    i = paddle.zeros([1], "int64")
+    while i < 4:
+        kept.append(x * i.astype("float32"))
+        i = i + 1
+    return kept[7]
+
+
+def popped_beyond(paddle, x):
+    kept = []
+    i = paddle.zeros([1], "int64")
+    while i < 4:
+        kept.append(x * i.astype("float32"))
+        i = i + 1
+    return kept.pop(6)
+
+
+def popped_often(paddle, x):
+    kept = []
+    i = paddle.zeros([1], "int64")
+    while i < 2:
+        kept.append(x * i.astype("float32"))
+        i = i + 1
+    return kept.pop(), kept.pop(), kept.pop()
+
+
+def row_beyond(paddle, x):
+    return x[3] * 2
+
+
+def part_of_row(paddle, x):
+    i = x.sum().astype("int64")
+    return x[i, 1:] * 2
+
+
+def part_of_row_before(paddle, x):
+    i = x.sum().astype("int64") - 1
+    return x[i, 1:] * 2
+
+
+# Places that are not there, at least for some inputs: what Paddle then refuses has no result.
+BEYOND = {
+    f.__name__: f
+    for f in (beyond, popped_beyond, popped_often, row_beyond, part_of_row, part_of_row_before)
+}

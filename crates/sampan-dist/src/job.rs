@@ -32,11 +32,22 @@ impl Default for Options {
     }
 }
 
-fn seconds(name: &str) -> Result<Option<Duration>> {
+/// A length of time that somebody wrote: at most thirty years, which clocks can still add.
+pub(crate) fn seconds(text: &str) -> Option<Duration> {
+    let value = text.parse().ok().filter(|s| (0.0..=1e9).contains(s))?;
+    Duration::try_from_secs_f64(value).ok()
+}
+
+fn seconds_of(name: &str) -> Result<Option<Duration>> {
     let Ok(text) = std::env::var(name) else { return Ok(None) };
-    let value = text.parse::<f64>().ok().filter(|s| *s > 0.0 && s.is_finite());
-    let value = value.ok_or_else(|| Error::invalid(format!("{name} should be a number of seconds, got {text:?}")))?;
-    Ok(Some(Duration::from_secs_f64(value)))
+    let wrong =
+        || Error::invalid(format!("{name} should be a number of seconds, above 0 and at most 1e9, got {text:?}"));
+    Ok(Some(seconds(&text).filter(|s| !s.is_zero()).ok_or_else(wrong)?))
+}
+
+/// How long processes wait for each other at the start, if `SAMPAN_PATIENCE` says it.
+pub(crate) fn patience() -> Result<Option<Duration>> {
+    seconds_of("SAMPAN_PATIENCE")
 }
 
 impl Options {
@@ -46,8 +57,8 @@ impl Options {
         if let Ok(name) = std::env::var("SAMPAN_BACKEND") {
             options.engine = Engine::named(&name)?;
         }
-        options.timeout = seconds("SAMPAN_TIMEOUT")?.unwrap_or(options.timeout);
-        options.patience = seconds("SAMPAN_PATIENCE")?.unwrap_or(options.patience);
+        options.timeout = seconds_of("SAMPAN_TIMEOUT")?.unwrap_or(options.timeout);
+        options.patience = patience()?.unwrap_or(options.patience);
         Ok(options)
     }
 }

@@ -10,7 +10,8 @@ use crate::fault::{Fault, Parse};
 use crate::object::Object;
 use crate::{atomic, elements, read_file};
 use boxes::{copy_common, numel};
-use sampan_core::{DType, Result, Tensor};
+use sampan_core::error::Kind;
+use sampan_core::{DType, Error, Result, Tensor};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
@@ -77,27 +78,34 @@ pub fn read(folder: impl AsRef<Path>, metadata: &Metadata, wanted: &[Wanted]) ->
 
 fn collect(folder: &Path, metadata: &Metadata, wanted: &[Wanted]) -> Parse<Vec<Tensor>> {
     let mut by_key: HashMap<&str, Vec<&Piece>> = HashMap::new();
+    let mut in_files: HashMap<(&str, &str), &Piece> = HashMap::new();
     for piece in &metadata.pieces {
-        by_key.entry(&piece.key).or_default().push(piece);
+        match in_files.insert((&piece.file, &piece.key), piece) {
+            None => by_key.entry(&piece.key).or_default().push(piece),
+            Some(same) if same == piece => {}
+            // A file has one tensor of a name. Counted for many boxes, it would be given far more memory than it holds.
+            Some(_) => return Err(Fault::damaged(format!("two boxes of {} in one file, {}", piece.key, piece.file))),
+        }
     }
-    let touching = |want: &Wanted| -> Parse<Vec<&Piece>> {
+    let touching = |want: &Wanted| -> Parse<(DType, Vec<&Piece>)> {
         let all = by_key.get(&*want.key).ok_or_else(|| Fault::damaged(format!("there is no {}", want.key)))?;
         if all[0].whole.len() != want.shape.len() {
             return Err(Fault::damaged(format!("{} has shape {:?}", want.key, all[0].whole)));
         }
-        Ok(all.iter().copied().filter(|p| boxes::touch(p, want)).collect())
+        Ok((all[0].dtype, all.iter().copied().filter(|p| boxes::touch(p, want)).collect()))
     };
     let sources = wanted.iter().map(touching).collect::<Parse<Vec<_>>>()?;
+    let pieces = || sources.iter().flat_map(|(_, pieces)| pieces);
     let mut parts = Parts::new();
-    for file in sources.iter().flatten().map(|p| &*p.file).collect::<BTreeSet<_>>() {
+    for file in pieces().map(|p| &*p.file).collect::<BTreeSet<_>>() {
         let mut held = crate::load(folder.join(file)).map_err(Fault::from)?.tensors();
-        for piece in sources.iter().flatten().filter(|p| p.file == file) {
+        for piece in pieces().filter(|p| p.file == file) {
             if let Some(tensor) = held.remove(&piece.key) {
                 parts.insert((file, &piece.key), tensor);
             }
         }
     }
-    wanted.iter().zip(&sources).map(|(want, pieces)| assembled(want, pieces, &parts)).collect()
+    wanted.iter().zip(&sources).map(|(want, (dtype, pieces))| assembled(want, *dtype, pieces, &parts)).collect()
 }
 
 /// What lies in files, by file and name.
@@ -110,8 +118,8 @@ fn values<'p>(piece: &'p Piece, parts: &'p Parts<'p>) -> Parse<&'p Tensor> {
     found.ok_or_else(|| Fault::damaged(format!("{} has no such box of {}", piece.file, piece.key)))
 }
 
-/// A box out of the pieces that have something of it.
-fn assembled<'p>(want: &Wanted, pieces: &[&'p Piece], parts: &'p Parts<'p>) -> Parse<Tensor> {
+/// A box out of the pieces that have something of it; `told` is the dtype that the metadata has for it.
+fn assembled<'p>(want: &Wanted, told: DType, pieces: &[&'p Piece], parts: &'p Parts<'p>) -> Parse<Tensor> {
     let incomplete = || Fault::damaged(format!("the files do not have all of {}", want.key));
     let found = pieces.iter().map(|p| values(p, parts)).collect::<Parse<Vec<_>>>()?;
     let count = boxes::count(&want.shape)?;
@@ -119,15 +127,16 @@ fn assembled<'p>(want: &Wanted, pieces: &[&'p Piece], parts: &'p Parts<'p>) -> P
         if count > 0 {
             return Err(incomplete());
         }
-        let dtype = DType::Float32;
-        return elements::tensor(&[], elements::Encoding::plain(dtype), &want.shape);
+        return elements::tensor(&[], elements::Encoding::plain(told), &want.shape);
     };
     // Only what the files really hold is given memory.
     if found.iter().map(|t| t.numel()).sum::<usize>() < count {
         return Err(incomplete());
     }
     let dtype = first.dtype();
-    let mut bytes = vec![0u8; count * dtype.size()];
+    let mut bytes = zeros(count * dtype.size())?;
+    // Pieces may overlap: what counts is how many elements came at least once.
+    let mut covered = boxes::Covered::new(if pieces.len() > 1 { zeros(count.div_ceil(8))? } else { Vec::new() });
     let mut filled = 0;
     for (piece, tensor) in pieces.iter().zip(&found) {
         if tensor.dtype() != dtype {
@@ -137,12 +146,22 @@ fn assembled<'p>(want: &Wanted, pieces: &[&'p Piece], parts: &'p Parts<'p>) -> P
                 tensor.dtype()
             )));
         }
-        filled += copy_common(piece, &elements::bytes_of(tensor)?, want, &mut bytes, dtype.size());
+        let from = elements::bytes_of(tensor)?;
+        filled += copy_common(piece, &from, want, &mut bytes, dtype.size(), |start, len| covered.add(start, len));
     }
     if filled < count {
         return Err(incomplete());
     }
     elements::tensor(&bytes, elements::Encoding::plain(dtype), &want.shape)
+}
+
+/// So many zeros; an error where there is no memory for them.
+fn zeros(len: usize) -> Parse<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let full = |_| Fault::from(Error::new(Kind::Unavailable, format!("there is no memory for {len} bytes")));
+    bytes.try_reserve_exact(len).map_err(full)?;
+    bytes.resize(len, 0);
+    Ok(bytes)
 }
 
 /// The whole tensors of a folder, by name.

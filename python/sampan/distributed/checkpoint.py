@@ -3,7 +3,9 @@ placements."""
 
 from __future__ import annotations
 
+import math
 import pathlib
+import re
 
 from .. import _core
 from . import group as groups
@@ -12,19 +14,25 @@ from .auto_parallel.tensor import OnMesh, box_at, is_elsewhere, moved, wrap
 from .sharded_weight import ShardedWeight
 
 
-def _flat(state: dict, way: tuple = ()) -> dict:
-    """The values of dicts in dicts, each with the way to it."""
-    found = {}
+def _flat(state: dict, way: tuple = (), found: dict | None = None) -> dict:
+    """The values of dicts in dicts by the names they have on disk, each with the way to it."""
+    found = {} if found is None else found
     for name, value in state.items():
+        here = (*way, str(name))
+        key = ".".join(here)
         if isinstance(value, dict):
-            found.update(_flat(value, (*way, str(name))))
-        elif isinstance(value, (_core.Tensor, ShardedWeight)):
-            found[(*way, str(name))] = value
-        else:
+            _flat(value, here, found)
+        elif not isinstance(value, (_core.Tensor, ShardedWeight)):
             raise ValueError(
-                f"(InvalidArgument) a state dict has tensors, and dicts of them; {'.'.join((*way, str(name)))} is "
-                f"{type(value).__name__}. Hint: save numbers and texts beside it, by sampan.save."
+                f"(InvalidArgument) a state dict has tensors, and dicts of them; {key} is {type(value).__name__}. Hint: save "
+                "numbers and texts beside it, by sampan.save."
             )
+        elif key in found:
+            raise ValueError(
+                f"(InvalidArgument) two tensors of a state dict are called {key}: names of dicts in dicts are joined by dots."
+            )
+        else:
+            found[key] = here, value
     return found
 
 
@@ -56,19 +64,21 @@ def _shared_out(told: list, names: list[str]) -> tuple[list, list[set]]:
     """Who writes which box: those that several processes have go to whoever has least to write."""
     holders: dict[tuple, list[int]] = {}
     about: dict[tuple, list] = {}
+    size: dict[tuple, int] = {}
     for rank, pieces in enumerate(told):
         for key, offset, shape, dtype, whole, flat in pieces:
-            place = key, tuple(offset), flat and tuple(flat)
+            place = key, tuple(offset), tuple(shape), flat and tuple(flat)
+            size[place] = flat[1] - flat[0] if flat else math.prod(shape)
+            # Parts without elements are nobody's, unless the tensor has none at all.
+            if size[place] == 0 < math.prod(whole):
+                continue
             holders.setdefault(place, []).append(rank)
             about[place] = [key, list(offset), list(shape), dtype, list(whole), flat and tuple(flat)]
     load, mine = [0] * len(told), [set() for _ in told]
     found = []
     for place in sorted(holders, key=lambda place: len(holders[place])):
         rank = min(holders[place], key=lambda rank: (load[rank], rank))
-        count = 1
-        for extent in about[place][2]:
-            count *= extent
-        load[rank] += count
+        load[rank] += size[place]
         mine[rank].add(place[0])
         found.append((*about[place], names[rank]))
     order = {key: at for at, key in enumerate(dict.fromkeys(place[0] for place in holders))}
@@ -88,29 +98,41 @@ def save_state_dict(
     """Writes the tensors of a dict into a folder that all processes see; all of them call it. Each writes the parts it has, what
     several have is written once, and process `coordinator_rank` writes what lies where. Paddle reads it, too.
 
-    `unique_id` tells several checkpoints in one folder apart; `safetensors` is the other format of the parts. The call returns
-    when all is on the disk, with `async_save` as well.
+    `unique_id` tells several checkpoints in one folder apart; without it the one with the largest number is written anew, or 0 where
+    there is none. `safetensors` is the other format of the parts. The call returns when all is on the disk, with `async_save` as well.
     """
     from ..framework import save
     from .parallel import get_rank
 
     group = groups.of(process_group, "save_state_dict")
-    folder, number = pathlib.Path(path), 0 if unique_id is None else int(unique_id)
+    if group is None:
+        return
+    folder, rank, ranks = pathlib.Path(path), get_rank(), group.ranks
+    if coordinator_rank not in ranks:
+        raise ValueError(
+            f"(InvalidArgument) save_state_dict: process {coordinator_rank}, which should write what lies where, is none of the "
+            f"group {ranks}. Hint: coordinator_rank is the number in the job of one of them."
+        )
+    if unique_id is not None and int(unique_id) < 0:
+        raise ValueError(f"(InvalidArgument) save_state_dict: unique_id is 0 or more, got {unique_id}.")
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"(InvalidArgument) save_state_dict: {folder} is a file, a folder is needed.")
     flat = _flat(state_dict)
     parts, pieces = {}, []
-    for way, value in flat.items():
+    for key, (_, value) in flat.items():
         if is_elsewhere(value):
             continue
         tensor, offset, shape, whole, told = _piece(value)
-        parts[".".join(way)] = tensor.detach()
-        pieces.append([".".join(way), list(offset), list(shape), tensor.dtype.name, list(whole), told])
-    rank = get_rank()
-    ranks = group.ranks if group is not None else [rank]
+        parts[key] = tensor.detach()
+        pieces.append([key, list(offset), list(shape), tensor.dtype.name, list(whole), told])
     end = "safetensors" if safetensors else "distcp"
-    told = _told_all([pieces, [list(way) for way in flat]], group)
-    placed, mine = _shared_out([pieces for pieces, _ in told], [f"{r}_{number}.{end}" for r in ranks])
+    asked = -1 if unique_id is None else int(unique_id)
+    told = _told_all([pieces, [list(way) for way, _ in flat.values()], asked, _largest(folder)], group)
+    if any(theirs != asked for *_, theirs, _ in told):
+        raise ValueError("(InvalidArgument) save_state_dict: unique_id is not the same in all processes.")
+    # Nobody writes before all have looked.
+    number = max(largest for *_, largest in told) if unique_id is None else asked
+    placed, mine = _shared_out([pieces for pieces, *_ in told], [f"{r}_{number}.{end}" for r in ranks])
     metadata, leads = folder / f"{number}.metadata", rank == coordinator_rank
     if leads:
         # Whoever is killed from here on leaves a folder that says so, not one of old and new parts.
@@ -130,7 +152,7 @@ def save_state_dict(
     if failed:
         raise RuntimeError(f"(PreconditionNotMet) save_state_dict: process {failed[0]} could not write its part.")
     if leads:
-        paths = dict.fromkeys((".".join(way), tuple(way)) for _, ways in told for way in ways)
+        paths = dict.fromkeys((".".join(way), tuple(way)) for _, ways, *_ in told for way in ways)
         _core.Checkpoint.write(metadata, placed, [(key, list(way)) for key, way in paths])
     _meet(group)
 
@@ -138,6 +160,13 @@ def save_state_dict(
 def _meet(group) -> None:
     if group is not None and group.size() > 1:
         group.barrier()
+
+
+def _largest(folder) -> int:
+    """The largest number of a checkpoint in a folder; 0 if there is none."""
+    names = [file.name for file in folder.glob("*")]
+    found = [re.fullmatch(r"(?:\d+_)?(\d+)\.(?:distcp|safetensors|metadata)", name, re.ASCII) for name in names]
+    return max((int(match[1]) for match in found if match), default=0)
 
 
 def _opened(path, unique_id, who: str):
@@ -182,8 +211,7 @@ def load_state_dict(
     checkpoint = _opened(path, unique_id, "load_state_dict")
     have = {key: shape for key, shape, _ in checkpoint.tensors()}
     wanted, targets = [], []
-    for way, value in _flat(state_dict).items():
-        key = ".".join(way)
+    for key, (_, value) in _flat(state_dict).items():
         if is_elsewhere(value):
             continue
         if key not in have:

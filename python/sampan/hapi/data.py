@@ -16,7 +16,7 @@ def to_loader(data, batch_size, shuffle=False, drop_last=False, num_workers=0):
     """A loader of a dataset, in whose order `sampan.seed` decides; anything else is read as it is."""
     if isinstance(data, (list, tuple)):
         return data
-    from ..distributed import get_world_size
+    from ..distributed import get_rank, get_world_size
     from ..io import BatchSampler, DataLoader, Dataset, DistributedBatchSampler, IterableDataset
 
     if isinstance(data, IterableDataset):
@@ -24,10 +24,11 @@ def to_loader(data, batch_size, shuffle=False, drop_last=False, num_workers=0):
     if not isinstance(data, Dataset):
         return data
     # Alone it is what `DataLoader(data, shuffle=…)` is. Processes share one order, which the first one draws.
-    if get_world_size() == 1:
+    if (count := get_world_size()) == 1:
         sampler = BatchSampler(data, shuffle=shuffle, batch_size=batch_size, drop_last=drop_last)
     else:
-        sampler = DistributedBatchSampler(data, batch_size=batch_size, shuffle=shuffle, drop_last=drop_last)
+        # Whoever started the processes: the sampler by itself knows `launch` alone.
+        sampler = DistributedBatchSampler(data, batch_size, count, get_rank(), shuffle, drop_last)
         sampler._draw = _common_seed
     return DataLoader(data, batch_sampler=sampler, num_workers=num_workers, return_list=True)
 

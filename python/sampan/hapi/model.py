@@ -226,7 +226,7 @@ class Model:
             if eval_loader is not None and epoch % eval_freq == 0:
                 # The limit is on batches of training.
                 remaining, self._remaining = self._remaining, None
-                self._evaluate(eval_loader, told, reading.length(eval_loader))
+                self._evaluate(eval_loader, told, reading.length(eval_loader), fitting=True)
                 self._remaining = remaining
             if self.stop_training:
                 break
@@ -235,7 +235,8 @@ class Model:
     def evaluate(
         self, eval_data, batch_size=1, log_freq=10, verbose=2, num_workers=0, callbacks=None, num_iters=None
     ) -> dict:
-        """Loss and metrics of the model on a dataset, a loader or any iterable of batches."""
+        """Loss and metrics of the model on a dataset, a loader or any iterable of batches. Several processes share a dataset out, and
+        all call it; what a loader of one's own gives is judged by the process that reads it."""
         loader = reading.to_loader(eval_data, batch_size, num_workers=num_workers)
         told = config_callbacks(
             callbacks,
@@ -255,8 +256,9 @@ class Model:
         return {name: logs[name] for name in self._metrics_name() if name in logs}
 
     def predict(self, test_data, batch_size=1, num_workers=0, stack_outputs=False, verbose=1, callbacks=None) -> list:
-        """The outputs for all data: for each output of the network the list of its batches, or one array if stacked. Of several
-        processes, which all call it, each gets the outputs of all."""
+        """The outputs for all data: for each output of the network the list of its batches, or one array if stacked.
+        Several processes share a dataset out, all call it, and each gets the outputs of all; a loader of one's own, unless its batch
+        sampler is a `DistributedBatchSampler`, is read by the process that calls."""
         loader = reading.to_loader(test_data, batch_size, num_workers=num_workers)
         told = config_callbacks(callbacks, model=self, batch_size=batch_size, verbose=verbose)
         told.on_begin("predict", {"steps": reading.length(loader)})
@@ -271,15 +273,17 @@ class Model:
         told.on_end("predict", logs)
         return outputs
 
-    def _evaluate(self, loader, told: CallbackList, steps) -> dict:
+    def _evaluate(self, loader, told: CallbackList, steps, fitting: bool = False) -> dict:
         told.on_begin("eval", {"steps": steps, "metrics": self._metrics_name()})
-        logs = self._run_one_epoch(loader, told, "eval")
+        logs = self._run_one_epoch(loader, told, "eval", fitting=fitting)
         told.on_end("eval", logs)
         return logs
 
-    def _run_one_epoch(self, loader, told: CallbackList, mode: str, predictions: list | None = None) -> dict:
+    def _run_one_epoch(
+        self, loader, told: CallbackList, mode: str, predictions: list | None = None, fitting: bool = False
+    ) -> dict:
         logs: dict = {}
-        self._replicas.begin(loader, mode, self.network)
+        self._replicas.begin(loader, mode, self.network, fitting)
         # Whether a batch is the last matters only for gradients that are still to be used; to know it, one is read
         # ahead.
         ahead = mode == "train" and self._accumulate > 1

@@ -8,15 +8,15 @@ read one is named once.
 
 from __future__ import annotations
 
+import collections
 import types
 import warnings
 
 from .. import _core
 from . import specs
-from .steps import ARGUMENTS, MANY, MOST, Steps, changed, copied, different, named, walks
+from .steps import ARGUMENTS, COMPARED, DEEPEST, MANY, MOST, Steps, changed, copied, different, named, walks
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
-_COMPARED = (*_PLAIN, list, tuple, dict)
 # Parameters, inner layers and hooks: which objects they are, and how many.
 _WATCHED = ("_parameters", "_buffers", "_sub_layers", "_forward_pre_hooks", "_forward_post_hooks")
 
@@ -29,10 +29,12 @@ def _plain(value, depth: int = 0):
     """A value to compare, for those that are numbers and words or made of them."""
     if isinstance(value, _PLAIN):
         return (type(value), value)
-    if depth < 4 and isinstance(value, (list, tuple)):
+    if depth < DEEPEST and isinstance(value, (list, tuple, collections.deque)):
         return (type(value), tuple(_plain(v, depth + 1) for v in value))
-    if depth < 4 and isinstance(value, dict):
-        return (dict, tuple((_plain(k, depth + 1), _plain(v, depth + 1)) for k, v in value.items()))
+    if depth < DEEPEST and isinstance(value, dict):
+        return (type(value), tuple((_plain(k, depth + 1), _plain(v, depth + 1)) for k, v in value.items()))
+    if isinstance(value, (set, frozenset)):
+        return (type(value), frozenset(_plain(v, depth + 1) for v in value))
     raise _Unknown
 
 
@@ -82,10 +84,10 @@ def snapshot(owners, others=(), cells=(), names=()):
     other objects."""
     settings, objects, empty = [], [], []
     for own in (other.__dict__ for other in others):
-        settings += [(own, n, copied(v)) for n, v in own.items() if isinstance(v, _COMPARED)]
+        settings += [(own, n, copied(v)) for n, v in own.items() if isinstance(v, COMPARED)]
     for layer in [layer for owner in owners for layer in [owner, *owner.sublayers()]]:
         own = layer.__dict__
-        plain = [n for n, v in own.items() if not n.startswith("_") and isinstance(v, _COMPARED)]
+        plain = [n for n, v in own.items() if not n.startswith("_") and isinstance(v, COMPARED)]
         settings += [(own, n, copied(own[n])) for n in plain]
         if "_settings" in own:
             # A setting that is changed makes another dict of them.

@@ -7,6 +7,7 @@ layers, parameters that are the same tensors, gradients that are where they were
 
 from __future__ import annotations
 
+import collections
 import copy
 import types
 import warnings
@@ -15,10 +16,13 @@ from .. import _core
 from . import specs
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
-_LISTS = (list, tuple, dict)
+_LISTS = (list, tuple, dict, collections.deque)
+_SETS = (set, frozenset)
+# What may hold other things than before.
+COMPARED = (*_PLAIN, *_LISTS, *_SETS)
 MOST = 64
 # Lists in lists that are looked into.
-_DEEPEST = 4
+DEEPEST = 8
 # So many calls in a row, none of them like one before, are said to be different every time; of other arguments `MOST`.
 MANY = 10
 ARGUMENTS = "the kind of its arguments (shapes, dtypes, numbers) is different"
@@ -26,7 +30,7 @@ ARGUMENTS = "the kind of its arguments (shapes, dtypes, numbers) is different"
 
 def _kind(value):
     """How an object is compared: by what it says, or by being the same."""
-    return "equal" if isinstance(value, (*_PLAIN, *_LISTS)) else "same"
+    return "equal" if isinstance(value, COMPARED) else "same"
 
 
 def walks(function) -> bool:
@@ -146,24 +150,38 @@ def _alike(a, b) -> bool:
 
 def copied(value, depth: int = 0):
     """A list is compared with what it was, and so are lists in it."""
-    if depth == _DEEPEST or not isinstance(value, _LISTS):
+    if isinstance(value, _SETS):
+        return copy.copy(value)
+    if depth == DEEPEST or not isinstance(value, _LISTS):
         return value
-    if type(value) is dict:
-        return {name: copied(item, depth + 1) for name, item in value.items()}
-    if type(value) in (list, tuple):
-        items = [copied(item, depth + 1) for item in value]
+    items = _items(value)
+    # What a class does besides holding things is not run: its objects stay what they are, and are kept as plain ones.
+    if isinstance(value, dict):
+        kept = {name: copied(item, depth + 1) for name, item in items}
+    else:
+        kept = [copied(item, depth + 1) for item in items]
+    if isinstance(value, tuple):
         # What cannot change stays the same object, which is compared at once.
-        alike = type(value) is tuple and all(a is b for a, b in zip(items, value))
-        return value if alike else type(value)(items)
-    return copy.copy(value)
+        if all(a is b for a, b in zip(kept, tuple.__iter__(value))):
+            return value
+        kept = tuple(kept)
+    return kept if type(value) is type(kept) else _core.Kept(type(value), kept)
+
+
+def _items(value):
+    """What a list holds, or a dict with its names, whatever its class makes of it."""
+    if isinstance(value, dict):
+        return dict.items(value)
+    kind = next(kind for kind in _LISTS if isinstance(value, kind))
+    return kind.__iter__(value)
 
 
 def _within(values, depth: int = 0):
     """Values, and those in lists among them."""
     for value in values:
         yield value
-        if depth < _DEEPEST and isinstance(value, _LISTS):
-            yield from _within(value.values() if isinstance(value, dict) else value, depth + 1)
+        if depth < DEEPEST and isinstance(value, _LISTS):
+            yield from _within(dict.values(value) if isinstance(value, dict) else _items(value), depth + 1)
 
 
 def _is_foreign(value) -> bool:

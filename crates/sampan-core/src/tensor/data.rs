@@ -188,7 +188,7 @@ impl Tensor {
                 layout.shape
             )));
         }
-        let mut buffer = Buffer::uninit(bytes.len());
+        let mut buffer = Buffer::try_uninit(bytes.len())?;
         buffer.bytes_mut().copy_from_slice(bytes);
         Ok(Tensor::from_parts(made_here(buffer), layout, dtype))
     }

@@ -1,5 +1,6 @@
 //! What the command line of a launch says.
 
+use crate::job;
 use sampan_core::{Error, Result};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -83,8 +84,7 @@ impl Launch {
     pub fn parse(arguments: &[String], python: &str) -> Result<Launch> {
         let default = std::env::var("CPU_NUM").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
         let mut launch = Launch::new(Vec::new(), default);
-        launch.patience = crate::job::Options::from_env()?.patience;
-        let (mut devices, mut processes, mut restarts) = (None, None, None);
+        let (mut devices, mut processes, mut restarts, mut patience) = (None, None, None, None);
         let mut rest = arguments.iter();
         while let Some(word) = rest.next() {
             let Some(option) = word.strip_prefix("--") else {
@@ -109,8 +109,8 @@ impl Launch {
                 value.parse::<usize>().map_err(|_| wrong())
             };
             let seconds = || {
-                let wrong = || Error::invalid(format!("launch: --{name} takes seconds, got {value:?}"));
-                value.parse::<f64>().ok().and_then(|s| Duration::try_from_secs_f64(s).ok()).ok_or_else(wrong)
+                let wrong = || Error::invalid(format!("launch: --{name} takes seconds, at most 1e9, got {value:?}"));
+                job::seconds(&value).ok_or_else(wrong)
             };
             match name.replace('-', "_").as_str() {
                 "nproc_per_node" | "worker_num" | "trainer_num" => processes = Some(number()?),
@@ -131,7 +131,7 @@ impl Launch {
                 "rank" | "node_rank" => launch.node_rank = Some(number()?),
                 "max_restart" => restarts = Some(number()?),
                 "elastic_timeout" => launch.grace = seconds()?,
-                "timeout" => launch.patience = seconds()?,
+                "timeout" => patience = Some(seconds()?),
                 "log_dir" => launch.log_dir = value.into(),
                 "job_id" => launch.job_id = value,
                 other if IGNORED.contains(&other) => {}
@@ -147,6 +147,10 @@ impl Launch {
             launch.processes = launch.devices.len();
         }
         launch.processes = processes.unwrap_or(launch.processes);
+        // Of the environment only what is needed is read, and not before: it may be about something else.
+        if let Some(told) = patience.map_or_else(job::patience, |p| Ok(Some(p)))? {
+            launch.patience = told;
+        }
         launch.max_restart = restarts.unwrap_or(if launch.max_nodes > launch.min_nodes { 3 } else { 0 });
         let problem = if launch.command.is_empty() {
             "there is no program to run"

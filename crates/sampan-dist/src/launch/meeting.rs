@@ -195,21 +195,22 @@ impl<'a> Meeting<'a> {
             if names.len() != seen {
                 (seen, since) = (names.len(), Instant::now());
             }
-            let enough = names.len() >= max || (names.len() >= min && since.elapsed() >= self.options.grace);
+            let (count, grace) = (names.len(), self.options.grace.saturating_sub(since.elapsed()));
+            let enough = count >= max || count >= min && (grace.is_zero() || Instant::now() >= deadline);
             if enough || interrupted() {
                 break names;
             }
             if Instant::now() >= deadline {
-                return Err(unavailable(format!(
-                    "{} of {min} machines have come to {}",
-                    names.len(),
-                    self.store.address()
-                ))
-                .hint("were all started with the same --master and --nnodes?")
-                .in_op("launch"));
+                return Err(unavailable(format!("{count} of {min} machines have come to {}", self.store.address()))
+                    .hint("were all started with the same --master and --nnodes?")
+                    .in_op("launch"));
             }
             if tell.is_some_and(|at| Instant::now() >= at) {
-                self.tell(&format!("{} of {min} machines have come", names.len()), deadline);
+                let told = format!("{count} of {min} machines have come");
+                match count >= min {
+                    true => self.tell(&format!("{told}, up to {max} may"), grace, "--elastic_timeout"),
+                    false => self.tell(&told, deadline.saturating_duration_since(Instant::now()), "--timeout"),
+                }
                 tell = None;
             }
             pause(deadline, interrupted);
@@ -235,7 +236,9 @@ impl<'a> Meeting<'a> {
         let mut tell = Some(Instant::now() + SOON);
         while Instant::now() < deadline && !interrupted() {
             if tell.is_some_and(|at| Instant::now() >= at) {
-                self.tell("not all machines have come", deadline);
+                // Whoever keeps the store may not wait that long.
+                let left = deadline.saturating_duration_since(Instant::now());
+                self.tell("not all machines have come", left, "--timeout at most");
                 tell = None;
             }
             if let Some(text) = self.store.try_get(&self.key("roster"), Duration::from_millis(100))? {
@@ -245,9 +248,9 @@ impl<'a> Meeting<'a> {
         Ok(None)
     }
 
-    fn tell(&self, what: &str, deadline: Instant) {
-        let left = deadline.saturating_duration_since(Instant::now()).as_secs_f64();
-        eprintln!("launch: {what} to {}; waiting for {left:.0} s more (--timeout)", self.store.address());
+    fn tell(&self, what: &str, left: Duration, option: &str) {
+        let (address, left) = (self.store.address(), left.as_secs_f64());
+        eprintln!("launch: {what} to {address}; waiting for {left:.0} s more ({option})");
     }
 
     /// Hears of the end of this round, on a connection of its own.

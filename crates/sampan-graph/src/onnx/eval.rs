@@ -8,8 +8,9 @@ use crate::trace::{Spec, caught, trace};
 use sampan_core::error::Kind;
 use sampan_core::{DType, Device, Error, Result, Tensor};
 use sampan_io::onnx::model::{Attr, Extent, Function, Model as File, Net, Node, ValueInfo};
-use sampan_kernels::buffer::{self, Ceiling, with_budget};
+use sampan_kernels::buffer::{self, Ceiling, Held, with_budget};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The newest version of ONNX's operators that is known here.
 pub(crate) const NEWEST: i64 = 23;
@@ -60,6 +61,18 @@ enum Origin {
 struct Var {
     item: Item,
     origin: Origin,
+    /// What is around the tensors of a sequence counts: there may be any number of them.
+    _held: Option<Arc<Held>>,
+}
+
+impl Var {
+    fn new(item: Item, origin: Origin) -> Result<Var> {
+        let held = match &item {
+            Item::List(list) => Some(Arc::new(Held::around(list.len())?)),
+            _ => None,
+        };
+        Ok(Var { item, origin, _held: held })
+    }
 }
 
 /// Names and values; those of the graphs around are seen too.
@@ -162,10 +175,10 @@ impl Model {
                 let (name, got) = (&info.name, t.dtype());
                 return Err(Error::dtype(format!("input `{name}` is {dtype}, got {got}")).in_op("onnx"));
             }
-            scope.values.insert(&info.name, Var { item: item.clone(), origin: Origin::Data });
+            scope.values.insert(&info.name, Var::new(item.clone(), Origin::Data)?);
         }
         for ((name, _), tensor) in self.weights().iter().zip(weights) {
-            scope.values.insert(name, Var { item: Item::Tensor(tensor.clone()), origin: Origin::Fixed });
+            scope.values.insert(name, Var::new(Item::Tensor(tensor.clone()), Origin::Fixed)?);
         }
         let most = self.memory.unwrap_or_else(|| buffer::memory_limit() / 2);
         let ceiling = Ceiling::new(most);
@@ -236,8 +249,8 @@ impl<'m> Frame<'m> {
     fn net<'s>(&self, net: &'s Net, mut scope: Scope<'s>) -> Result<Vec<Item>> {
         for (name, tensor) in &net.initialisers {
             // An input of the same name may stand in its place.
-            let item = Item::Tensor(tensor.clone());
-            scope.values.entry(name).or_insert(Var { item, origin: Origin::Fixed });
+            let var = Var::new(Item::Tensor(tensor.clone()), Origin::Fixed)?;
+            scope.values.entry(name).or_insert(var);
         }
         self.nodes(&net.nodes, &mut scope)?;
         let found = net.outputs.iter().map(|o| self.read(&scope, &o.name)).collect::<Result<Vec<_>>>()?;
@@ -251,8 +264,8 @@ impl<'m> Frame<'m> {
     /// The graph in an attribute, called with these values: of an `If`, a `Loop` or a `Scan`.
     pub fn block(&self, net: &Net, scope: &Scope<'_>, inputs: Vec<Item>) -> Result<Vec<Item>> {
         let names = net.inputs.iter().map(|i| i.name.as_str());
-        let var = |item| Var { item, origin: Origin::Data };
-        let values = names.zip(inputs).map(|(n, i)| (n, var(i))).collect();
+        let values = names.zip(inputs).map(|(n, item)| Ok((n, Var::new(item, Origin::Data)?)));
+        let values = values.collect::<Result<_>>()?;
         self.net(net, Scope { values, outer: Some(scope) })
     }
 
@@ -299,7 +312,7 @@ impl<'m> Frame<'m> {
             };
             for (name, item) in node.outputs.iter().zip(outputs) {
                 if !name.is_empty() {
-                    scope.values.insert(name, Var { item, origin });
+                    scope.values.insert(name, Var::new(item, origin)?);
                 }
             }
         }

@@ -6,7 +6,7 @@
 
 use crate::files::{bytes, cases};
 use sampan_core::{DType, Tensor, random};
-use sampan_graph::onnx::{self, Options};
+use sampan_graph::onnx::{self, Item, Options};
 use sampan_graph::{Graph, Predictor, Spec, cond, paddle, quantize, trace};
 use sampan_io::onnx::model::{Attr, Model as File, Net, Node, ValueInfo};
 use std::time::{Duration, Instant};
@@ -226,6 +226,20 @@ fn runs_of_strangers_models_are_bounded() {
         let error = looping(steps, body).with_memory(16 << 20).run(std::slice::from_ref(&x)).unwrap_err().to_string();
         assert!(error.contains("out of memory") && error.contains("may hold 16.0 MiB at once"), "{error}");
         assert!(error.contains("Loop"), "{error}");
+    }
+    // Views have no memory of their own, but there may be many of them: of each step, in a sequence, of one tensor.
+    let views = vec![call("Identity", &["x"], "next"), call("Transpose", &["given"], "kept")];
+    let inserted = vec![call("Transpose", &["steps"], "kept"), call("SequenceInsert", &["x", "kept"], "next")];
+    let split = vec![
+        call("SplitToSequence", &["x"], "parts"),
+        call("Identity", &["steps"], "next"),
+        call("Identity", &["steps"], "kept"),
+    ];
+    let ones = |n: usize| Item::Tensor(Tensor::ones([n], DType::Float32));
+    let cases = [(1 << 14, views, ones(1)), (1 << 10, inserted, Item::List(vec![])), (1, split, ones(1 << 14))];
+    for (steps, body, given) in cases {
+        let error = looping(steps, body).with_memory(1 << 20).run_items(&[given]).unwrap_err().to_string();
+        assert!(error.contains("out of memory") && error.contains("may hold 1.0 MiB at once"), "{error}");
     }
     assert_eq!(looping(10, doubled()).with_memory(16 << 20).run(&[x]).unwrap()[0].shape(), [4 << 10]);
     // Two mebibytes a step, none of which is kept.

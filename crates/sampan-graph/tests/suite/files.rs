@@ -119,6 +119,32 @@ fn programs_of_paddle_that_branch_give_its_results() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// Places that are not there are errors, as in Paddle, and -1 is the last one also where it is computed.
+#[test]
+fn places_beyond_the_end_are_errors() {
+    random::own(0);
+    let (mut refused, folder) = (0, folder("beyond"));
+    for (name, case) in cases("paddle-3.3-beyond.npz") {
+        let graph = paddle::from_bytes(&bytes(&case, "program"), &[]).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let predictor = sampan_graph::Predictor::new(&graph).unwrap();
+        let again = saved_and_loaded(&graph, &folder).unwrap_or_else(|e| panic!("{name}: {e}"));
+        for (k, x) in list(&case, 'x').into_iter().enumerate() {
+            let runs = [&graph, &again[0], &again[1]].map(|graph| graph.run(&[x.clone()]));
+            for found in runs.into_iter().chain([predictor.run(&[x])]) {
+                if let Some(y) = case.get(&format!("y{k}_0")) {
+                    let found = found.unwrap_or_else(|e| panic!("{name} {k}: {e}"));
+                    close(&found, std::slice::from_ref(y)).unwrap_or_else(|why| panic!("{name} {k}: {why}"));
+                } else {
+                    assert!(found.is_err(), "{name} {k} gives {:?}", found.unwrap()[0].shape());
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(refused, 4 * 20);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn a_network_comes_back_with_its_free_sizes_and_gradients() {
     random::own(0);

@@ -175,6 +175,61 @@ fn what_cannot_be_done_is_said() {
     says(quantize::weights(&graph, DType::Float16), "NaN or infinity");
 }
 
+/// The arithmetic of codes in a `.json` is taken for codes only where these compute the same.
+#[test]
+fn arithmetic_that_is_like_codes_stays_what_it_computes() {
+    random::own(0);
+    let folder = std::env::temp_dir().join(format!("sampan-arithmetic-{}", std::process::id()));
+    let codes = |x: &Tensor, step: &Tensor| (x / step).round(0).clip(-128.0, 127.0);
+    let there_and_back = |x: &Tensor, step: &Tensor| codes(x, step) * step;
+    let step = |s: &Tensor| s.scale(1.0 / 127.0);
+    let both = |codes: Tensor, step: Tensor| &codes * step + &codes;
+    let several = Tensor::new([0.5f32, 1.0, 2.0, 4.0]);
+    let one = |shape: &[i64]| Tensor::new([2.0f32]).reshape(shape);
+    let weight = Tensor::new([1i8, -2, 3, 127, 5, 6, -7, 8, 9, 10, 11, -12, 13, 14, 15, 16]).reshape([4, 4]);
+    type Case<'a> = (&'a str, Box<dyn Fn(&Tensor) -> Tensor + 'a>, bool);
+    let cases: Vec<Case> = vec![
+        ("one step", Box::new(|x| there_and_back(x, &step(&one(&[1])))), true),
+        ("along an axis", Box::new(|x| there_and_back(x, &step(&several).reshape([1, -1, 1]))), true),
+        ("of weights", Box::new(|x| x.matmul(&(weight.cast(DType::Float32) * step(&several).reshape([-1, 1])))), true),
+        ("along the last axis", Box::new(|x| there_and_back(x, &step(&several))), false),
+        ("weights along the last axis", Box::new(|x| x.matmul(&(weight.cast(DType::Float32) * step(&several)))), false),
+        ("fewer axes", Box::new(|x| there_and_back(x, &step(&several).reshape([-1, 1]))), false),
+        ("more axes", Box::new(|x| there_and_back(x, &step(&one(&[1, 1, 1, 1])))), false),
+        (
+            "wider",
+            Box::new(|x| there_and_back(&x.mean([1]).reshape([2, 1, 4]), &step(&several).reshape([1, -1, 1]))),
+            false,
+        ),
+        (
+            "doubles",
+            Box::new(|x| there_and_back(&x.cast(DType::Float64), &step(&one(&[1]).cast(DType::Float64)))),
+            false,
+        ),
+        ("not decoded", Box::new(|x| codes(x, &step(&one(&[1])))), false),
+        ("decoded and read", Box::new(|x| both(codes(x, &step(&one(&[1]))), step(&one(&[1])))), false),
+    ];
+    let mut x = Tensor::randn([2, 4, 4]).to_vec::<f32>();
+    for (name, program, taken) in cases {
+        let graph = trace(|x| Ok(vec![program(&x[0])]), &[Spec::new([2, 4, 4].map(Some), DType::Float32)]).unwrap();
+        paddle::save(&graph, folder.join("net"), &[]).unwrap();
+        // Paddle has `reshape` with the -1 that it was given.
+        let file = folder.join("net.json");
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, text.replace(r##""0.a_i64","D":4}"##, r##""0.a_i64","D":-1}"##)).unwrap();
+        let read = paddle::load_files(&file, &folder.join("net.pdiparams")).unwrap();
+        let found = read.calls.iter().any(|c| c.op.name == "dequantize_linear" || c.op.name == "quantize_linear");
+        assert_eq!(found, taken, "{name}");
+        (x[3], x[5]) = if taken { (0.0, 9.0) } else { (f32::NAN, f32::INFINITY) };
+        let x = Tensor::new(x.as_slice()).reshape([2, 4, 4]);
+        let (got, wanted) = (read.run(&[x.clone()]).unwrap().remove(0), program(&x));
+        assert_eq!((got.shape(), got.dtype()), (wanted.shape(), wanted.dtype()), "{name}");
+        let near = |(a, b): (&f64, &f64)| a == b || (a - b).abs() < 1e-5 || a.is_nan() && b.is_nan();
+        assert!(got.to_f64_vec().iter().zip(&wanted.to_f64_vec()).all(near), "{name}: {got:?} {wanted:?}");
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}
+
 /// What others wrote, and what they computed with it (`scripts/quantize/record.py`).
 #[test]
 fn files_of_others() {

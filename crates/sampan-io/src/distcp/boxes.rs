@@ -31,8 +31,41 @@ pub(super) fn touch(piece: &Piece, want: &Wanted) -> bool {
     spans(piece, want).all(|span| span.is_some())
 }
 
-/// Copies what a piece and a wanted box have in common, row by row, and says how many elements that were.
-pub(super) fn copy_common(piece: &Piece, from: &[u8], want: &Wanted, to: &mut [u8], size: usize) -> usize {
+/// Which elements of a box have come; a bit for each. Without bits all count as new.
+pub(super) struct Covered(Vec<u8>);
+
+impl Covered {
+    pub fn new(bits: Vec<u8>) -> Covered {
+        Covered(bits)
+    }
+
+    /// Some elements in a row have come: how many of them are new?
+    pub fn add(&mut self, start: usize, len: usize) -> usize {
+        if self.0.is_empty() {
+            return len;
+        }
+        let (mut at, end, mut new) = (start, start + len, 0);
+        while at < end {
+            let (bit, byte) = (at % 8, &mut self.0[at / 8]);
+            let here = (end - at).min(8 - bit);
+            let mask = (((1u16 << here) - 1) << bit) as u8;
+            new += (mask & !*byte).count_ones() as usize;
+            *byte |= mask;
+            at += here;
+        }
+        new
+    }
+}
+
+/// Copies what a piece and a wanted box have in common, row by row, and adds up what `came` says of each row.
+pub(super) fn copy_common(
+    piece: &Piece,
+    from: &[u8],
+    want: &Wanted,
+    to: &mut [u8],
+    size: usize,
+    mut came: impl FnMut(usize, usize) -> usize,
+) -> usize {
     let Some(common) = spans(piece, want).collect::<Option<Vec<_>>>() else { return 0 };
     let (first, last) = piece.range.unwrap_or((0, numel(&piece.shape)));
     // A number without axes is a row of one.
@@ -53,7 +86,7 @@ pub(super) fn copy_common(piece: &Piece, from: &[u8], want: &Wanted, to: &mut [u
             let target = flat(&at, &want.offset, &want.shape) + (begin - start);
             let (len, source) = ((end - begin) * size, (begin - first) * size);
             to[target * size..][..len].copy_from_slice(&from[source..][..len]);
-            copied += end - begin;
+            copied += came(target, end - begin);
         }
         // The next row, as a counter turns.
         let Some(axis) = (0..at.len()).rev().find(|&i| at[i] + 1 < outer[i].1) else { return copied };

@@ -82,6 +82,11 @@ pub(super) fn decode(bytes: &[u8]) -> Parse<Metadata> {
             text(&pickle, field(&index, "tensor_key")?)?,
             extents(&pickle, field(&index, "global_offset")?)?,
             range(&pickle, index.get("flattened_range"))?,
+            // Earlier versions of Paddle do not say it.
+            match index.get("local_shape") {
+                Some(&r) if !matches!(pickle.node(r), Node::None) => Some(extents(&pickle, r)?),
+                _ => None,
+            },
         );
         // Where several files have the same box, the first is as good as the others.
         files.entry(place).or_insert(file);
@@ -108,7 +113,8 @@ pub(super) fn decode(bytes: &[u8]) -> Parse<Metadata> {
     Ok(Metadata { pieces, paths })
 }
 
-type Files = HashMap<(String, Vec<usize>, Option<(usize, usize)>), String>;
+/// The files of boxes: by name, offset, which elements of them, and extents.
+type Files = HashMap<(String, Vec<usize>, Option<(usize, usize)>, Option<Vec<usize>>), String>;
 
 /// One box; none if it was listed before, as boxes are that several processes have.
 fn piece(pickle: &Pickle<'_>, key: &str, r: Ref, files: &mut Files) -> Parse<Option<Piece>> {
@@ -130,7 +136,8 @@ fn piece(pickle: &Pickle<'_>, key: &str, r: Ref, files: &mut Files) -> Parse<Opt
     if offset.len() != shape.len() || !ends.is_some_and(|e| inside(&e)) || range.is_some_and(|(_, last)| last > count) {
         return Err(Fault::damaged(format!("a box of {key} that does not lie in it")));
     }
-    let Some(file) = files.remove(&(key.to_string(), offset.clone(), range)) else { return Ok(None) };
+    let mut file = |shape| files.remove(&(key.to_string(), offset.clone(), range, shape));
+    let Some(file) = file(Some(shape.clone())).or_else(|| file(None)) else { return Ok(None) };
     Ok(Some(Piece { key: key.to_string(), offset, shape, dtype, whole, range, file }))
 }
 

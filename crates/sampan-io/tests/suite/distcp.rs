@@ -80,6 +80,62 @@ fn what_is_not_there_is_said() {
     let huge = 1 << 40;
     says(vec![piece("w", &[0, 0], &[huge, huge], &[huge, huge])], wanted("w", &[0, 0], &[huge, huge]), "w");
     says(vec![piece("w", &[0, 0], &[2, 3], &[2, 3])], wanted("w", &[0, 0], &[2, 3]), "no such box");
+    // A tensor of a file is one box, however often it is named: else a small file could ask for any memory.
+    let rows = |n: usize| piece("w", &[2 * n, 0], &[2, 2], &[4, 2]);
+    says(vec![rows(0), rows(1)], wanted("w", &[0, 0], &[4, 2]), "two boxes of w in one file");
+    says(vec![rows(0), rows(0)], wanted("w", &[0, 0], &[4, 2]), "do not have all of w");
+}
+
+#[test]
+fn pieces_that_overlap_hide_no_hole() {
+    let folder = Folder::new();
+    let save = |rank: usize, rows: usize| {
+        let state: sampan_io::Dict = [("w", ramp(DType::Float32, &[rows, 5]))].into_iter().collect();
+        sampan_io::save(folder.0.join(format!("{rank}_0.distcp")), &state.into()).unwrap();
+    };
+    for (rank, rows) in [4, 4, 1].into_iter().enumerate() {
+        save(rank, rows);
+    }
+    let at = |rank: usize, row: usize, rows: usize| {
+        let file = format!("{rank}_0.distcp");
+        Piece { file, ..piece("w", &[row, 0], &[rows, 5], &[6, 5]) }
+    };
+    let read = |pieces: &[Piece]| {
+        let metadata = Metadata { pieces: pieces.to_vec(), paths: Vec::new() };
+        read(&folder.0, &metadata, &[wanted("w", &[0, 0], &[6, 5])])
+    };
+    let twice = [at(0, 0, 4), at(1, 1, 4)];
+    assert!(read(&twice).unwrap_err().to_string().contains("do not have all of w"));
+    let [first, second] = twice;
+    let found = read(&[first, second, at(2, 5, 1)]).unwrap();
+    assert_eq!(found[0].to_vec::<f32>()[25..], ramp(DType::Float32, &[1, 5]).to_vec::<f32>());
+}
+
+#[test]
+fn boxes_that_begin_at_one_place_are_told_apart_by_their_shapes() {
+    let folder = Folder::new();
+    let held = [ramp(DType::Float32, &[0, 3]), ramp(DType::Float32, &[2, 3]), ramp(DType::Float32, &[1, 3])];
+    let mut pieces = Vec::new();
+    for (rank, tensor) in held.iter().enumerate() {
+        let file = format!("{rank}_0.distcp");
+        let state: sampan_io::Dict = [("w", tensor.clone())].into_iter().collect();
+        sampan_io::save(folder.0.join(&file), &state.into()).unwrap();
+        pieces.push(Piece { file, ..piece("w", &[0, 0], tensor.shape(), &[2, 3]) });
+    }
+    save_metadata(folder.0.join("0.metadata"), &Metadata { pieces: pieces.clone(), paths: Vec::new() }).unwrap();
+    let metadata = load_metadata(folder.0.join("0.metadata")).unwrap();
+    assert_eq!(metadata.pieces, pieces);
+    assert_eq!(read_whole(&folder.0, &metadata).unwrap().tensors()["w"].to_bytes(), held[1].to_bytes());
+}
+
+#[test]
+fn what_has_no_elements_keeps_its_dtype() {
+    let folder = Folder::new();
+    let state: sampan_io::Dict = [("none", ramp(DType::Int64, &[0, 2]))].into_iter().collect();
+    sampan_io::save(folder.0.join("0_0.distcp"), &state.into()).unwrap();
+    let pieces = vec![Piece { dtype: DType::Int64, ..piece("none", &[0, 0], &[0, 2], &[0, 2]) }];
+    let found = read(&folder.0, &Metadata { pieces, paths: Vec::new() }, &[wanted("none", &[0, 0], &[0, 2])]).unwrap();
+    assert_eq!((found[0].dtype(), found[0].shape()), (DType::Int64, &[0, 2][..]));
 }
 
 #[test]

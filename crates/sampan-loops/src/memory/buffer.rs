@@ -5,7 +5,7 @@ mod arena;
 mod budget;
 mod system;
 
-pub use budget::{Ceiling, with_budget};
+pub use budget::{Ceiling, Held, with_budget};
 
 use crate::{Element, parallel};
 use parking_lot::Mutex;

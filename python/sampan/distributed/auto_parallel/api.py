@@ -108,6 +108,41 @@ def unshard_dtensor(dist_tensor):
     return dist_tensor.whole()
 
 
+class Ties:
+    """Parameters that several layers share, which stay one when layers get others in their places."""
+
+    def __init__(self, model):
+        places: dict[int, list] = {}
+        for path, layer in model.named_sublayers(include_self=True):
+            for key, parameter in layer._parameters.items():
+                if parameter is not None and not isinstance(parameter, OnMesh):
+                    places.setdefault(id(parameter), []).append((path, layer, key, parameter))
+        self._shared = [found for found in places.values() if len(found) > 1]
+
+    def tie(self, where=None) -> None:
+        """Puts the distributed parameter that one of the layers has into all of them; `where` gives the mesh of a layer."""
+        for places in self._shared:
+            # Whoever was given a parameter of another name shares no more.
+            places = [place for place in places if getattr(place[1]._parameters.get(place[2]), "name", None) == place[3].name]
+            found = [p for p in (layer._parameters[key] for _, layer, key, _ in places) if isinstance(p, OnMesh)]
+            if not found:
+                continue
+            names, made = " and ".join(f"{path}.{key}".lstrip(".") for path, _, key, _ in places), found[0]
+            meshes = [*(p.process_mesh for p in found), *(where(path) for path, *_ in places if where)]
+            if any(mesh != made.process_mesh for mesh in meshes):
+                raise ValueError(
+                    f"(InvalidArgument) {names} are one parameter, and cannot lie on different meshes or in different stages. "
+                    "Hint: global_spec names layers that are in all stages."
+                )
+            if any(p.placements != made.placements for p in found):
+                raise ValueError(
+                    f"(InvalidArgument) {names} are one parameter, and cannot be cut in different ways. Hint: cut it in one of "
+                    "the layers."
+                )
+            for _, layer, key, _ in places:
+                setattr(layer, key, made)
+
+
 def put_layer(layer, mesh) -> None:
     """Puts the parameters and buffers of a layer that are not on a mesh yet on one, the same in every process of it."""
     for key, parameter in list(layer._parameters.items()):
@@ -126,10 +161,15 @@ def shard_layer(layer, process_mesh, shard_fn=None, input_fn=None, output_fn=Non
         raise ValueError(
             f"(InvalidArgument) shard_layer: process_mesh is a ProcessMesh, got {type(process_mesh).__name__}."
         )
-    for name, inner in layer.named_sublayers(include_self=True):
+    ties, layers = Ties(layer), list(layer.named_sublayers(include_self=True))
+    for name, inner in layers:
         if shard_fn is not None:
             shard_fn(name, inner, process_mesh)
+    # What is cut in one layer is so in all that share it.
+    ties.tie()
+    for _, inner in layers:
         put_layer(inner, process_mesh)
+    ties.tie()
     if input_fn is not None:
         layer.register_forward_pre_hook(lambda _, inputs: input_fn(inputs, process_mesh))
     if output_fn is not None:

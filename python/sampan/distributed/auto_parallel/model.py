@@ -8,7 +8,7 @@ from ... import _core, amp
 from ...autograd import no_grad
 from .across import computing_on
 from .calls import mesh_of
-from .optimizer import ShardingStage1, ShardingStage2, ShardingStage3, ShardOptimizer, shard_optimizer
+from .optimizer import ShardingStage1, ShardingStage2, ShardingStage3, ShardOptimizer, shard_optimizer, shard_scaler
 from .stages import brought
 
 _SECTIONS = {
@@ -81,6 +81,9 @@ class DistModel:
             self._optimizer = shard_optimizer(optimizer, stages[shared.stage]())
         if self._strategy.amp.enable and self._strategy.amp.dtype == "float16":
             self._scaler = amp.GradScaler(init_loss_scaling=self._strategy.amp.init_loss_scaling)
+            if mesh_of(layer.parameters()) is not None:
+                # Processes have different gradients, and step all or none.
+                self._scaler = shard_scaler(self._scaler)
         if loss is not None:
             self.train() if optimizer is not None else self.eval()
         else:
@@ -158,7 +161,7 @@ class DistModel:
         forward; so all are busy. Gives the mean of their losses."""
         told, stages = self._strategy.pipeline, self._layer.__dict__.get("_stages")
         count = told.accumulate_steps
-        following = 0 if stages is None else stages.count - 1 - stages.own
+        following = 0 if stages is None else stages.following()
         ahead = count if told.schedule_mode == "FThenB" else min(following, count)
         parts = [[_part(tensor, step, count) for tensor in args] for step in range(count)]
         waiting, losses = [], []

@@ -92,6 +92,8 @@ class ShardOptimizer:
                     p._place(mesh, target, p.shape)
             return
         group = mesh.get_group(axis)
+        if group is None:
+            return  # this process is none of the mesh
         whole = [
             p
             for p in self._parameters

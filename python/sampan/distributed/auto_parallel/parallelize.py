@@ -7,7 +7,7 @@ import re
 import warnings
 
 from ... import _core
-from .api import put_layer, shard_dataloader
+from .api import Ties, put_layer, shard_dataloader
 from .mesh import ProcessMesh, get_mesh, set_mesh
 from .optimizer import ShardingStage1, ShardingStage2, ShardingStage3, shard_optimizer
 from .plans import Plan
@@ -80,13 +80,15 @@ def parallelize(model, optimizer=None, mesh=None, config=None):
     if (told := config.get("pp_config")) is not None:
         _need_axis(mesh, "pp", "pp_config")
         stages = model.__dict__["_stages"] = Stages(model, mesh, told)
-    where = _where(stages, mesh)
+    where, ties = _where(stages, mesh), Ties(model)
     for name, axis in (("mp_config", "mp"), ("cp_config", "sep")):
         if (told := config.get(name)) is not None:
             _need_axis(mesh, axis, name)
             _cut_layers(model, where, told)
+    ties.tie(where)
     for name, layer in list(model.named_sublayers(include_self=True)):
         put_layer(layer, where(name))
+    ties.tie(where)
     if stages is not None:
         stages.connect(model)
     if optimizer is None:

@@ -242,13 +242,15 @@ class ConvParallel(Plan):
             x, here = _on(mesh, x), mesh.coordinates()
             kernel, columns = layer.weight.shape[3], x.shape[width]
             count = (columns + 2 * pad - kernel) // stride + 1
-            if here is None or count < mesh.shape[axis]:
+            parts = spans(count, mesh.shape[axis])
+            if here is None or parts[-1][0] == parts[-1][1]:
+                # Somebody would have nothing to compute.
                 return whole(x)
             wanted = [p if p.is_shard(0) else Replicate() for p in x.placements]
             wanted[axis] = Replicate()
             result = [*wanted]
             result[axis] = Shard(width)
-            start, end = spans(count, mesh.shape[axis])[here[axis]]
+            start, end = parts[here[axis]]
             first, last = start * stride - pad, (end - 1) * stride - pad + kernel
             part = _ready(x, wanted, result, mesh)
             part = part[(slice(None),) * width + (slice(max(first, 0), min(last, columns)),)]

@@ -24,7 +24,9 @@ class Stages:
     def __init__(self, model, mesh, told: dict):
         self.whole, self.count = mesh, mesh.get_dim_size("pp")
         self.meshes = [mesh.get_mesh_with_dim("pp", stage) for stage in range(self.count)]
-        self.own = mesh.coordinates()[mesh._axis("pp")]
+        # A process that is none of the mesh computes nothing, in no stage.
+        here = mesh.coordinates()
+        self.own = None if here is None else here[mesh._axis("pp")]
         names = [name for name, _ in model.named_sublayers()]
         cuts = self._cuts(names, told.get("split_spec"))
         self._stage_of = {name: sum(cut <= at for cut in cuts) for at, name in enumerate(names)}
@@ -64,9 +66,18 @@ class Stages:
         inner = [stage for other, stage in self._stage_of.items() if other == name or other.startswith(name + ".")]
         return min(inner), max(inner)
 
+    def following(self) -> int:
+        """How many stages come after that of this process. Where layers are in all stages, the processes exchange what goes in and
+        out of them, and do everything in one order: all count as the first one."""
+        if self._everywhere:
+            return self.count - 1
+        return 0 if self.own is None else self.count - 1 - self.own
+
     def mesh_of(self, name: str, whole):
         """The mesh of the parameters of a layer; layers above several stages, and those of `global_spec`, are everywhere."""
-        if any(name == spec or re.fullmatch(spec, name) for spec in self._everywhere):
+        ways = name.split(".")
+        above = [".".join(ways[: i + 1]) for i in range(len(ways))]
+        if any(one == spec or re.fullmatch(spec, one) for spec in self._everywhere for one in above):
             return whole
         first, last = self._range(name) if name in self._stage_of else (0, self.count - 1)
         return self.meshes[first] if first == last else whole
@@ -78,7 +89,7 @@ class Stages:
             above = name.rpartition(".")[0]
             spread = not above or self._range(above)[0] != self._range(above)[1]
             if first == last and spread:
-                mesh = self.meshes[first]
+                mesh = self.mesh_of(name, self.whole)
                 layer.register_forward_pre_hook(_bringing(mesh), prepend=True, with_kwargs=True)
 
 

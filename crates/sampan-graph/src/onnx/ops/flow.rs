@@ -7,6 +7,7 @@ use crate::onnx::export::{Writer, info};
 use crate::onnx::node::{Call, op};
 use sampan_core::{DType, Device, Result, Tensor};
 use sampan_io::onnx::model::{Attr, Net};
+use sampan_kernels::buffer::Held;
 
 /// A loop that a file asks for is stopped here: no program of this kind has more steps.
 const MOST_STEPS: usize = 1 << 24;
@@ -28,9 +29,28 @@ impl Call<'_> {
     }
 }
 
+/// Tensors that the steps of a loop leave, each counted with what is around it.
+#[derive(Default)]
+struct Kept {
+    tensors: Vec<Tensor>,
+    held: Vec<Held>,
+}
+
+impl Kept {
+    fn push(&mut self, tensor: Tensor) -> Result<()> {
+        self.held.push(Held::around(1)?);
+        self.tensors.push(tensor);
+        Ok(())
+    }
+
+    fn several(n: usize) -> Vec<Kept> {
+        std::iter::repeat_with(Kept::default).take(n).collect()
+    }
+}
+
 /// What the steps gave, side by side.
-fn gathered(c: &Call, steps: Vec<Tensor>, axis: i64, reverse: bool) -> Result<Tensor> {
-    let mut steps = steps;
+fn gathered(c: &Call, steps: Kept, axis: i64, reverse: bool) -> Result<Tensor> {
+    let Kept { tensors: mut steps, held: _held } = steps;
     if reverse {
         steps.reverse();
     }
@@ -90,7 +110,7 @@ fn repeat(c: &Call) -> Result<Vec<Item>> {
     let mut goes_on = c.maybe(1).is_none() || c.number(1)? != 0.0;
     let mut carried = (2..c.inputs.len()).map(|i| c.item(i)).collect::<Vec<_>>();
     let n = carried.len();
-    let mut scanned: Vec<Vec<Tensor>> = vec![Vec::new(); body.outputs.len().saturating_sub(1 + n)];
+    let mut scanned = Kept::several(body.outputs.len().saturating_sub(1 + n));
     let mut step = 0;
     while goes_on && step < most {
         if step >= MOST_STEPS {
@@ -105,7 +125,7 @@ fn repeat(c: &Call) -> Result<Vec<Item>> {
         goes_on = crate::record::unheard(|| c.tensor(next)?.try_item())?.to_f64() != 0.0;
         carried = outputs.by_ref().take(n).collect();
         for (list, item) in scanned.iter_mut().zip(outputs) {
-            list.push(c.tensor(item)?);
+            list.push(c.tensor(item)?)?;
         }
         step += 1;
     }
@@ -135,7 +155,7 @@ fn scan_over(c: &Call, body: &Net, mut state: Vec<Item>, sequences: &[Tensor]) -
     let (out_axes, out_backwards) = (list("scan_output_axes", outs), list("scan_output_directions", outs));
     let axes = sequences.iter().zip(axes).map(|(t, a)| c.axis(a, t.ndim())).collect::<Result<Vec<_>>>()?;
     let steps = sequences.first().map_or(0, |t| t.shape()[axes[0]]);
-    let mut scanned: Vec<Vec<Tensor>> = vec![Vec::new(); outs];
+    let mut scanned = Kept::several(outs);
     for step in 0..steps {
         let mut inputs = std::mem::take(&mut state);
         for (k, t) in sequences.iter().enumerate() {
@@ -146,11 +166,11 @@ fn scan_over(c: &Call, body: &Net, mut state: Vec<Item>, sequences: &[Tensor]) -
         let mut outputs = c.block(body, inputs)?.into_iter();
         state = outputs.by_ref().take(states).collect();
         for (list, item) in scanned.iter_mut().zip(outputs) {
-            list.push(c.tensor(item)?);
+            list.push(c.tensor(item)?)?;
         }
     }
     for (k, list) in scanned.into_iter().enumerate() {
-        let rank = list.first().map_or(1, |t| t.ndim() + 1) as i64;
+        let rank = list.tensors.first().map_or(1, |t| t.ndim() + 1) as i64;
         let axis = if out_axes[k] < 0 { out_axes[k] + rank } else { out_axes[k] };
         state.push(Item::Tensor(gathered(c, list, axis, out_backwards[k] == 1)?));
     }
@@ -163,15 +183,15 @@ fn early_scan(c: &Call) -> Result<Vec<Item>> {
     let count = c.int("num_scan_inputs", 1).max(0) as usize;
     let given = (1..c.inputs.len()).map(|i| c.x(i).cloned()).collect::<Result<Vec<_>>>()?;
     let batch = given.first().map_or(0, |t| t.shape().first().copied().unwrap_or(0));
-    let mut all: Vec<Vec<Tensor>> = Vec::new();
+    let mut all = Kept::several(0);
     for b in 0..batch as i64 {
         let one = |t: &Tensor| op!("squeeze", op!("slice", t, [0i64], [b], [b + 1])?, 0i64);
         let mut each = given.iter().map(one).collect::<Result<Vec<_>>>()?;
         let sequences = each.split_off(each.len().saturating_sub(count));
         let found = scan_over(c, body, each.into_iter().map(Item::Tensor).collect(), &sequences)?;
-        all.resize(found.len(), Vec::new());
+        all.resize_with(found.len(), Kept::default);
         for (list, item) in all.iter_mut().zip(found) {
-            list.push(c.tensor(item)?);
+            list.push(c.tensor(item)?)?;
         }
     }
     all.into_iter().map(|list| gathered(c, list, 0, false).map(Item::Tensor)).collect()
@@ -205,7 +225,7 @@ fn split_to_sequence(c: &Call) -> Result<Vec<Tensor>> {
 fn sequence_map(c: &Call) -> Result<Vec<Item>> {
     let body = c.net("body")?;
     let n = c.list(0)?.len();
-    let mut lists: Vec<Vec<Tensor>> = vec![Vec::new(); body.outputs.len()];
+    let mut lists = Kept::several(body.outputs.len());
     for k in 0..n {
         let pick = |i: usize| match c.item(i) {
             Item::List(list) => list.get(k).cloned().map_or(Item::Nothing, Item::Tensor),
@@ -213,10 +233,10 @@ fn sequence_map(c: &Call) -> Result<Vec<Item>> {
         };
         let outputs = c.block(body, (0..c.inputs.len()).map(pick).collect())?;
         for (list, item) in lists.iter_mut().zip(outputs) {
-            list.push(c.tensor(item)?);
+            list.push(c.tensor(item)?)?;
         }
     }
-    Ok(lists.into_iter().map(Item::List).collect())
+    Ok(lists.into_iter().map(|kept| Item::List(kept.tensors)).collect())
 }
 
 fn sequence(c: &Call) -> Result<Option<Item>> {

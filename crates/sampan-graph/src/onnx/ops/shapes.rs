@@ -7,6 +7,7 @@ use crate::onnx::export::Writer;
 use crate::onnx::node::{Call, many, one, op, shape_of};
 use sampan_core::{DType, Result, Tensor};
 use sampan_io::onnx::model::Attr;
+use sampan_kernels::buffer::Held;
 
 fn reshape(c: &Call) -> Result<Tensor> {
     let x = c.x(0)?;
@@ -81,6 +82,8 @@ fn split(c: &Call) -> Result<Vec<Tensor>> {
 
 /// Parts of given lengths along an axis.
 pub(super) fn split_at(x: &Tensor, sizes: &[i64], axis: usize) -> Result<Vec<Tensor>> {
+    // There may be as many as there are numbers in a tensor.
+    let _held = Held::around(sizes.len())?;
     if sizes.len() > 1 && sizes.iter().all(|n| *n > 0) {
         return crate::onnx::node::call("split", vec![x.into(), sizes.into(), axis.into()], vec![]);
     }

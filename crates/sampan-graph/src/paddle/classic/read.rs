@@ -210,6 +210,16 @@ fn schema_of(op: &pdmodel::Op) -> Result<&'static Schema> {
     })
 }
 
+/// Where an op takes one tensor that holds all the numbers, by where it takes one for each: `Shape`, `StartsTensor` …
+pub(super) fn whole(each: &str) -> &str {
+    match each {
+        "ShapeTensor" | "expand_shapes_tensor" => "Shape",
+        "ShapeTensorList" => "ShapeTensor",
+        "repeat_times_tensor" => "RepeatTimes",
+        other => other.strip_suffix("List").unwrap_or(""),
+    }
+}
+
 impl<'f> Reader<'f> {
     fn op(&mut self, op: &'f pdmodel::Op) -> Result<Op> {
         let vars = |names: &[String]| self.vars(names);
@@ -218,13 +228,7 @@ impl<'f> Reader<'f> {
         for slot in &schema.args {
             let given = op.input(slot.classic);
             let tensors = slot.tensors.map_or(&[][..], |s| op.input(s));
-            // One tensor that holds all the numbers: `Shape`, `StartsTensor` …
-            let whole = slot.tensors.map_or(&[][..], |s| match s {
-                "ShapeTensor" | "expand_shapes_tensor" => op.input("Shape"),
-                "ShapeTensorList" => op.input("ShapeTensor"),
-                "repeat_times_tensor" => op.input("RepeatTimes"),
-                other => op.input(other.strip_suffix("List").unwrap_or("")),
-            });
+            let whole = slot.tensors.map_or(&[][..], |s| op.input(whole(s)));
             let value = if slot.kind.is_tensor() {
                 match slot.kind {
                     _ if given.is_empty() => None,

@@ -1,5 +1,6 @@
 //! A program as a `.pdmodel`.
 
+use super::read::whole;
 use crate::paddle::program::{Op, Program, Value, VarId};
 use crate::paddle::schema::{Kind, Slot};
 use sampan_core::{DType, Error, Result};
@@ -186,7 +187,11 @@ impl Encoder<'_> {
             match op.get(arg) {
                 _ if classic.is_empty() => {}
                 None => {}
-                Some(Value::Var(v)) => out.inputs.push((classic.to_string(), vec![self.name(*v)])),
+                Some(Value::Var(v)) => {
+                    let slot = if kind.is_tensor() { Some(*classic) } else { tensors.map(whole) };
+                    let slot = slot.ok_or_else(|| not_written(op, arg))?;
+                    out.inputs.push((slot.to_string(), vec![self.name(*v)]));
+                }
                 Some(Value::Vars(v)) if kind.is_tensor() => out.inputs.push((classic.to_string(), self.names(v))),
                 Some(Value::Vars(v)) => {
                     let slot = tensors.ok_or_else(|| not_written(op, arg))?;

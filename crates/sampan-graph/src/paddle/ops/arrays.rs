@@ -5,7 +5,6 @@ use super::args::{ints, plain, tensor};
 use super::flow::region;
 use crate::by_values::WRITE;
 use crate::graph::{Arg, Call, Dim, Known, Size};
-use crate::index::OPEN;
 use crate::paddle::export::{Exporter, Given};
 use crate::paddle::import::Importer;
 use crate::paddle::program::{Op, Value, VarId};
@@ -79,7 +78,7 @@ fn between(w: &mut Exporter, call: &Given) -> Result<bool> {
         ("ends", bound(w, "ends")?),
         ("infer_flags", Value::Ints(vec![-1; axes.len()])),
         ("axes", Value::Ints(axes)),
-        ("decrease_axis", Value::Ints(vec![])),
+        ("decrease_axis", Value::Ints(call.ints("gone").unwrap_or_default())),
     ];
     w.give("slice", args, call.out())?;
     Ok(true)
@@ -113,12 +112,13 @@ fn picked(r: &mut Importer, array: VarId, place: VarId, out: VarId) -> Result<()
     let known = r.known(array);
     let args = vec![("x", Arg::Tensor(r.id(array)?)), ("index", Arg::Tensor(index)), ("axis", plain(Plain::Int(0)))];
     let cut = r.call_new("index_select", args, known)?;
-    single(r, cut, out)
+    r.call("squeeze", vec![("x", Arg::Tensor(cut)), ("axis", ints(vec![0]))], &[out])
 }
 
-/// The tensor of an array of one.
-fn single(r: &mut Importer, cut: usize, out: VarId) -> Result<()> {
-    r.call("squeeze", vec![("x", Arg::Tensor(cut)), ("axis", ints(vec![0]))], &[out])
+/// The tensor at a place, which must be there; from the end if it is negative.
+fn at(r: &mut Importer, array: VarId, place: i64, out: VarId) -> Result<()> {
+    let args = vec![("x", Arg::Tensor(r.id(array)?)), ("index", plain(Plain::List(vec![Plain::Int(place)])))];
+    r.call("getitem", args, &[out])
 }
 
 fn written(r: &mut Importer, op: &Op) -> Result<()> {
@@ -168,11 +168,10 @@ fn joined(r: &mut Importer, op: &Op) -> Result<bool> {
 fn popped(r: &mut Importer, op: &Op) -> Result<()> {
     let (array, index) = (op.var("input")?, op.int("index").unwrap_or(-1));
     let id = r.id(array)?;
-    let at =
+    at(r, array, index, op.result("out")?)?;
+    let next =
         |i: i64| if index < 0 { length(id, index.saturating_add(i)) } else { Size::fixed(index.saturating_add(i)) };
-    let cut = part(r, array, at(0), at(1))?;
-    single(r, cut, op.result("out")?)?;
-    let (before, behind) = (part(r, array, Size::fixed(0), at(0))?, part(r, array, at(1), length(id, 0))?);
+    let (before, behind) = (part(r, array, Size::fixed(0), next(0))?, part(r, array, next(1), length(id, 0))?);
     let args = vec![("x", Arg::Tensors(vec![before, behind])), ("axis", plain(Plain::Int(0)))];
     r.call("concat", args, &[op.result("array_out")?])
 }
@@ -205,10 +204,8 @@ pub fn read(r: &mut Importer, op: &Op) -> Result<bool> {
             r.call("slice", args, &[op.first_result()?])?;
         }
         "slice_array_dense" => match (op.get("starts"), r.sizes(op, "starts")) {
-            (_, Ok(Arg::Plain(Plain::Ints(at)))) if at.len() == 1 => {
-                let end = if at[0] == -1 { OPEN } else { at[0].saturating_add(1) };
-                let cut = part(r, op.var("input")?, Size::fixed(at[0]), Size::fixed(end))?;
-                single(r, cut, op.first_result()?)?;
+            (_, Ok(Arg::Plain(Plain::Ints(place)))) if place.len() == 1 => {
+                at(r, op.var("input")?, place[0], op.first_result()?)?;
             }
             (Some(_), _) => picked(r, op.var("input")?, op.var("starts")?, op.first_result()?)?,
             _ => return Ok(false),

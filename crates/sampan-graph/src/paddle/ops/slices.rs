@@ -277,13 +277,50 @@ fn between(r: &mut Importer, op: &Op) -> Result<bool> {
         _ => tensor(r, op, name),
     };
     let gone = op.ints("decrease_axis")?;
-    let args = vec![tensor(r, op, "input")?, ints(op.ints("axes")?), bound(r, "starts")?, bound(r, "ends")?];
-    let out = op.first_result()?;
-    let known = with_ones(r.known(out), &gone);
-    let cut = r.graph.add_value(known);
-    r.graph.calls.push(Call { op: &SLICE, args, outputs: vec![cut], no_grad: false, source: None });
-    let rest = if gone.is_empty() { ("assign", vec![]) } else { ("squeeze", vec![("axis", ints(gone))]) };
-    r.call(rest.0, [vec![("x", Arg::Tensor(cut))], rest.1].concat(), &[out])?;
+    let (axes, from) = (ints(op.ints("axes")?), tensor(r, op, "input")?);
+    let args = vec![from, axes, bound(r, "starts")?, bound(r, "ends")?, ints(gone)];
+    let output = r.define(op.first_result()?);
+    r.graph.calls.push(Call { op: &SLICE, args, outputs: vec![output], no_grad: false, source: None });
+    Ok(true)
+}
+
+/// A number of an index.
+fn part(size: &Size) -> Arg {
+    size.as_fixed().map_or_else(|| Arg::Size(size.clone()), |n| plain(Plain::Int(n)))
+}
+
+/// The index of single places, each of which must be there, and of slices beside them.
+fn indexed(r: &mut Importer, op: &Op) -> Result<bool> {
+    let (axes, gone) = (op.ints("axes")?, op.ints("decrease_axis")?);
+    let mut sizes = |name: &str| -> Result<Vec<Size>> {
+        Ok(match r.sizes(op, name)? {
+            Arg::Plain(Plain::Ints(all)) => all.iter().map(|&n| Size::fixed(n)).collect(),
+            Arg::Sizes(all) => all,
+            _ => vec![],
+        })
+    };
+    let (starts, ends) = (sizes("starts")?, sizes("ends")?);
+    if gone.is_empty() || gone.iter().any(|a| !axes.contains(a)) || [starts.len(), ends.len()] != [axes.len(); 2] {
+        return Ok(false);
+    }
+    let none = || plain(Plain::None);
+    let mut index = vec![plain(Plain::List(vec![Plain::None; 3])); r.program.vars[op.var("input")?].dims.len()];
+    for ((axis, start), end) in axes.iter().zip(&starts).zip(&ends) {
+        let Some(at) = usize::try_from(*axis).ok().and_then(|at| index.get_mut(at)) else { return Ok(false) };
+        let open = end.as_fixed().is_some_and(|n| n >= OPEN);
+        *at = if gone.contains(axis) {
+            let next = Size { plus: start.plus.saturating_add(start.over), ..start.clone() };
+            let last = start.as_fixed() == Some(-1);
+            if !(if last { open } else { *end == next }) {
+                return Ok(false);
+            }
+            part(start)
+        } else {
+            Arg::List(vec![part(start), if open { none() } else { part(end) }, none()])
+        };
+    }
+    let args = vec![("x", tensor(r, op, "input")?), ("index", Arg::List(index))];
+    r.call("getitem", args, &[op.first_result()?])?;
     Ok(true)
 }
 
@@ -292,7 +329,7 @@ pub fn read(r: &mut Importer, op: &Op) -> Result<bool> {
     match name {
         "slice" if picked(r, op)? || between(r, op)? => {}
         "slice" | "strided_slice" => {
-            if name == "slice" && r.symbolic(op)? {
+            if name == "slice" && (r.symbolic(op)? || indexed(r, op)?) {
                 return Ok(true);
             }
             let from = if name == "slice" { "input" } else { "x" };

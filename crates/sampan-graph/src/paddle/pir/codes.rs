@@ -4,7 +4,7 @@
 use crate::paddle::program::{Op, Program, Value, Var, VarId};
 use crate::paddle::schema;
 use sampan_core::{DType, Error, Result};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 struct Rewriter {
     vars: Vec<Var>,
@@ -103,20 +103,29 @@ fn number(op: &Op, name: &str) -> Option<f64> {
     op.float(name).ok()
 }
 
-/// The range that steps are made of, and the axis that they lie along, -1 for one step.
-fn range(made: &Made, step: VarId) -> Option<(VarId, i64)> {
+/// The range that the steps of `x` are made of, and the axis that they lie along, -1 for one step.
+fn range(made: &Made, vars: &[Var], x: VarId, step: VarId) -> Option<(VarId, i64)> {
     let mut op = *made.get(&step)?;
-    let mut axis = -1;
+    let floats = vars[step].dtype == DType::Float32;
+    let (x, mut axis) = (&vars[x].dims, -1);
     if is(op, "reshape") {
         let shape = op.ints("shape").ok()?;
         axis = shape.iter().position(|n| *n == -1)? as i64;
-        if shape.iter().enumerate().any(|(i, n)| i as i64 != axis && *n != 1) {
+        if shape.len() != x.len() || shape.iter().enumerate().any(|(i, n)| i as i64 != axis && *n != 1) {
             return None;
         }
         op = *made.get(&op.var("x").ok()?)?;
     }
     let step = is(op, "scale") && number(op, "bias")? == 0.0 && (number(op, "scale")? * 127.0 - 1.0).abs() < 1e-6;
-    step.then(|| op.var("x").ok().map(|x| (x, axis)))?
+    let from = op.var("x").ok().filter(|_| step && floats)?;
+    let dims = vars[from].dims.as_slice();
+    let one = dims.iter().all(|n| *n == 1);
+    let fits = match usize::try_from(axis) {
+        Ok(axis) => dims.len() == 1 && (one || dims[0] == x[axis]),
+        // Several lie along the last axes, and one with more axes than `x` gives it more.
+        Err(_) => one && dims.len() <= x.len() && (dims.len() < 2 || dims.len() == x.len()),
+    };
+    fits.then_some((from, axis))
 }
 
 /// Are two variables the same, or made of the same in the same way?
@@ -126,38 +135,66 @@ fn alike(made: &Made, a: VarId, b: VarId) -> bool {
 }
 
 /// What becomes codes, and its range and axis: `clip(round(x / step), -128, 127)`.
-fn coded(made: &Made, clip: &Op) -> Option<(VarId, VarId, i64)> {
+fn coded(made: &Made, vars: &[Var], clip: &Op) -> Option<(VarId, VarId, i64)> {
     let bounds = is(clip, "clip") && (number(clip, "min")?, number(clip, "max")?) == (-128.0, 127.0);
     let round = made.get(&clip.var("x").ok().filter(|_| bounds)?)?;
     let plain = is(round, "round") && matches!(round.get("decimals"), None | Some(Value::Int(0)));
     let divide = made.get(&round.var("x").ok().filter(|_| plain)?)?;
-    let (from, axis) = range(made, divide.var("y").ok().filter(|_| is(divide, "divide"))?)?;
-    Some((divide.var("x").ok()?, from, axis))
+    let x = divide.var("x").ok().filter(|&x| is(divide, "divide") && vars[x].dtype == DType::Float32)?;
+    let (from, axis) = range(made, vars, x, divide.var("y").ok()?)?;
+    Some((x, from, axis))
 }
 
 /// Codes that become numbers, and their range and axis: `codes * step`.
 fn decoded(made: &Made, vars: &[Var], multiply: &Op) -> Option<(VarId, VarId, i64)> {
-    let (from, axis) = range(made, multiply.var("y").ok().filter(|_| is(multiply, "multiply"))?)?;
-    let x = multiply.var("x").ok()?;
-    let op = made.get(&x)?;
-    if let Some((_, other, along)) = coded(made, op) {
+    let x = multiply.var("x").ok().filter(|_| is(multiply, "multiply"))?;
+    let (from, axis) = range(made, vars, x, multiply.var("y").ok()?)?;
+    let op = made.get(&x).filter(|_| vars[x].dtype == DType::Float32)?;
+    if let Some((_, other, along)) = coded(made, vars, op) {
         return (along == axis && alike(made, from, other)).then_some((x, from, axis));
     }
     let codes = op.var("x").ok().filter(|&v| is(op, "cast") && vars[v].dtype == DType::Int8)?;
     Some((codes, from, axis))
 }
 
+/// The variables that somebody reads as the floats they are: not to decode them, nor as int8.
+fn floats(program: &Program, made: &Made) -> HashSet<VarId> {
+    let mut read: HashSet<VarId> = program.fetches.iter().copied().collect();
+    read.extend(program.regions.iter().flat_map(|r| &r.yields));
+    for op in program.all_ops() {
+        let int8 = is(op, "cast") && op.first_result().is_ok_and(|v| program.vars[v].dtype == DType::Int8);
+        let codes = decoded(made, &program.vars, op).map(|found| found.0);
+        for (_, value) in &op.args {
+            match value {
+                Value::Var(v) if int8 || codes == Some(*v) => {}
+                Value::Var(v) => _ = read.insert(*v),
+                Value::Vars(all) => read.extend(all),
+                _ => {}
+            }
+        }
+    }
+    read
+}
+
 /// Makes `quantize_linear` and `dequantize_linear` of the arithmetic that stands for them.
 pub(super) fn from_arithmetic(program: &mut Program) {
     let made: Made = program.all_ops().filter_map(|op| Some((op.first_result().ok()?, op))).collect();
+    // As floats they may be no numbers, which no code says.
+    let floats = floats(program, &made);
     let ops = program.all_ops().filter_map(|op| {
         let found = |(x, scale, axis), name| {
             let args = vec![("x", Value::Var(x)), ("scale", Value::Var(scale)), ("quant_axis", Value::Int(axis))];
             let results = vec![("y", vec![op.first_result().ok()?])];
             Some(Op { schema: schema::find(name)?, args, results })
         };
-        let there = coded(&made, op).and_then(|f| found(f, "quantize_linear"));
-        there.or_else(|| decoded(&made, &program.vars, op).and_then(|f| found(f, "dequantize_linear")))
+        let codes = |v: Result<VarId>| v.is_ok_and(|v| !floats.contains(&v));
+        if let Some(there) = coded(&made, &program.vars, op) {
+            return found(there, "quantize_linear").filter(|_| codes(op.first_result()));
+        }
+        let back = decoded(&made, &program.vars, op)?;
+        // Of an int8 they are codes in any case.
+        let int8 = program.vars[back.0].dtype == DType::Int8;
+        found(back, "dequantize_linear").filter(|_| int8 || codes(op.var("x")))
     });
     let mut ops: HashMap<VarId, Op> = ops.filter_map(|op| Some((op.first_result().ok()?, op))).collect();
     let all = program.ops.iter_mut().chain(program.regions.iter_mut().flat_map(|r| &mut r.ops));

@@ -1,5 +1,6 @@
 //! How much memory a thread may ask for while it computes on the word of a stranger.
 
+use super::OutOfMemory;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -97,9 +98,12 @@ fn count(len: usize) -> Result<Option<Share>, ()> {
     if len >= COUNTED && BUDGET.get() != usize::MAX {
         BUDGET.set(BUDGET.get().checked_sub(len).ok_or(())?);
     }
+    share(len.max(LEAST))
+}
+
+fn share(bytes: usize) -> Result<Option<Share>, ()> {
     CEILING.with_borrow(|ceiling| {
         let Some(of) = ceiling else { return Ok(None) };
-        let bytes = len.max(LEAST);
         let used = of.used.fetch_add(bytes, Ordering::Relaxed);
         // From here on it is given back when it is dropped, too where there is no room.
         let share = Share { of: of.clone(), bytes };
@@ -109,6 +113,20 @@ fn count(len: usize) -> Result<Option<Share>, ()> {
         }
         Ok(Some(share))
     })
+}
+
+/// What counts against the ceiling of this thread besides buffers, until it is dropped.
+pub struct Held {
+    _share: Option<Share>,
+}
+
+impl Held {
+    /// What is around so many tensors that somebody keeps: views have no buffers of their own.
+    pub fn around(tensors: usize) -> Result<Held, OutOfMemory> {
+        let bytes = tensors.saturating_mul(LEAST);
+        let share = if LIMITED.get() { share(bytes).map_err(|()| OutOfMemory { bytes })? } else { None };
+        Ok(Held { _share: share })
+    }
 }
 
 /// What the ceiling of this thread leaves.
@@ -139,5 +157,10 @@ mod tests {
         let many =
             ceiling.over(|| (0..1 << 20).take_while(|_| Buffer::try_uninit(1).map(std::mem::forget).is_ok()).count());
         assert!(many <= 10_240, "{many}");
+        let ceiling = Ceiling::new(5 << 20);
+        let kept = ceiling.over(|| (0..1 << 20).map_while(|_| Held::around(2).ok()).collect::<Vec<_>>());
+        assert!(kept.len() == 5 << 10 && ceiling.was_reached() && ceiling.over(|| !fits(1)));
+        drop(kept);
+        assert!(ceiling.over(|| fits(5)) && Held::around(usize::MAX).is_ok());
     }
 }

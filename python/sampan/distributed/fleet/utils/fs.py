@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import pathlib
+import secrets
 import shutil
 
 
@@ -49,14 +52,42 @@ class LocalFS:
             path.unlink(missing_ok=True)
 
     def mv(self, src_path, dst_path, overwrite=False, test_exists=False) -> None:
-        """Moves a file or folder."""
+        """Moves a file or folder. What is overwritten stays as it was until all of what replaces it has come."""
+        target = pathlib.Path(dst_path)
         if not self.is_exist(src_path):
             raise FSFileNotExistsError(f"(NotFound) mv: there is no {src_path}.")
-        if self.is_exist(dst_path):
-            if not overwrite:
-                raise FSFileExistsError(f"(InvalidArgument) mv: there is {dst_path} already. Hint: overwrite=True.")
-            self.delete(dst_path)
-        self.rename(src_path, dst_path)
+        if not self.is_exist(target):
+            self._bring(src_path, target)
+            return
+        if not overwrite:
+            raise FSFileExistsError(f"(InvalidArgument) mv: there is {dst_path} already. Hint: overwrite=True.")
+        if os.path.samefile(src_path, target):
+            return
+        new, old = (target.with_name(f".{target.name}.{secrets.token_hex(4)}") for _ in range(2))
+        self._bring(src_path, new)
+        if target.is_dir() or new.is_dir():
+            # A file takes the place of another at once; a folder has to go first.
+            target.rename(old)
+        new.replace(target)
+        self.delete(old)
+
+    def _bring(self, source, target) -> None:
+        """Moves to where nothing is; to another file system by a copy, which may fail, before anything is removed."""
+        try:
+            os.rename(source, target)
+            return
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+        try:
+            if os.path.isdir(source) and not os.path.islink(source):
+                shutil.copytree(source, target, symlinks=True)
+            else:
+                shutil.copy2(source, target, follow_symlinks=False)
+        except BaseException:
+            self.delete(target)
+            raise
+        self.delete(source)
 
     def touch(self, fs_path, exist_ok=True) -> None:
         """Makes an empty file."""
