@@ -14,9 +14,9 @@ import warnings
 
 from .. import _core
 from . import specs
+from .reach import PLAIN, Reach
 from .steps import ARGUMENTS, COMPARED, DEEPEST, MANY, MOST, Steps, changed, copied, different, named, walks
 
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
 # Parameters, inner layers and hooks: which objects they are, and how many.
 _WATCHED = ("_parameters", "_buffers", "_sub_layers", "_forward_pre_hooks", "_forward_post_hooks")
 
@@ -27,7 +27,7 @@ class _Unknown(Exception):
 
 def _plain(value, depth: int = 0):
     """A value to compare, for those that are numbers and words or made of them."""
-    if isinstance(value, _PLAIN):
+    if isinstance(value, PLAIN):
         return (type(value), value)
     if depth < DEEPEST and isinstance(value, (list, tuple, collections.deque)):
         return (type(value), tuple(_plain(v, depth + 1) for v in value))
@@ -46,7 +46,7 @@ def _argument(value):
         return (type(value), tuple(_argument(v) for v in value))
     if isinstance(value, dict):
         return (type(value), tuple((_plain(k), _argument(v)) for k, v in value.items()))
-    if isinstance(value, _PLAIN):
+    if isinstance(value, PLAIN):
         return (type(value), value)
     if isinstance(value, (types.FunctionType, type)) or value.__hash__ is object.__hash__:
         # The same object is the same program.
@@ -75,7 +75,7 @@ def _surroundings(function):
     cells = dict(zip(code.co_freevars, (function.__closure__ or ()), strict=False))
     closure = {name: cell.cell_contents for name, cell in cells.items() if cell != types.CellType()}
     known = function.__globals__
-    plain = {name: known[name] for name in code.co_names if isinstance(known.get(name, ...), _PLAIN)}
+    plain = {name: known[name] for name in code.co_names if isinstance(known.get(name, ...), PLAIN)}
     return (_settings(closure), _settings(plain))
 
 
@@ -98,6 +98,23 @@ def snapshot(owners, others=(), cells=(), names=()):
             else:
                 empty.append(held)
     return _core.Snapshot(settings, objects, empty, list(cells), list(names))
+
+
+class _Before:
+    """What a function computes by, as it was before it ran."""
+
+    def __init__(self, function, owner, args, kwargs):
+        reach = Reach([function, owner, *args, *kwargs.values()])
+        described = lambda v: ("equal" if isinstance(v, COMPARED) else "same", copied(v))  # noqa: E731
+        self._cells = [(cell, name, *described(cell.cell_contents)) for cell, name in reach.cells.values()]
+        self._entries = [(own, name, *described(own[name])) for own, name in reach.entries.values()]
+        self._layers = reach.layers
+
+    def kept(self):
+        """What must be so again. What the function itself has changed is something that it does besides, such as counting."""
+        cells = [c for c in self._cells if _core.Snapshot([], [], [], [c], []).holds()]
+        entries = [e for e in self._entries if _core.Snapshot([], [], [], [], [e]).holds()]
+        return snapshot(self._layers, (), cells, entries)
 
 
 class _Capture:
@@ -162,8 +179,9 @@ class Captures:
             self._known[key] = []
         found = self._known[key]
         if capture is None:
-            before = snapshot([] if owner is None else [owner])
-            capture = (before, self._capture(owner, args, kwargs))
+            before = _Before(self._function, owner, args, kwargs)
+            made = self._capture(owner, args, kwargs)
+            capture = (before.kept(), made)
             if self._steps is not None:
                 return self._steps.call(args, kwargs)
             found[:] = [*found[1 - MOST :], capture]

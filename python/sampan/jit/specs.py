@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dis
 import os
 import sys
@@ -67,7 +68,7 @@ def flatten(value, leaves: list, is_leaf):
         leaves.append(value)
         return _Leaf(len(leaves) - 1)
     if isinstance(value, dict):
-        return type(value)((key, flatten(item, leaves, is_leaf)) for key, item in value.items())
+        return _like(value, {key: flatten(item, leaves, is_leaf) for key, item in value.items()})
     if isinstance(value, (list, tuple)):
         items = [flatten(item, leaves, is_leaf) for item in value]
         if hasattr(value, "_fields"):
@@ -76,12 +77,22 @@ def flatten(value, leaves: list, is_leaf):
     return value
 
 
+def _like(value, entries: dict):
+    """A dict of the same class with other values; a class may take anything to make one, but can be copied."""
+    if type(value) is dict:
+        return entries
+    made = copy.copy(value)
+    for key, item in entries.items():
+        made[key] = item
+    return made
+
+
 def unflatten(tree, leaves):
     """The tree with leaves in place of the numbers."""
     if isinstance(tree, _Leaf):
         return leaves[tree.at]
     if isinstance(tree, dict):
-        return type(tree)((key, unflatten(item, leaves)) for key, item in tree.items())
+        return _like(tree, {key: unflatten(item, leaves) for key, item in tree.items()})
     if isinstance(tree, (list, tuple)):
         items = [unflatten(item, leaves) for item in tree]
         if hasattr(tree, "_fields"):

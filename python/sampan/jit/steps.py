@@ -14,12 +14,12 @@ import warnings
 
 from .. import _core
 from . import specs
+from .reach import PLAIN, Reach, is_foreign
 
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
-_LISTS = (list, tuple, dict, collections.deque)
+LISTS = (list, tuple, dict, collections.deque)
 _SETS = (set, frozenset)
 # What may hold other things than before.
-COMPARED = (*_PLAIN, *_LISTS, *_SETS)
+COMPARED = (*PLAIN, *LISTS, *_SETS)
 MOST = 64
 # Lists in lists that are looked into.
 DEEPEST = 8
@@ -85,20 +85,23 @@ class _Step:
         # What it gives, by the number of tensors in it.
         self._results: dict = {}
         self._varies = False
-        self._flat = not any(isinstance(a, _LISTS) for a in (*args, *kwargs.values()))
+        self._flat = not any(isinstance(a, LISTS) for a in (*args, *kwargs.values()))
         cells, names = _around(function)
         held = [cell.cell_contents for cell, _ in cells] + [known[name] for known, name in names]
         owner = getattr(function, "__self__", None)
         described = lambda v: ("tensor", None) if _is_tensor(v) else (_kind(v), copied(v))  # noqa: E731
         constant = lambda v: ("same" if _is_tensor(v) else _kind(v), copied(v))  # noqa: E731
         values = list(_within([*held, *args, *kwargs.values(), owner]))
-        others = [v for v in values if _is_foreign(v)]
+        others = [v for v in values if is_foreign(v)]
         values += _within([inner for other in others for inner in vars(other).values()])
+        reach = Reach([function, *args, *kwargs.values()])
+        cells = reach.cells | {id(cell): (cell, name) for cell, name in cells}
+        names = reach.entries | {(id(known), name): (known, name) for known, name in names}
         self.around = snapshot(
-            _layers(values),
+            {id(layer): layer for layer in (*_layers(values), *reach.layers)}.values(),
             others,
-            [(cell, name, *constant(cell.cell_contents)) for cell, name in cells],
-            [(known, name, *constant(known[name])) for known, name in names],
+            [(cell, name, *constant(cell.cell_contents)) for cell, name in cells.values()],
+            [(known, name, *constant(known[name])) for known, name in names.values()],
         )
         self._args = [described(a) for a in args]
         self._kwargs = [(name, *described(a)) for name, a in kwargs.items()]
@@ -145,21 +148,21 @@ def _alike(a, b) -> bool:
         return len(a) == len(b) and all(map(_alike, a, b))
     if isinstance(a, specs._Leaf):
         return a.at == b.at
-    return a is b or isinstance(a, _PLAIN) and a == b
+    return a is b or isinstance(a, PLAIN) and a == b
 
 
 def copied(value, depth: int = 0):
     """A list is compared with what it was, and so are lists in it."""
     if isinstance(value, _SETS):
         return copy.copy(value)
-    if depth == DEEPEST or not isinstance(value, _LISTS):
+    if depth == DEEPEST or not isinstance(value, LISTS):
         return value
-    items = _items(value)
+    held = items(value)
     # What a class does besides holding things is not run: its objects stay what they are, and are kept as plain ones.
     if isinstance(value, dict):
-        kept = {name: copied(item, depth + 1) for name, item in items}
+        kept = {name: copied(item, depth + 1) for name, item in held}
     else:
-        kept = [copied(item, depth + 1) for item in items]
+        kept = [copied(item, depth + 1) for item in held]
     if isinstance(value, tuple):
         # What cannot change stays the same object, which is compared at once.
         if all(a is b for a, b in zip(kept, tuple.__iter__(value))):
@@ -168,11 +171,11 @@ def copied(value, depth: int = 0):
     return kept if type(value) is type(kept) else _core.Kept(type(value), kept)
 
 
-def _items(value):
+def items(value):
     """What a list holds, or a dict with its names, whatever its class makes of it."""
     if isinstance(value, dict):
         return dict.items(value)
-    kind = next(kind for kind in _LISTS if isinstance(value, kind))
+    kind = next(kind for kind in LISTS if isinstance(value, kind))
     return kind.__iter__(value)
 
 
@@ -180,16 +183,8 @@ def _within(values, depth: int = 0):
     """Values, and those in lists among them."""
     for value in values:
         yield value
-        if depth < DEEPEST and isinstance(value, _LISTS):
-            yield from _within(dict.values(value) if isinstance(value, dict) else _items(value), depth + 1)
-
-
-def _is_foreign(value) -> bool:
-    """Is it an object of the program's own, with attributes that the function may read?"""
-    if isinstance(value, (type, types.FunctionType, types.ModuleType)) or not hasattr(value, "__dict__"):
-        return False
-    package = __name__.split(".")[0]
-    return not any(kind.__module__.split(".")[0] == package for kind in type(value).__mro__)
+        if depth < DEEPEST and isinstance(value, LISTS):
+            yield from _within(dict.values(value) if isinstance(value, dict) else items(value), depth + 1)
 
 
 def _layers(values) -> list:
