@@ -2,6 +2,8 @@
 
 import collections
 import functools
+import subprocess
+import sys
 import types
 
 import pytest
@@ -144,3 +146,17 @@ def test_dicts_of_any_class_may_be_arguments():
         for value in (1.0, 2.0, 2.0):
             found = scaled(sampan.ones([1]), kind(a=value, t=sampan.full([1], value)))
             assert (found["y"].item(), found["t"].item()) == (value, value)
+
+
+def test_what_is_typed_in_counts_as_well():
+    program = """
+import sampan
+class Scale:
+    by = 1.0
+    def __call__(self, x): return x * self.by
+scale = Scale()
+double = sampan.jit.to_static(lambda x: scale(x), full_graph=True)
+for Scale.by in (1.0, 1.0, 1.0, 2.0): print(double(sampan.ones([1])).item())
+"""
+    said = subprocess.run([sys.executable, "-"], input=program, capture_output=True, text=True, timeout=100)
+    assert (said.stdout.split(), said.stderr) == (["1.0", "1.0", "1.0", "2.0"], "")

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
 import pathlib
+import sys
 import sysconfig
 import types
 
@@ -21,7 +23,8 @@ _MOST = 1024
 def _elsewhere() -> tuple:
     paths = sysconfig.get_paths()
     here = str(pathlib.Path(__file__).parents[1])
-    return (here, *(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))
+    folders = {here, *(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))}
+    return tuple(os.path.join(folder, "") for folder in folders)
 
 
 _ELSEWHERE = _elsewhere()
@@ -123,13 +126,14 @@ class Reach:
             self._look(value)
 
     def _class(self, kind) -> None:
-        import sys
-
-        if id(kind) not in self._holders and _is_own(getattr(sys.modules.get(kind.__module__), "__file__", None)):
+        module = sys.modules.get(kind.__module__)
+        # What is typed in lies in no file.
+        own = kind.__module__ == "__main__" or _is_own(getattr(module, "__file__", None))
+        if own and id(kind) not in self._holders:
             # The dict behind the view that a class shows of it.
-            own = next((d for d in gc.get_referents(vars(kind)) if isinstance(d, dict)), None)
-            if own is not None:
-                self._holders[id(kind)] = (kind, own)
+            found = next((d for d in gc.get_referents(vars(kind)) if isinstance(d, dict)), None)
+            if found is not None:
+                self._holders[id(kind)] = (kind, found)
 
     def _follow(self) -> bool:
         """Follows the names that are known by now; says whether any led further."""
