@@ -93,7 +93,7 @@ def add_(x: Tensor, y: Tensor | _float, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def add_n(inputs: Sequence[Tensor], *args: Any, **kwargs: Any) -> Tensor:
-    """The sum of several tensors of one shape."""
+    """The sum of several tensors of one shape; one without axes is added to every element."""
 
 
 def addmm(input: Tensor, x: Tensor, y: Tensor, beta: _float = 1.0, alpha: _float = 1.0, *args: Any, **kwargs: Any) -> Tensor:
@@ -677,14 +677,14 @@ def fill_(x: Tensor, value: Tensor | _float, *args: Any, **kwargs: Any) -> Tenso
 
 
 def fill_diagonal(x: Tensor, value: _float | _bool, offset: _int = 0, wrap: _bool = False, *args: Any, **kwargs: Any) -> Tensor:
-    """`x` with its diagonal (that of all axes, which must be equal if there are more than two) set to one number. With
-    `wrap` a tall matrix gets the diagonal again below each square block.
+    """`x` with its diagonal (that of all axes: each step is one along every axis) set to one number. With `wrap` a tall
+    matrix gets the diagonal again below each square block.
     """
 
 
 def fill_diagonal_(x: Tensor, value: _float | _bool, offset: _int = 0, wrap: _bool = False, *args: Any, **kwargs: Any) -> Tensor:
-    """`x` with its diagonal (that of all axes, which must be equal if there are more than two) set to one number. With
-    `wrap` a tall matrix gets the diagonal again below each square block.
+    """`x` with its diagonal (that of all axes: each step is one along every axis) set to one number. With `wrap` a tall
+    matrix gets the diagonal again below each square block.
     """
 
 

@@ -148,3 +148,13 @@ def test_errors_and_signatures():
         ops.nms(tensor(BOXES[0]), 0.2)
     with pytest.raises(TypeError, match="boxes_num"):
         ops.roi_pool(REGIONS[0], REGIONS[1])
+
+
+def test_anchors_of_proposals_may_be_rows():
+    scores, deltas, size = tensor(abs(wave(1, 2, 3, 3))), tensor(wave(1, 8, 3, 3)), tensor([[60.0, 60.0]])
+    anchors, variances = tensor(abs(wave(3, 3, 2, 4)) * [5, 5, 30, 30]), tensor(np.full((3, 3, 2, 4), 0.3))
+    for a, b in zip(
+        ops.generate_proposals(scores, deltas, size, anchors, variances),
+        ops.generate_proposals(scores, deltas, size, anchors.reshape([-1, 4]), variances.reshape([-1, 4])),
+    ):
+        assert a is b is None or a.tolist() == b.tolist()

@@ -96,7 +96,7 @@ fn logaddexp(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     })
 }
 
-/// The sum of several tensors of one shape.
+/// The sum of several tensors of one shape; one without axes is added to every element.
 ///
 /// ```
 /// # use sampan_core::{Tensor, ops::pairs::add_n};
@@ -106,14 +106,10 @@ fn logaddexp(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
 #[op(complex, samples = add_n_samples, also("Tensor.add_n"))]
 fn add_n(inputs: &[Tensor]) -> Result<Tensor> {
     let Some((first, rest)) = inputs.split_first() else { bail!("needs at least one tensor") };
-    for (i, t) in rest.iter().enumerate() {
-        ensure!(
-            t.shape() == first.shape(),
-            "tensor {} has shape {:?}, the first has {:?}",
-            i + 1,
-            t.shape(),
-            first.shape()
-        );
+    let wanted = inputs.iter().map(Tensor::shape).find(|s| !s.is_empty()).unwrap_or(&[]);
+    for (i, t) in inputs.iter().enumerate() {
+        let shape = t.shape();
+        ensure!(shape.is_empty() || shape == wanted, "tensor {i} has shape {shape:?}, the first has {wanted:?}");
     }
     // A sum of one must not share memory with its input.
     let first = if rest.is_empty() { first.try_add(0)? } else { first.clone() };
