@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from ... import _core
+from .helper import Helper, LayerObjectHelper  # noqa: F401
 from .hooks import HookRemoveHelper, Hooks
 from .state import State
 from .walk import Walk
@@ -42,6 +43,8 @@ class Layer(Walk, State, Hooks, _core.LayerBase):
     >>> Net()(sampan.ones([2, 3])).shape
     [2, 4]
     """
+
+    _helper = Helper()
 
     def __init__(self, name_scope: str | None = None, dtype="float32"):
         self._prepare(dtype)
