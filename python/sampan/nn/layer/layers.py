@@ -257,6 +257,14 @@ class Layer(Walk, State, Hooks, _core.LayerBase):
         return f"{type(self).__name__}({text})"
 
 
+def in_declarative_mode() -> bool:
+    """Is a graph of the calls being made?"""
+    return _core._is_tracing()
+
+
+in_to_static_mode = in_declarative_mode
+
+
 class _Removed(Layer):
     """Stands where a part of a built-in layer was taken away."""
 
