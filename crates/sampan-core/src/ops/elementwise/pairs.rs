@@ -4,15 +4,23 @@ use crate::ops::elementwise::pair_grads;
 use crate::ops::prelude::*;
 use crate::ops::trigonometric::tensor_pairs;
 
-/// The magnitude of `x` with the sign of `y`.
+/// The magnitude of `x` with the sign of `y`. Integers stay integers, and those without a sign are what they were.
 ///
 /// ```
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1.0f32, 2.0]).copysign(-0.0).to_vec::<f32>(), [-1.0, -2.0]);
 /// ```
-#[op(inplace, samples = real_pairs)]
+#[op(inplace, samples = copysign_samples)]
 fn copysign(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    cx.float(formula!(|x, y| x.copysign(y)), (x, &y))
+    let whole = formula!(|x, y| select(y.lt(0.0), -x.abs(), x.abs()));
+    match &y {
+        Operand::Tensor(t) if x.dtype().is_int() && t.dtype() == x.dtype() => cx.number(whole, (x, t)),
+        Operand::Scalar(s @ (Scalar::Int(_) | Scalar::Float(_))) if x.dtype().is_int() => {
+            let sign = if x.dtype() == DType::UInt8 { 1 } else { s.to_i64().signum() };
+            cx.number(whole, (x, &Operand::from(Scalar::Int(sign))))
+        }
+        _ => cx.float(formula!(|x, y| x.copysign(y)), (x, &y)),
+    }
 }
 
 /// The next number after `x` towards `y` that the dtype can hold.
@@ -116,6 +124,12 @@ fn add_n(inputs: &[Tensor]) -> Result<Tensor> {
     rest.iter().try_fold(first, |sum, t| sum.try_add(t))
 }
 
+fn copysign_samples() -> Vec<Sample> {
+    let mut samples = real_pairs();
+    samples.push(sample![ints([2, 3], -4, 5), ints([3], -2, 3)]);
+    samples.push(sample![ints([4], -4, 5), -1]);
+    samples
+}
 fn heaviside_samples() -> Vec<Sample> {
     vec![
         sample![randn([2, 3]), randn([3])],
