@@ -2,6 +2,7 @@
 
 use super::bound::{Bound, Setting, first};
 use crate::init::XavierUniform;
+use crate::parameter::Settings;
 use crate::{Base, Layer, ParamAttr, Parameter, layer};
 use sampan_core::{DType, Error, Result, Tensor, Value, ensure};
 use sampan_macros::class;
@@ -125,7 +126,8 @@ pub struct Embedding {
 impl Embedding {
     /// A table of `num_embeddings` vectors of `embedding_dim` elements, looked up by number. The vector at `padding_idx`
     /// starts as zero and gets no gradient; vectors longer than `max_norm` in the norm of order `norm_type` are
-    /// shortened in place when they are used. `sparse` is accepted: gradients are dense.
+    /// shortened in place when they are used. Gradients are dense; with `sparse` an `Adam` in its `lazy_mode` leaves the
+    /// rows alone that a step has not used.
     ///
     /// ```
     /// use sampan_core::Tensor;
@@ -168,6 +170,7 @@ impl Embedding {
         if _freeze {
             weight.set_trainable(false);
         }
+        weight.set_settings(Settings { sparse, ..weight.settings() });
         if let Some(i) = padding_idx {
             let row = weight.tensor().detach().try_narrow(0, i, 1)?;
             row.try_set_value(&Tensor::zeros([1, shape[1]], row.dtype()))?;
