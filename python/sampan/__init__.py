@@ -124,6 +124,7 @@ _LATER = dict.fromkeys(
 _LATER |= dict.fromkeys(
     "autocast get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_enabled".split(), "amp"
 )
+_LATER |= dict.fromkeys(("_C_ops", "_legacy_C_ops"))
 _LATER |= {"DataParallel": "distributed", "Model": "hapi", "flops": "hapi", "summary": "hapi", "batch": "reader"}
 
 # Names of Paddle's that nobody looks for in a list of them.
