@@ -191,11 +191,15 @@ def atan(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def atan2(x: Tensor, y: Tensor | _float, *args: Any, **kwargs: Any) -> Tensor:
-    """The angle of the point (`y`, `x`) in (-π, π]: `atan(x / y)` in the right quadrant."""
+    """The angle of the point (`y`, `x`) in (-π, π]: `atan(x / y)` in the right quadrant. Of integers it is a float64, as in
+    Paddle.
+    """
 
 
 def atan2_(x: Tensor, y: Tensor | _float, *args: Any, **kwargs: Any) -> Tensor:
-    """The angle of the point (`y`, `x`) in (-π, π]: `atan(x / y)` in the right quadrant."""
+    """The angle of the point (`y`, `x`) in (-π, π]: `atan(x / y)` in the right quadrant. Of integers it is a float64, as in
+    Paddle.
+    """
 
 
 def atan_(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -452,11 +456,11 @@ def conv3d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int |
 
 
 def copysign(x: Tensor, y: Tensor | _float, *args: Any, **kwargs: Any) -> Tensor:
-    """The magnitude of `x` with the sign of `y`."""
+    """The magnitude of `x` with the sign of `y`. Integers stay integers, and those without a sign are what they were."""
 
 
 def copysign_(x: Tensor, y: Tensor | _float, *args: Any, **kwargs: Any) -> Tensor:
-    """The magnitude of `x` with the sign of `y`."""
+    """The magnitude of `x` with the sign of `y`. Integers stay integers, and those without a sign are what they were."""
 
 
 def cos(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -1257,7 +1261,7 @@ def mean(x: Tensor, axis: _int | Sequence[_int] | Tensor | None = None, keepdim:
 
 def median(x: Tensor, axis: _int | Sequence[_int] | Tensor | None = None, keepdim: _bool = False, mode: _str = 'avg', *args: Any, **kwargs: Any) -> Any:
     """The middle element over `axis` (all axes by default), NaN where there is one. Between two middle elements: their mean,
-    or with `mode = "min"` the smaller, and then over one axis also its position.
+    or with `mode = "min"` the smaller, and then over one axis also its position. The mean of half floats is a float32.
     """
 
 

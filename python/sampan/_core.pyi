@@ -334,10 +334,14 @@ class Tensor:
         """The angle whose tangent each element is, in (-π/2, π/2)."""
 
     def atan2(self, y: Tensor | _float, *args: Any, **kwargs: Any) -> Tensor:
-        """The angle of the point (`y`, `x`) in (-π, π]: `atan(x / y)` in the right quadrant."""
+        """The angle of the point (`y`, `x`) in (-π, π]: `atan(x / y)` in the right quadrant. Of integers it is a float64, as in
+        Paddle.
+        """
 
     def atan2_(self, y: Tensor | _float, *args: Any, **kwargs: Any) -> Tensor:
-        """The angle of the point (`y`, `x`) in (-π, π]: `atan(x / y)` in the right quadrant."""
+        """The angle of the point (`y`, `x`) in (-π, π]: `atan(x / y)` in the right quadrant. Of integers it is a float64, as in
+        Paddle.
+        """
 
     def atan_(self, *args: Any, **kwargs: Any) -> Tensor:
         """The angle whose tangent each element is, in (-π/2, π/2)."""
@@ -614,10 +618,10 @@ class Tensor:
     def copy_(self, other, blocking=True) -> Any:
         """Takes over the values of another tensor, broadcast to this one's shape and cast to its dtype."""
     def copysign(self, y: Tensor | _float, *args: Any, **kwargs: Any) -> Tensor:
-        """The magnitude of `x` with the sign of `y`."""
+        """The magnitude of `x` with the sign of `y`. Integers stay integers, and those without a sign are what they were."""
 
     def copysign_(self, y: Tensor | _float, *args: Any, **kwargs: Any) -> Tensor:
-        """The magnitude of `x` with the sign of `y`."""
+        """The magnitude of `x` with the sign of `y`. Integers stay integers, and those without a sign are what they were."""
 
     def corrcoef(self, rowvar: _bool = True, *args: Any, **kwargs: Any) -> Tensor:
         """The correlation coefficients of variables in the rows of `x` (in its columns without `rowvar`)."""
@@ -1664,7 +1668,7 @@ class Tensor:
 
     def median(self, axis: _int | Sequence[_int] | Tensor | None = None, keepdim: _bool = False, mode: _str = 'avg', *args: Any, **kwargs: Any) -> Any:
         """The middle element over `axis` (all axes by default), NaN where there is one. Between two middle elements: their mean,
-        or with `mode = "min"` the smaller, and then over one axis also its position.
+        or with `mode = "min"` the smaller, and then over one axis also its position. The mean of half floats is a float32.
         """
 
     def min(self, axis: _int | Sequence[_int] | Tensor | None = None, keepdim: _bool = False, *args: Any, **kwargs: Any) -> Tensor:
