@@ -226,3 +226,18 @@ def test_names_that_large_programs_import(as_paddle):
         assert (x * 2).stop_gradient
         paddle.framework._dygraph_tracer()._has_grad = True
     assert not (x * 2).stop_gradient
+
+
+def test_a_layer_helper_is_made_where_nothing_asks_it_for_a_graph(as_paddle):
+    import paddle
+    from paddle.common_ops_import import LayerHelper
+
+    def shifted(input, act=None, name=None):
+        helper = LayerHelper("shifted", **locals())
+        assert helper.input_dtype() == input.dtype and helper.input() is input
+        return helper.append_activation(input - 1), helper
+
+    result, helper = shifted(paddle.to_tensor([0.0, 3.0]), act="relu")
+    assert result.tolist() == [0.0, 2.0] and helper.name.startswith("shifted_") and helper.layer_type == "shifted"
+    with pytest.raises(NotImplementedError, match="static graphs"):
+        helper.append_op(type="relu")
