@@ -1,4 +1,6 @@
 """Tables of which a step uses few rows."""
+import copy
+
 import numpy as np
 
 from . import case
@@ -48,3 +50,14 @@ def moments_of_rows_that_nothing_named(paddle):
     _moves(paddle, table, optimizer)
     kept = {n.split("_moment")[1]: v for n, v in optimizer.state_dict().items() if "_moment" in n}
     return {n: v[0].tolist() + v[2].tolist() + v[3].tolist() for n, v in kept.items()}
+
+
+@case(each=["copied", "assigned", "grouped"])
+def rows_of_a_table_that_is(paddle, what):
+    table = _table(paddle, sparse=True)
+    if what == "copied":
+        table = copy.deepcopy(table)
+    if what == "assigned":
+        table.weight = paddle.create_parameter([4, 2], "float32", default_initializer=paddle.nn.initializer.Constant(0.5))
+    parameters = [{"params": table.parameters()}] if what == "grouped" else table.parameters()
+    return _moves(paddle, table, paddle.optimizer.Adam(0.1, parameters=parameters, lazy_mode=True))

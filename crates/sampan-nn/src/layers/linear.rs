@@ -120,6 +120,7 @@ pub struct Embedding {
     /// `[num_embeddings, embedding_dim]`.
     pub weight: Parameter,
     op: Bound,
+    sparse: bool,
 }
 
 #[class(module = "nn", object = layer::object)]
@@ -170,7 +171,6 @@ impl Embedding {
         if _freeze {
             weight.set_trainable(false);
         }
-        weight.set_settings(Settings { sparse, ..weight.settings() });
         if let Some(i) = padding_idx {
             let row = weight.tensor().detach().try_narrow(0, i, 1)?;
             row.try_set_value(&Tensor::zeros([1, shape[1]], row.dtype()))?;
@@ -182,12 +182,16 @@ impl Embedding {
             ("sparse", sparse.into()),
             ("scale_grad_by_freq", scale_grad_by_freq.into()),
         ];
-        Ok(Embedding { base, weight, op: Bound::new("embedding", settings)? })
+        Ok(Embedding { base, weight, op: Bound::new("embedding", settings)?, sparse })
     }
 }
 
 impl Layer for Embedding {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        // Told whenever it is used: another parameter may have been put in the weight's place.
+        if self.sparse && !self.weight.settings().sparse {
+            self.weight.set_settings(Settings { sparse: true, ..self.weight.settings() });
+        }
         self.op.first(&self.base, [x.into(), self.weight.value()?.into()])
     }
     fn settings(&self) -> Vec<(&'static str, Value)> {

@@ -340,7 +340,21 @@ fn batch_norm_activation_samples() -> Vec<Sample> {
             "hardswish"
         ]
         .peer(peer),
-        sample![randn([2, 3, 2]), m, v, w, b, true, 0.9, 1e-5, "NCHW", Value::None, "relu6"].peer(peer),
+        sample![
+            randn([2, 3, 2]),
+            m.clone(),
+            v.clone(),
+            w.clone(),
+            b.clone(),
+            true,
+            0.9,
+            1e-5,
+            "NCHW",
+            Value::None,
+            "relu6"
+        ]
+        .peer(peer),
+        sample![randn([1, 3, 1]), m, v, w, b, true, 0.9, 1e-5, "NCHW", Value::None, "relu"].peer(peer),
     ]
 }
 
