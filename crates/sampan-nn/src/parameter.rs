@@ -176,6 +176,16 @@ impl Parameter {
         write(&self.0.settings, settings);
     }
 
+    /// Says that this, or what is used in its place, is a table of which a step uses few rows.
+    pub(crate) fn set_sparse(&self) {
+        let form = self.form();
+        let form = form.as_deref().map(|f| -> &dyn Any { f });
+        let used = form.and_then(|f| f.downcast_ref()).map_or(self, |Shared(other)| other);
+        if !used.settings().sparse {
+            used.set_settings(Settings { sparse: true, ..used.settings() });
+        }
+    }
+
     /// Is this the same parameter?
     pub fn is_same(&self, other: &Parameter) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

@@ -2,7 +2,6 @@
 
 use super::bound::{Bound, Setting, first};
 use crate::init::XavierUniform;
-use crate::parameter::Settings;
 use crate::{Base, Layer, ParamAttr, Parameter, layer};
 use sampan_core::{DType, Error, Result, Tensor, Value, ensure};
 use sampan_macros::class;
@@ -188,9 +187,9 @@ impl Embedding {
 
 impl Layer for Embedding {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        // Told whenever it is used: another parameter may have been put in the weight's place.
-        if self.sparse && !self.weight.settings().sparse {
-            self.weight.set_settings(Settings { sparse: true, ..self.weight.settings() });
+        // Said whenever it is used: another parameter may have been put in the weight's place.
+        if self.sparse {
+            self.weight.set_sparse();
         }
         self.op.first(&self.base, [x.into(), self.weight.value()?.into()])
     }
