@@ -104,11 +104,12 @@ cuda = device.cuda
 from . import _interop  # noqa: E402, F401
 
 __version__ = version.full_version
+__git_commit__ = version.commit
 
 # Modules, and names in them, that are imported when they are first used: `import sampan` stays quick.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from . import align, amp, autograd, callbacks, compat, distributed, distribution, fft, hapi, hub, incubate, inference
+    from . import align, amp, autograd, callbacks, compat, distributed, distribution, fft, geometric, hapi, hub, incubate, inference
     from . import io, jit, metric, onnx
     from . import profiler, quantization, reader, regularizer, signal, static, sysconfig, tensor, text, utils, vision
     from .amp import autocast, get_autocast_cpu_dtype, get_autocast_dtype, get_autocast_gpu_dtype, is_autocast_enabled
@@ -117,20 +118,26 @@ if TYPE_CHECKING:
     from .reader import batch
 del TYPE_CHECKING
 _LATER = dict.fromkeys(
-    "align amp autograd callbacks compat distributed distribution fft hapi hub incubate inference io jit metric onnx profiler quantization reader "
+    "align amp autograd callbacks compat distributed distribution fft geometric hapi hub incubate inference io jit metric onnx profiler quantization reader "
     "regularizer signal static sysconfig tensor text utils vision".split()
 )
 _LATER |= dict.fromkeys(
     "autocast get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_enabled".split(), "amp"
 )
+_LATER |= dict.fromkeys(("_C_ops", "_legacy_C_ops"))
 _LATER |= {"DataParallel": "distributed", "Model": "hapi", "flops": "hapi", "summary": "hapi", "batch": "reader"}
+
+# Names of Paddle's that nobody looks for in a list of them.
+_KEPT_IN_COMPAT = {"common_ops_import": "common_ops_import", "core": "base.core", "pir": "pir"}
 
 
 def __getattr__(name):
-    if name not in _LATER:
-        raise AttributeError(f"module 'sampan' has no attribute {name!r}")
     import importlib
 
+    if name in _KEPT_IN_COMPAT:
+        return importlib.import_module(f"sampan.compat.{_KEPT_IN_COMPAT[name]}")
+    if name not in _LATER:
+        raise AttributeError(f"module 'sampan' has no attribute {name!r}")
     module = importlib.import_module(f"sampan.{_LATER[name] or name}")
     found = globals()[name] = getattr(module, name) if _LATER[name] else module
     return found

@@ -240,7 +240,7 @@ class Tensor:
         """`x + y`, element by element, with broadcasting."""
 
     def add_n(self, *args: Any, **kwargs: Any) -> Tensor:
-        """The sum of several tensors of one shape."""
+        """The sum of several tensors of one shape; one without axes is added to every element."""
 
     def addmm(self, x: Tensor, y: Tensor, beta: _float = 1.0, alpha: _float = 1.0, *args: Any, **kwargs: Any) -> Tensor:
         """`beta * input + alpha * (x @ y)`."""
@@ -334,10 +334,14 @@ class Tensor:
         """The angle whose tangent each element is, in (-π/2, π/2)."""
 
     def atan2(self, y: Tensor | _float, *args: Any, **kwargs: Any) -> Tensor:
-        """The angle of the point (`y`, `x`) in (-π, π]: `atan(x / y)` in the right quadrant."""
+        """The angle of the point (`y`, `x`) in (-π, π]: `atan(x / y)` in the right quadrant. Of integers it is a float64, as in
+        Paddle.
+        """
 
     def atan2_(self, y: Tensor | _float, *args: Any, **kwargs: Any) -> Tensor:
-        """The angle of the point (`y`, `x`) in (-π, π]: `atan(x / y)` in the right quadrant."""
+        """The angle of the point (`y`, `x`) in (-π, π]: `atan(x / y)` in the right quadrant. Of integers it is a float64, as in
+        Paddle.
+        """
 
     def atan_(self, *args: Any, **kwargs: Any) -> Tensor:
         """The angle whose tangent each element is, in (-π/2, π/2)."""
@@ -378,7 +382,8 @@ class Tensor:
 
     def batch_norm(self, running_mean: Tensor, running_var: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, training: _bool = False, momentum: _float = 0.9, epsilon: _float = 1e-5, data_format: _str = 'NCHW', use_global_stats: _bool | None = None, *args: Any, **kwargs: Any) -> Tensor:
         """Normalises each channel over the batch: in training by the batch's own mean and variance, which also move the running
-        ones (`momentum` is the share of the old that is kept), otherwise, or with `use_global_stats`, by the running ones.
+        ones (`momentum` is the share of the old that is kept), otherwise, or with `use_global_stats`, by the running ones. In
+        training a single element in each channel has no deviation: it is the result as it is, and nothing is learnt from it.
         """
 
     def bernoulli(self, p: _float | None = None, *args: Any, **kwargs: Any) -> Tensor:
@@ -393,10 +398,14 @@ class Tensor:
         """A form that is linear in both inputs: `out[b, o] = Σ x1[b, i] weight[o, i, j] x2[b, j] + bias[o]`."""
 
     def binary_cross_entropy(self, label: Tensor, weight: Tensor | None = None, reduction: _str = 'mean', *args: Any, **kwargs: Any) -> Tensor:
-        """`-(label ln(input) + (1 - label) ln(1 - input))` of probabilities `input`, times `weight`, reduced."""
+        """`-(label ln(input) + (1 - label) ln(1 - input))` of probabilities `input`, times `weight`, reduced. The label gets no
+        gradient.
+        """
 
     def binary_cross_entropy_with_logits(self, label: Tensor, weight: Tensor | None = None, reduction: _str = 'mean', pos_weight: Tensor | None = None, *args: Any, **kwargs: Any) -> Tensor:
-        """Binary cross entropy of logits, without overflow; `pos_weight` scales the positive class, `weight` every element."""
+        """Binary cross entropy of logits, without overflow; `pos_weight` scales the positive class, `weight` every element. The
+        label and `pos_weight` get no gradient.
+        """
 
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0, *args: Any, **kwargs: Any) -> Tensor:
         """How often each number occurs in the 1-D `x` of nonnegative integers, or the sum of the weights at its places; at
@@ -609,10 +618,10 @@ class Tensor:
     def copy_(self, other, blocking=True) -> Any:
         """Takes over the values of another tensor, broadcast to this one's shape and cast to its dtype."""
     def copysign(self, y: Tensor | _float, *args: Any, **kwargs: Any) -> Tensor:
-        """The magnitude of `x` with the sign of `y`."""
+        """The magnitude of `x` with the sign of `y`. Integers stay integers, and those without a sign are what they were."""
 
     def copysign_(self, y: Tensor | _float, *args: Any, **kwargs: Any) -> Tensor:
-        """The magnitude of `x` with the sign of `y`."""
+        """The magnitude of `x` with the sign of `y`. Integers stay integers, and those without a sign are what they were."""
 
     def corrcoef(self, rowvar: _bool = True, *args: Any, **kwargs: Any) -> Tensor:
         """The correlation coefficients of variables in the rows of `x` (in its columns without `rowvar`)."""
@@ -882,13 +891,13 @@ class Tensor:
         """Sets every element to one number."""
 
     def fill_diagonal(self, value: _float | _bool, offset: _int = 0, wrap: _bool = False, *args: Any, **kwargs: Any) -> Tensor:
-        """`x` with its diagonal (that of all axes, which must be equal if there are more than two) set to one number. With
-        `wrap` a tall matrix gets the diagonal again below each square block.
+        """`x` with its diagonal (that of all axes: each step is one along every axis) set to one number. With `wrap` a tall
+        matrix gets the diagonal again below each square block.
         """
 
     def fill_diagonal_(self, value: _float | _bool, offset: _int = 0, wrap: _bool = False, *args: Any, **kwargs: Any) -> Tensor:
-        """`x` with its diagonal (that of all axes, which must be equal if there are more than two) set to one number. With
-        `wrap` a tall matrix gets the diagonal again below each square block.
+        """`x` with its diagonal (that of all axes: each step is one along every axis) set to one number. With `wrap` a tall
+        matrix gets the diagonal again below each square block.
         """
 
     def fill_diagonal_tensor(self, y: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *args: Any, **kwargs: Any) -> Tensor:
@@ -1358,7 +1367,7 @@ class Tensor:
         """Bytes of one element."""
     def kl_div(self, label: Tensor, reduction: _str = 'mean', log_target: _bool = False, *args: Any, **kwargs: Any) -> Tensor:
         """The Kullback-Leibler divergence `label * (ln(label) - input)` for log-probabilities `input`; the label holds
-        log-probabilities too with `log_target`. `reduction` may also be `"batchmean"`.
+        log-probabilities too with `log_target`. `reduction` may also be `"batchmean"`. The label gets no gradient.
         """
 
     def kron(self, y: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -1371,7 +1380,9 @@ class Tensor:
         """`|input - label|`, reduced."""
 
     def label_smooth(self, prior_dist: Tensor | None = None, epsilon: _float = 0.1, *args: Any, **kwargs: Any) -> Tensor:
-        """One hot labels softened: `(1 - epsilon) * label` plus `epsilon` times `prior_dist`, or the uniform distribution."""
+        """One hot labels softened: `(1 - epsilon) * label` plus `epsilon` times `prior_dist`, which gets no gradient, or the
+        uniform distribution.
+        """
 
     def layer_norm(self, normalized_shape: _int | Sequence[_int] | Tensor, weight: Tensor | None = None, bias: Tensor | None = None, epsilon: _float = 1e-5, *args: Any, **kwargs: Any) -> Tensor:
         """Normalises over the last axes, those of `normalized_shape`, to mean 0 and deviation 1, then scales by `weight` and
@@ -1469,7 +1480,7 @@ class Tensor:
         """The natural logarithm of each element."""
 
     def log_loss(self, label: Tensor, epsilon: _float = 0.0001, *args: Any, **kwargs: Any) -> Tensor:
-        """`-label ln(input + epsilon) - (1 - label) ln(1 - input + epsilon)`."""
+        """`-label ln(input + epsilon) - (1 - label) ln(1 - input + epsilon)`. The label gets no gradient."""
 
     def log_normal(self, std: Tensor | _float = 2.0, shape: _int | Sequence[_int] | Tensor | None = None, *args: Any, **kwargs: Any) -> Tensor:
         """The exponential of normal numbers; `mean` and `std` are those of the logarithm."""
@@ -1657,7 +1668,7 @@ class Tensor:
 
     def median(self, axis: _int | Sequence[_int] | Tensor | None = None, keepdim: _bool = False, mode: _str = 'avg', *args: Any, **kwargs: Any) -> Any:
         """The middle element over `axis` (all axes by default), NaN where there is one. Between two middle elements: their mean,
-        or with `mode = "min"` the smaller, and then over one axis also its position.
+        or with `mode = "min"` the smaller, and then over one axis also its position. The mean of half floats is a float32.
         """
 
     def min(self, axis: _int | Sequence[_int] | Tensor | None = None, keepdim: _bool = False, *args: Any, **kwargs: Any) -> Tensor:
@@ -1807,7 +1818,7 @@ class Tensor:
 
     def nll_loss(self, label: Tensor, weight: Tensor | None = None, ignore_index: _int = -100, reduction: _str = 'mean', *args: Any, **kwargs: Any) -> Tensor:
         """The negative of the log-probability that each label names, with classes on axis 1. The mean is weighted by class and
-        leaves labels equal to `ignore_index` out.
+        leaves labels equal to `ignore_index` out; `weight` gets no gradient.
         """
 
     def nonzero(self, as_tuple: _bool = False, *args: Any, **kwargs: Any) -> Any:
@@ -2201,7 +2212,9 @@ class Tensor:
         """The logistic function `1 / (1 + exp(-x))`."""
 
     def sigmoid_focal_loss(self, label: Tensor, normalizer: Tensor | None = None, alpha: _float = 0.25, gamma: _float = 2.0, reduction: _str = 'sum', *args: Any, **kwargs: Any) -> Tensor:
-        """The focal loss on logits: cross entropy that fades for what is already well classified, by the power `gamma`."""
+        """The focal loss on logits: cross entropy that fades for what is already well classified, by the power `gamma`. The
+        label's gradient is that of the fading alone.
+        """
 
     def sign(self, *args: Any, **kwargs: Any) -> Tensor:
         """-1, 0 or 1, as each element is negative, zero or positive; NaN stays NaN. Of a complex number `x / |x|`, and 0 of 0."""

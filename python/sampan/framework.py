@@ -21,9 +21,11 @@ from ._settings import (  # noqa: F401
 _LATER = {"ParamAttr": "nn.attr"} | dict.fromkeys(
     "CPUPlace CUDAPinnedPlace CUDAPlace CustomPlace IPUPlace XPUPinnedPlace XPUPlace".split(), "device"
 ) | dict.fromkeys(
-    "_current_expected_place convert_np_dtype_to_dtype_ dygraph_only in_dynamic_or_pir_mode in_pir_mode use_pir_api".split(),
+    "EagerParamBase Variable _current_expected_place _current_expected_place_ _dygraph_tracer _no_check_dy2st_diff "
+    "_stride_in_no_check_dy2st_diff convert_np_dtype_to_dtype_ dygraph_only in_dynamic_or_pir_mode in_pir_mode "
+    "use_pir_api".split(),
     "compat.base.framework",
-)
+) | {"LayerHelper": "compat.base.layer_helper"}
 
 
 # A package to programs that import from its files: `paddle.framework.io`.

@@ -46,8 +46,10 @@ pub fn read(value: &Bound<'_, PyAny>) -> PyResult<DType> {
         s.to_str()?.to_string()
     } else if let Ok(t) = value.cast::<PyType>() {
         match t.name()?.to_str()? {
-            "float" => sampan_core::promote::default_dtype().name().to_string(),
+            // Python's own numbers, as NumPy takes them, whatever the default dtype is.
+            "float" => "float64".to_string(),
             "int" => "int64".to_string(),
+            "complex" => "complex128".to_string(),
             other => other.to_string(),
         }
     } else {

@@ -79,7 +79,7 @@ pub fn bind(
             let p = params
                 .get(at + 1 + i)
                 .ok_or_else(|| fail(format!("takes at most {} arguments, got {n}", params.len())))?;
-            slots[at + 1 + i] = Some(value::of_kind(&a, p.kind)?);
+            slots[at + 1 + i] = Some(value::of_param(&a, p)?);
         }
         slots[at] = Some(Value::Tensors(tensors));
         n = at;
@@ -94,7 +94,7 @@ pub fn bind(
     for i in 0..n {
         let a = args.get_borrowed_item(i)?;
         match params.get(i) {
-            Some(p) => slots[i] = Some(value::of_kind(&a, p.kind)?),
+            Some(p) => slots[i] = Some(value::of_param(&a, p)?),
             // Paddle's last parameter, which does nothing.
             None if i == params.len() && (a.is_none() || a.is_instance_of::<PyString>()) => {}
             None => return Err(fail(format!("takes at most {} arguments, got {}", params.len(), args.len()))),
@@ -109,7 +109,7 @@ pub fn bind(
             }
             return Err(fail(format!("has no argument `{name}`")));
         };
-        if slots[i].replace(value::of_kind(&a, params[i].kind)?).is_some() {
+        if slots[i].replace(value::of_param(&a, &params[i])?).is_some() {
             return Err(fail(format!("got two values for argument `{}`", params[i].name)));
         }
     }

@@ -91,6 +91,8 @@ macro_rules! op {
 fn full(py: Python<'_>, number: Value, like: &Tensor) -> PyResult<Tensor> {
     let dtype = match number {
         Value::Float(_) if !like.dtype().is_float() => sampan_core::promote::default_dtype(),
+        // `2 ** True` is 2.
+        Value::Int(_) if like.dtype() == sampan_core::DType::Bool => sampan_core::DType::Int64,
         _ => like.dtype(),
     };
     call::call_one(

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{
     PyBool, PyComplex, PyDict, PyEllipsis, PyFloat, PyInt, PyList, PyRange, PySequence, PySlice, PyString, PyTuple,
 };
-use sampan_core::op::Kind;
+use sampan_core::op::{Kind, Param};
 use sampan_core::value::Dict;
 use sampan_core::{Scalar, Tensor, Value};
 use smallvec::SmallVec;
@@ -184,6 +184,24 @@ pub fn of_kind(value: &Bound<'_, PyAny>, kind: Kind) -> PyResult<Value> {
     fit(v, kind)
 }
 
+/// The value for a parameter.
+pub fn of_param(value: &Bound<'_, PyAny>, param: &Param) -> PyResult<Value> {
+    // `full([2], "-inf")`: what fills a tensor may be written out.
+    if param.name == "fill_value"
+        && let Ok(written) = value.cast::<PyString>()
+        && let Ok(number) = written.to_str()?.trim().parse::<f64>()
+    {
+        return Ok(Value::Float(number));
+    }
+    match of_kind(value, param.kind)? {
+        // Sections, sizes and paddings. Only the axes of a product may be lists of tensors.
+        Value::Tensors(ts) if param.kind == Kind::Any && param.name != "axes" && ts.iter().all(is_whole) => {
+            Ok(Value::Ints(ints_of(&ts)?))
+        }
+        v => Ok(v),
+    }
+}
+
 fn fit(v: Value, kind: Kind) -> PyResult<Value> {
     let raise = crate::errors::raise;
     Ok(match (kind, v) {
@@ -212,6 +230,11 @@ fn fit(v: Value, kind: Kind) -> PyResult<Value> {
         (Kind::Tensors, Value::Ints(v)) if v.is_empty() => Value::Tensors(Vec::new()),
         (_, v) => v,
     })
+}
+
+/// One integer, as a tensor.
+fn is_whole(t: &Tensor) -> bool {
+    t.numel() == 1 && t.dtype().is_int()
 }
 
 fn is_ints(list: &[Value]) -> bool {

@@ -183,3 +183,61 @@ def test_help_info_and_mistakes(tmp_path):
     assert (missing.returncode, "nothing.py" in missing.stderr) == (2, True)
     assert command("run", cwd=tmp_path).returncode == 2
     assert command("fly", cwd=tmp_path).returncode == 2
+
+
+def test_a_module_does_not_take_the_place_of_its_function(as_paddle):
+    import paddle
+    import paddle.amp.auto_cast
+    from paddle.amp.auto_cast import amp_global_state, amp_state
+
+    assert isinstance(paddle.amp.auto_cast, type) and amp_state() is None
+    with paddle.amp.auto_cast(level="O2", dtype="bfloat16"):
+        with paddle.amp.auto_cast(enable=False):
+            assert amp_state()["enable"] is False
+        assert (amp_state()["level"], amp_state()["dtype"]) == ("O2", "bfloat16")
+    assert amp_state() is None and amp_global_state() is amp_global_state()
+
+
+def test_names_that_large_programs_import(as_paddle):
+    import paddle
+    from paddle.common_ops_import import LayerHelper, ParamAttr, Variable, check_type, convert_dtype  # noqa: F401
+    from paddle.distributed.collective import _c_concat, _c_identity, _c_split, _mp_allreduce
+    from paddle.distributed.communication.group import _get_global_group  # noqa: F401
+    from paddle.distributed.fleet.layers.mpu import mp_ops
+    from paddle.distributed.fleet.layers.mpu.random import get_rng_state_tracker
+    from paddle.distributed.fleet.meta_parallel.parallel_layers import PipelineLayer, SharedLayerDesc  # noqa: F401
+    from paddle.framework.io import EagerParamBase
+    from paddle.incubate.nn.layer.fused_dropout_add import FusedDropoutAdd  # noqa: F401
+    from paddle.io.dataloader.collate import default_collate_fn  # noqa: F401
+    from paddle.nn.layer.layers import in_declarative_mode
+    from paddle.utils.download import _get_unique_endpoints
+
+    x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    assert isinstance(x, paddle.static.Variable) and isinstance(x, Variable) and not isinstance(x, paddle.pir.Value)
+    assert EagerParamBase is paddle.nn.Parameter and convert_dtype(paddle.float16) == "float16"
+    assert mp_ops._c_identity is _c_identity and get_rng_state_tracker() is get_rng_state_tracker()
+    for collective in (_c_identity, _c_concat, _c_split, _mp_allreduce):
+        assert collective(x, group=paddle.distributed.new_group([0])).tolist() == [1.0, 2.0]
+    assert not in_declarative_mode() and isinstance(paddle.__git_commit__, str)
+    assert _get_unique_endpoints(["b:2", "a:3", "b:1"]) == {"a:3", "b:1"}
+    assert paddle.autograd.grad(x.pow(2).sum(), x)[0].tolist() == [2.0, 4.0]
+    with paddle.framework._no_check_dy2st_diff():
+        paddle.framework._dygraph_tracer()._has_grad = False
+        assert (x * 2).stop_gradient
+        paddle.framework._dygraph_tracer()._has_grad = True
+    assert not (x * 2).stop_gradient
+
+
+def test_a_layer_helper_is_made_where_nothing_asks_it_for_a_graph(as_paddle):
+    import paddle
+    from paddle.common_ops_import import LayerHelper
+
+    def shifted(input, act=None, name=None):
+        helper = LayerHelper("shifted", **locals())
+        assert helper.input_dtype() == input.dtype and helper.input() is input
+        return helper.append_activation(input - 1), helper
+
+    result, helper = shifted(paddle.to_tensor([0.0, 3.0]), act="relu")
+    assert result.tolist() == [0.0, 2.0] and helper.name.startswith("shifted_") and helper.layer_type == "shifted"
+    with pytest.raises(NotImplementedError, match="static graphs"):
+        helper.append_op(type="relu")

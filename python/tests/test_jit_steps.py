@@ -538,3 +538,27 @@ def test_a_recorded_function_is_copied_and_switched_off():
     assert calls[0] == 5
     with pytest.raises(TypeError, match="argument"):
         step(x, y, x)
+
+
+def test_a_sparse_table_and_batches_of_one():
+    numbers = [[0], [1, 2], [2], [2, 2], [4], [0, 3], [1]]
+
+    def train(wrap):
+        paddle.seed(5)
+        net = nn.Sequential(nn.Embedding(5, 12, sparse=True), network())
+        opt = paddle.optimizer.Adam(0.1, parameters=net.parameters(), lazy_mode=True)
+
+        def step(ids):
+            y = net(ids)
+            loss = nn.functional.binary_cross_entropy_with_logits(y, nn.functional.sigmoid(2 * y))
+            loss.backward()
+            opt.step()
+            opt.clear_grad()
+            return loss
+
+        step = wrap(step)
+        losses = [step(paddle.to_tensor(ids)).numpy().tobytes() for ids in numbers]
+        assert wrap is not captured or records(step) == 2
+        return losses, bits(net, opt)
+
+    assert train(lambda f: f) == train(captured)

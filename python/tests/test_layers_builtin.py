@@ -297,3 +297,54 @@ def test_pickled_statistics_are_the_layers_own():
     twin.eval()
     twin[1]._mean.set_value(sp.full([2], 100.0))
     assert (twin(x(2, 1, 3, 3)) < -50).all()
+
+
+def test_forward_is_a_function_of_the_class():
+    class Doubled(nn.Linear):
+        def forward(self, input):
+            return 2 * nn.Linear.forward(self, input)
+
+    class Shifted(nn.Embedding):
+        def forward(self, input):
+            return super().forward(input) + 1
+
+    fc, data = Doubled(4, 2), x(3, 4)
+    assert same(fc(data), 2 * sp.nn.functional.linear(data, fc.weight, fc.bias))
+    table = Shifted(5, 2)
+    assert same(table(ints(3)), table.weight[3:4] + 1)
+    assert same(nn.Sequential(fc, nn.ReLU())(data), nn.functional.relu(fc(data)))
+    assert inspect.isfunction(nn.Conv2D.forward) and same(nn.ReLU.forward(nn.ReLU(), data), data)
+    plain = nn.Linear(4, 2)
+    plain.forward = lambda input: input
+    assert plain(data) is data and nn.Linear.forward(plain, data).shape == [3, 2]
+    del plain.forward
+    assert plain(data).shape == [3, 2]
+
+
+def test_a_layer_has_the_parameters_that_paddle_names():
+    without = {
+        "weight": [nn.InstanceNorm2D(2), nn.PReLU(), nn.NLLLoss(), nn.MultiHeadAttention(4, 2), nn.Transformer(4, 2, 1, 1, 4)],
+        "bias": [nn.TransformerEncoderLayer(4, 2, 4), nn.TransformerDecoderLayer(4, 2, 4)],
+        "weight_ih": [nn.LSTM(2, 2)],
+    }
+    for name, layers in without.items():
+        assert not any(hasattr(layer, name) for layer in layers)
+    norm = nn.InstanceNorm2D(2, weight_attr=False, bias_attr=False)
+    assert norm.scale is None and norm.bias is None
+    assert nn.BatchNorm(2, param_attr=False).weight is None and nn.Linear(2, 2, bias_attr=False).bias is None
+
+
+def test_the_helper_of_a_layer():
+    class Scaled(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.dtype = self._helper.get_default_dtype()
+            self.scale = self._helper.create_parameter(attr=sp.ParamAttr(), shape=[3], dtype=self.dtype, is_bias=True)
+
+        def forward(self, input):
+            return self._helper.append_activation(input + self.scale, act="relu")
+
+    layer = Scaled()
+    assert layer.dtype == "float32" and list(layer.state_dict()) == ["scale"]
+    assert layer(sp.to_tensor([-1.0, 0.0, 2.0])).tolist() == [0.0, 0.0, 2.0]
+    assert layer._helper.create_parameter(False, [3]) is None and layer._helper.append_activation(layer.scale) is layer.scale

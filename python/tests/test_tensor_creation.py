@@ -61,7 +61,10 @@ def test_values_are_exact_and_cast_on_request():
     assert T([0, 2], dtype=bool).tolist() == [False, True]
     for dtype in (sampan.float16, "float16", np.float16, np.dtype("float16"), "paddle.float16"):
         assert T([1], dtype=dtype).dtype == sampan.float16
-    assert T([1], dtype=float).dtype == "float32" and T([1.0], dtype=int).dtype == "int64"
+    types = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}
+    for dtype, name in types.items():
+        made = (T([1], dtype=dtype), sampan.zeros([1], dtype=dtype), T([1.0]).astype(dtype), sampan.cast(T([1.0]), dtype))
+        assert [x.dtype for x in made] == [name] * 4
 
 
 def test_a_tensor_is_copied():
@@ -191,3 +194,25 @@ def test_a_generator_goes_back_to_the_exact_place():
             sampan.set_rng_state(wrong)
     with pytest.raises(TypeError, match="get_state"):
         generator.set_state("here")
+
+
+@pytest.mark.parametrize("written", ["-inf", "inf", "nan", "1.5", "3", " 2 ", "1e3"])
+def test_a_filling_number_may_be_written_out(written):
+    for made in (sampan.full([2], written), sampan.full_like(sampan.ones([2]), written)):
+        assert made.dtype == sampan.float32
+        np.testing.assert_equal(made.numpy(), np.full(2, float(written), "float32"))
+    with pytest.raises(TypeError, match="got the str"):
+        sampan.full([2], "many")
+
+
+@pytest.mark.parametrize("one, two", [(T(1), T(2)), (1, T(2)), (T([1]), T([2])), (T(1), T(2, dtype="int32"))])
+def test_sizes_may_be_tensors_among_numbers(one, two):
+    size, x = [one, two], sampan.ones([2, 3, 4])
+    for made in (sampan.zeros(size), sampan.full(size, 1.0), sampan.ones([2]).reshape(size), sampan.ones([1]).expand(size)):
+        assert made.shape == [1, 2]
+    assert [part.shape for part in x.split(size, axis=1)] == [[2, 1, 4], [2, 2, 4]]
+    assert sampan.slice(x, [1, 2], [0, 0], size).shape == [2, 1, 2]
+    assert sampan.nn.functional.pad(x, size, data_format="NCL").shape == [2, 3, 7]
+    assert sampan.nn.functional.adaptive_avg_pool2d(x[None], size).shape == [1, 2, 1, 2]
+    assert sampan.ones([2]).view(size).shape == [1, 2]
+    assert len(sampan.tensor_split(x, size, 1)) == 3

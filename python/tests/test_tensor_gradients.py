@@ -187,3 +187,37 @@ def test_a_long_chain_neither_recurses_nor_leaks():
     y.backward()
     del y
     assert x.grad.item() == 1.0
+
+
+def test_a_sum_of_tensors_with_and_without_axes():
+    a, b = sampan.to_tensor(1.0, stop_gradient=False), sampan.to_tensor([2.0, 3.0], stop_gradient=False)
+    total = sampan.add_n([a, b])
+    assert total.tolist() == [3.0, 4.0] and sampan.add_n([sampan.to_tensor(1.0), sampan.to_tensor([[2.0]])]).shape == [1, 1]
+    total.sum().backward()
+    assert a.grad.item() == 2.0 and b.grad.tolist() == [1.0, 1.0]
+    with pytest.raises(ValueError, match="add_n"):
+        sampan.add_n([sampan.ones([1]), sampan.ones([2])])
+
+
+@pytest.mark.parametrize(
+    "shapes", [([2, 3, 4], [4]), ([2, 3, 4], [4], [3]), ([4], [4]), ([2, 3, 4], [2, 4, 2], [2]), ([2, 3], [3, 4], [2, 1])]
+)
+def test_a_linear_map_by_a_vector_or_a_batch(shapes):
+    def leaves():
+        sampan.seed(3)
+        return [sampan.randn(shape).detach().requires_grad_() for shape in shapes]
+
+    ours, parts = leaves(), leaves()
+    y, expected = sampan.nn.functional.linear(*ours), sampan.matmul(*parts[:2])
+    for bias in parts[2:]:
+        expected = expected + bias
+    assert y.shape == expected.shape
+    for result in (y, expected):
+        result.pow(2).sum().backward()
+    for a, b in zip([y, *(t.grad for t in ours)], [expected, *(t.grad for t in parts)]):
+        assert (a - b).abs().max().item() < 1e-5
+
+
+def test_a_diagonal_of_uneven_axes():
+    x = sampan.zeros([2, 3, 4]).fill_diagonal_(9.0)
+    assert x.sum().item() == 18.0 and x[0, 0, 0].item() == x[1, 1, 1].item() == 9.0

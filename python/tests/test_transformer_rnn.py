@@ -3,6 +3,8 @@
 A number is the sum of an output times a fixed pattern; the weights are a fixed pattern too.
 """
 
+import copy
+
 import numpy as np
 import pytest
 import sampan as sp
@@ -187,3 +189,43 @@ def test_layers_of_ones_own_in_a_stack(recorded):
     assert list(foreign.state_dict())[0] == "layers.0.fc.weight" and "norm.weight" in foreign.state_dict()
     foreign(y, sp.zeros([3, 3])).sum().backward()
     assert all(p.grad is not None for p in foreign.parameters())
+
+
+@pytest.mark.parametrize("kind", [nn.TransformerEncoderLayer, nn.TransformerDecoderLayer])
+@pytest.mark.parametrize("before", [False, True])
+def test_the_activation_is_a_function(kind, before):
+    sp.seed(5)
+    layer = kind(8, 2, 16, dropout=0.0, activation="gelu", normalize_before=before)
+    inputs = (sp.randn([2, 3, 8]),) * (1 if kind is nn.TransformerEncoderLayer else 2)
+    inputs += (sp.triu(sp.full([3, 3], "-inf"), 1),)
+    assert layer.activation is nn.functional.gelu
+    expected = layer(*inputs)
+    # Python, a layer, and the core again.
+    for activation in (lambda y: nn.functional.gelu(y), nn.GELU(), nn.functional.gelu):
+        layer.activation = activation
+        assert layer.activation is activation and (layer(*inputs) - expected).abs().max().item() < 1e-5
+    layer.activation = lambda y: 0 * y
+    cache = layer.gen_cache(inputs[-2])
+    assert (layer(*inputs) - expected).abs().max().item() > 1e-3
+    assert (layer(*inputs, cache=cache)[0] - layer(*inputs)).abs().max().item() < 1e-6
+
+
+def test_an_activation_that_a_program_added(monkeypatch):
+    monkeypatch.setattr(nn.functional, "quick_gelu", lambda y: y * nn.functional.sigmoid(1.702 * y), raising=False)
+    layer = nn.TransformerEncoderLayer(4, 2, 8, 0.0, activation="quick_gelu")
+    stack, y = nn.TransformerEncoder(layer, 2), sp.randn([2, 3, 4])
+    assert stack.layers[1].activation is nn.functional.quick_gelu
+    assert (stack(y) - stack.layers[1](layer(y))).abs().max().item() < 1e-6
+    again = copy.deepcopy(layer)
+    assert (again(y) - layer(y)).abs().max().item() == 0.0
+    again.activation = nn.functional.relu
+    assert (again(y) - layer(y)).abs().max().item() > 0.0
+
+
+def test_the_config_of_a_layer_counts_for_its_copies():
+    layer = nn.TransformerEncoderLayer(4, 2, 8, 0.0)
+    assert len(layer._config) == 11 and layer._config["attn_dropout"] is None
+    layer._config.update(dim_feedforward=16)
+    assert [one.linear1.weight.shape for one in nn.TransformerEncoder(layer, 2).layers] == [[4, 8], [4, 16]]
+    layer.self_attn.need_weights = None
+    assert layer(sp.ones([1, 2, 4])).shape == [1, 2, 4]

@@ -148,3 +148,64 @@ def test_errors_and_signatures():
         ops.nms(tensor(BOXES[0]), 0.2)
     with pytest.raises(TypeError, match="boxes_num"):
         ops.roi_pool(REGIONS[0], REGIONS[1])
+
+
+def test_anchors_of_proposals_may_be_rows():
+    scores, deltas, size = tensor(abs(wave(1, 2, 3, 3))), tensor(wave(1, 8, 3, 3)), tensor([[60.0, 60.0]])
+    anchors, variances = tensor(abs(wave(3, 3, 2, 4)) * [5, 5, 30, 30]), tensor(np.full((3, 3, 2, 4), 0.3))
+    for a, b in zip(
+        ops.generate_proposals(scores, deltas, size, anchors, variances),
+        ops.generate_proposals(scores, deltas, size, anchors.reshape([-1, 4]), variances.reshape([-1, 4])),
+    ):
+        assert a is b is None or a.tolist() == b.tolist()
+
+
+def test_the_kernels_that_detectors_call():
+    kernels, old = sampan._C_ops, sampan._legacy_C_ops
+    values, index = kernels.argsort(tensor([3, 1, 2]), 0, True, False)
+    assert values.tolist() == [3, 2, 1] and index.tolist() == [0, 2, 1]
+    assert old.argsort(tensor([3, 1, 2]), "axis", 0, "descending", True)[1].tolist() == [0, 2, 1]
+    anchors, variances = old.anchor_generator(
+        tensor(wave(1, 2, 3, 4)), "anchor_sizes", [32.0, 64.0], "aspect_ratios", [0.5, 1.0, 2.0, 0.3], "variances",
+        [0.1, 0.1, 0.2, 0.2], "stride", [16.0, 12.0], "offset", 0.5,
+    )
+    assert anchors.shape == variances.shape == [3, 4, 8, 4]
+    np.testing.assert_allclose(anchors.numpy().ravel()[:5], [-12, -7.3333, 27, 18.3333, -32], atol=1e-3)
+    np.testing.assert_allclose(anchors.abs().sum().item(), 12741.33, rtol=1e-6)
+    rois, counts = tensor([[0, 0, 20, 20], [0, 0, 200, 200], [5, 5, 9, 9]]), tensor([1, 2], "int32")
+    levels, each, places = kernels.distribute_fpn_proposals(rois, counts, 2, 5, 4, 224, False)
+    again = old.distribute_fpn_proposals(
+        rois, counts, 4, 4, "min_level", 2, "max_level", 5, "refer_level", 4, "refer_scale", 224, "pixel_offset", False
+    )
+    assert [level.shape[0] for level in levels] == [2, 1, 0, 0] and places.tolist() == again[1].tolist()
+    assert [n.tolist() for n in each] == [n.tolist() for n in again[2]] == [[1, 1], [0, 1], [0, 0], [0, 0]]
+    boxes, scores = tensor(BOXES[None]), tensor(abs(wave(1, 3, 4)))
+    out, index, count = kernels.matrix_nms(boxes, scores, 0.2, 4, 3, 0.1)
+    expected = ops.matrix_nms(boxes, scores, 0.2, 0.1, 4, 3, return_index=True)
+    assert [t.tolist() for t in (out, count, index)] == [t.tolist() for t in expected]
+
+
+@pytest.mark.parametrize(
+    "options, kept",
+    [
+        ({}, [[0, 1], [0, 2], [1, 2], [1, 1]]),
+        ({"background_label": 0}, [[1, 2], [1, 1]]),
+        ({"keep_top_k": 3}, [[0, 1], [1, 2], [1, 1]]),
+        ({"nms_top_k": 1}, [[0, 1], [1, 2]]),
+        ({"score_threshold": 0.5}, [[0, 1], [1, 2], [1, 1]]),
+        ({"score_threshold": 2.0}, []),
+    ],
+)
+def test_detections_of_several_classes(options, kept):
+    scores = np.array([[[0.4, 0.9, 0.3, 0.6], [0.1, 0.7, 0.8, 0.2]]], "float32")
+    told = {"score_threshold": 0.15, "nms_top_k": -1, "keep_top_k": -1, "nms_threshold": 0.3, "background_label": -1, **options}
+    out, index, count = sampan._C_ops.multiclass_nms3(tensor(BOXES[None]), tensor(scores), None, **told)
+    assert [[int(row[0]), at] for row, [at] in zip(out.tolist(), index.tolist())] == kept
+    assert count.tolist() == [len(kept)] and out.shape == [len(kept), 6] and count.dtype == sampan.int32
+    for row, [at] in zip(out.numpy(), index.tolist()):
+        assert row[1] == scores[0, int(row[0]), at] and (row[2:] == BOXES[at]).all()
+    # The same boxes for each class, and one picture.
+    each = tensor(np.repeat(BOXES[:, None], 2, 1))
+    rows, places, _ = sampan._C_ops.multiclass_nms3(each, tensor(scores[0].T), tensor([4], "int32"), **told)
+    assert sorted(rows.tolist()) == sorted(out.tolist())
+    assert places.flatten().tolist() == [2 * at + of for of, at in sorted(kept)]

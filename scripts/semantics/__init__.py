@@ -77,7 +77,7 @@ def topics():
 def cases(topic):
     """The cases of one file, in its order."""
     module = importlib.import_module(f"{__name__}.{topic}")
-    for name, program in vars(module).items():
+    for name, program in list(vars(module).items()):
         if name.startswith("_") or getattr(program, "__module__", "") != module.__name__ or not callable(program):
             continue
         options = dict(getattr(program, "options", {}))

@@ -248,3 +248,65 @@ def an_optimizer_with_a_closure(paddle):
 
     optimizer.step(closure)
     return net[1]._mean, net[1]._variance, net[1].weight
+
+
+_FORMATS = {
+    "NC": ("BatchNorm1D", [1, 3], "NCL"), "NCL": ("BatchNorm1D", [1, 3, 1], "NCL"), "NLC": ("BatchNorm1D", [1, 1, 3], "NLC"),
+    "NCHW": ("BatchNorm2D", [1, 3, 1, 1], "NCHW"), "NHWC": ("BatchNorm2D", [1, 1, 1, 3], "NHWC"),
+    "NCDHW": ("BatchNorm3D", [1, 3, 1, 1, 1], "NCDHW"), "NDHWC": ("BatchNorm3D", [1, 1, 1, 1, 3], "NDHWC"),
+}
+
+
+def _one_each(paddle, layer, shape):
+    values = np.array([-1.5, 2.5, 3.5], "float32").reshape(shape)
+    x = paddle.to_tensor(values, stop_gradient=False)
+    y = layer(x)
+    (y * paddle.to_tensor(values)).sum().backward()
+    affine = [p if p is None else p.grad for p in (layer.weight, layer.bias)]
+    return y, x.grad, affine, layer._mean, layer._variance
+
+
+@case(each=list(_FORMATS))
+def a_single_element_of_each_channel(paddle, name):
+    kind, shape, data_format = _FORMATS[name]
+    half = paddle.nn.initializer.Constant(0.5)
+    layer = getattr(paddle.nn, kind)(3, weight_attr=half, bias_attr=half, data_format=data_format)
+    return _one_each(paddle, layer, shape)
+
+
+def a_single_element_without_affine(paddle):
+    return _one_each(paddle, paddle.nn.BatchNorm1D(3, weight_attr=False, bias_attr=False), [1, 3])
+
+
+def a_single_element_and_an_activation(paddle):
+    return _one_each(paddle, paddle.nn.BatchNorm(3, act="relu"), [1, 3])
+
+
+@case(each=["eval", "global"])
+def a_single_element_by_known_statistics(paddle, how):
+    layer = paddle.nn.BatchNorm1D(3, use_global_stats=how == "global" or None)
+    if how == "eval":
+        layer.eval()
+    return _one_each(paddle, layer, [1, 3])[0]
+
+
+def a_single_element_in_a_function(paddle):
+    mean, variance, x = paddle.zeros([3]), paddle.ones([3]), paddle.to_tensor([[1.5, 2.5, 3.5]])
+    y = paddle.nn.functional.batch_norm(x, mean, variance, training=True)
+    y[0, 0] = 7.0
+    return y, x, mean, variance
+
+
+def a_step_after_a_single_element(paddle):
+    layer = paddle.nn.BatchNorm1D(3)
+    optimizer = paddle.optimizer.SGD(0.1, parameters=layer.parameters(), weight_decay=0.1)
+    layer(paddle.to_tensor([[1.5, 2.5, 3.5]], stop_gradient=False)).sum().backward()
+    optimizer.step()
+    return layer.weight, layer.bias
+
+
+@case(right=[0.0, 0.0, 0.0], because="the bias has no part in the result, and none where x gets a gradient either")
+def a_single_element_that_gets_no_gradient(paddle):
+    layer = paddle.nn.BatchNorm1D(3)
+    layer(paddle.to_tensor([[1.5, 2.5, 3.5]])).sum().backward()
+    return layer.bias.grad.tolist()

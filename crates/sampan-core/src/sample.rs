@@ -22,6 +22,8 @@ pub struct Sample {
     pub up_to_sign: bool,
     /// The first argument is a symmetric matrix and stays so in the gradient checks.
     pub symmetric: bool,
+    /// Parameters that the op takes for constants, at least in part: the numeric gradient checks do so too.
+    pub constants: &'static [&'static str],
 }
 
 impl Sample {
@@ -68,6 +70,12 @@ impl Sample {
         self
     }
 
+    /// Says that the op takes these parameters for constants and gives them no gradient, or not the whole one.
+    pub fn constant(mut self, names: &'static [&'static str]) -> Sample {
+        self.constants = names;
+        self
+    }
+
     /// The arguments in the order of the op's signature.
     pub fn bind(&self, op: &OpDef) -> Result<Args> {
         op.bind(self.positional.clone(), self.named.clone())
@@ -86,6 +94,7 @@ macro_rules! sample {
             grad_peer: None,
             up_to_sign: false,
             symmetric: false,
+            constants: &[],
         }
     };
 }

@@ -27,6 +27,8 @@ pub struct Settings {
     pub regularizer: Option<Regularizer>,
     /// Does gradient clipping include it?
     pub need_clip: bool,
+    /// Is it a table of which a step uses few rows (`Embedding` with `sparse`)?
+    pub sparse: bool,
 }
 
 /// A value that is computed from other members before each use: `weight = g * v / |v|`.
@@ -90,14 +92,14 @@ impl Parameter {
         if let Some(name) = &attr.name {
             t.set_name(name.clone());
         }
-        let settings =
-            Settings { learning_rate: attr.learning_rate, regularizer: attr.regularizer, need_clip: attr.need_clip };
+        let ParamAttr { learning_rate, regularizer, need_clip, .. } = *attr;
+        let settings = Settings { learning_rate, regularizer, need_clip, sparse: false };
         Parameter(Arc::new(Inner { tensor: RwLock::new(t), form: RwLock::default(), settings: RwLock::new(settings) }))
     }
 
     /// A parameter that is this very tensor, with its gradient: what an optimizer makes of a plain tensor.
     pub fn of(tensor: Tensor) -> Parameter {
-        let settings = Settings { learning_rate: 1.0, regularizer: None, need_clip: true };
+        let settings = Settings { learning_rate: 1.0, regularizer: None, need_clip: true, sparse: false };
         Parameter(Arc::new(Inner {
             tensor: RwLock::new(tensor),
             form: RwLock::default(),
@@ -172,6 +174,16 @@ impl Parameter {
     /// Changes the settings.
     pub fn set_settings(&self, settings: Settings) {
         write(&self.0.settings, settings);
+    }
+
+    /// Says that this, or what is used in its place, is a table of which a step uses few rows.
+    pub(crate) fn set_sparse(&self) {
+        let form = self.form();
+        let form = form.as_deref().map(|f| -> &dyn Any { f });
+        let used = form.and_then(|f| f.downcast_ref()).map_or(self, |Shared(other)| other);
+        if !used.settings().sparse {
+            used.set_settings(Settings { sparse: true, ..used.settings() });
+        }
     }
 
     /// Is this the same parameter?

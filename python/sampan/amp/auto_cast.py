@@ -89,15 +89,25 @@ class auto_cast:
             raise ValueError(f"(InvalidArgument) auto_cast: {both!r} is on both lists, the white and the black one.")
         self._policy = _core.AmpPolicy(name, level, white, black, use_promote) if enable and level != "O0" else None
         self._dtype = name
+        self._told = {
+            "enable": enable,
+            "custom_white_list": custom_white_list,
+            "custom_black_list": custom_black_list,
+            "level": level,
+            "dtype": name,
+            "use_promote": use_promote,
+        }
         self._outside: list = []
 
     def __enter__(self):
         global _last_dtype
         self._outside.append(_core._swap_amp(self._policy))
+        _inside.append(self._told)
         _last_dtype = self._dtype
         return self
 
     def __exit__(self, *_):
+        _inside.pop()
         _core._swap_amp(self._outside.pop())
         return False
 
@@ -116,6 +126,35 @@ _last_dtype = "float16"
 
 def _last_asked_for() -> str:
     return _last_dtype
+
+
+# What the contexts around were asked for, the innermost last.
+_inside: list[dict] = []
+
+
+def amp_state() -> dict | None:
+    """What the innermost `auto_cast` was asked for; None outside."""
+    return _inside[-1] if _inside else None
+
+
+class AMPGlobalState:
+    """What programs note about mixed precision of the whole process."""
+
+    def __init__(self):
+        self.model_parameters = []
+        self.use_master_grad = False
+        self.already_register_final_backward_hook = False
+        self.already_classify_params_meshes = False
+        self.mesh2params = {}
+        self.amp_dtype = "float32"
+
+
+_global_state = AMPGlobalState()
+
+
+def amp_global_state() -> AMPGlobalState:
+    """The notes of the process."""
+    return _global_state
 
 
 amp_guard = auto_cast

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._core import backward
+from .._core import backward, grad
 from ..framework import enable_grad, no_grad, set_grad_enabled
 from .functional import hessian, jacobian
 from .py_layer import Function, PyLayer, PyLayerContext, saved_tensors_hooks

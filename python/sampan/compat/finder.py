@@ -24,6 +24,23 @@ _HOMES = {
     "paddle.io.dataloader.batch_sampler": "sampan.io.sampler",
     "paddle.io.reader": "sampan.io.loader",
     "paddle.metric.metrics": "sampan.metric",
+    "paddle.core": "sampan.compat.base.core",
+    "paddle.common_ops_import": "sampan.compat.common_ops_import",
+    "paddle.pir": "sampan.compat.pir",
+    "paddle.distributed.collective": "sampan.compat.collective",
+    "paddle.distributed.communication.group": "sampan.compat.collective",
+    "paddle.distributed.communication.reduce": "sampan.compat.collective",
+    "paddle.distributed.communication.stream": "sampan.distributed.stream",
+    "paddle.distributed.fleet.layers.mpu.mp_layers": "sampan.distributed.fleet.meta_parallel.layers",
+    "paddle.distributed.fleet.layers.mpu.mp_ops": "sampan.compat.collective",
+    "paddle.distributed.fleet.layers.mpu.random": "sampan.distributed.fleet.meta_parallel.random",
+    "paddle.distributed.fleet.meta_parallel.parallel_layers": "sampan.distributed.fleet.meta_parallel",
+    "paddle.distributed.fleet.meta_parallel.parallel_layers.mp_layers": "sampan.distributed.fleet.meta_parallel.layers",
+    "paddle.distributed.fleet.meta_parallel.parallel_layers.pp_layers": "sampan.distributed.fleet.meta_parallel",
+    "paddle.distributed.fleet.meta_parallel.parallel_layers.random": "sampan.distributed.fleet.meta_parallel.random",
+    "paddle.incubate.nn.layer": "sampan.incubate.nn",
+    "paddle.incubate.nn.layer.fused_dropout_add": "sampan.incubate.nn",
+    "paddle.incubate.nn.layer.fused_linear": "sampan.incubate.nn",
     "tb_paddle": "sampan.compat.tb_paddle",
 }
 # Files of Paddle's that are one module here: programs import from them what the package itself has as well.
@@ -64,8 +81,15 @@ class _Loader(importlib.abc.Loader):
         return module
 
     def exec_module(self, module):
+        theirs = module.__spec__.name
         # It ran when it was imported by its own name, which it keeps.
         module.__spec__ = self._own
+        # What it imported is there by Paddle's name too: otherwise `import paddle.amp.auto_cast` would put the module in
+        # the place of the function of that name.
+        for name, part in list(sys.modules.items()):
+            alias = theirs + name.removeprefix(self._home)
+            if name.startswith(self._home + ".") and home_of(alias) == name:
+                sys.modules.setdefault(alias, part)
 
     def is_package(self, fullname):
         return self._spec.submodule_search_locations is not None

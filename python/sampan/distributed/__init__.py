@@ -114,3 +114,12 @@ __all__ = [
     "stream",
     "wait",
 ]
+
+
+def __getattr__(name):
+    if name != "collective":
+        raise AttributeError(f"module 'sampan.distributed' has no attribute {name!r}")
+    # A file of Paddle's.
+    from ..compat import collective
+
+    return collective

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from . import group as groups
 
+# A package to programs that import from its files: `paddle.distributed.communication.group`.
+__path__: list[str] = []
+
 
 class ReduceOp:
     """How tensors of several processes become one."""

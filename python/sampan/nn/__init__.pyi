@@ -366,7 +366,8 @@ class ELU(BuiltinLayer):
 class Embedding(BuiltinLayer):
     """A table of `num_embeddings` vectors of `embedding_dim` elements, looked up by number. The vector at `padding_idx`
     starts as zero and gets no gradient; vectors longer than `max_norm` in the norm of order `norm_type` are
-    shortened in place when they are used. `sparse` is accepted: gradients are dense.
+    shortened in place when they are used. Gradients are dense; with `sparse` an `Adam` in its `lazy_mode` leaves the
+    rows alone that a step has not used.
     """
 
     def __init__(self, num_embeddings: _int, embedding_dim: _int, padding_idx: _int | None = None, max_norm: _float | None = None, norm_type: _float = 2.0, scale_grad_by_freq: _bool = False, sparse: _bool = False, _weight: Tensor | None = None, _freeze: _bool = False, device: Any = None, dtype: DTypeLike | None = None, weight_attr: Any = None, name: _str | None = None, **kwargs: Any) -> None: ...

@@ -42,8 +42,9 @@ class Adagrad(BuiltinOptimizer):
 
 class Adam(BuiltinOptimizer):
     """Steps along the running mean of the gradient (`beta1` the kept share), divided by the root of the running mean of
-    its square (`beta2`); with `amsgrad` by the largest such root so far. `lazy_mode` matters for sparse gradients
-    only, and `use_multi_tensor` is always so.
+    its square (`beta2`); with `amsgrad` by the largest such root so far. With `lazy_mode` a row of a sparse table
+    (an `Embedding` with `sparse`) is left alone, with its moments, in a step in which its gradient is zero everywhere,
+    which is how it is told that no index named the row. `use_multi_tensor` is always so.
     """
 
     def __init__(self, learning_rate: Any = 0.001, beta1: _float = 0.9, beta2: _float = 0.999, epsilon: _float = 1e-8, parameters: Any = None, weight_decay: Any = None, grad_clip: Any = None, lazy_mode: _bool = False, multi_precision: _bool = False, use_multi_tensor: _bool = False, amsgrad: _bool = False, name: _str | None = None, **kwargs: Any) -> None: ...

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .._core import Tensor as Variable
+from .._creation import create_parameter
 from . import amp, nn
 from .guards import cpu_places, device_guard, name_scope
 from .input import InputSpec
@@ -9,8 +11,10 @@ from .io import load_inference_model, normalize_program, save_inference_model
 
 __all__ = [
     "InputSpec",
+    "Variable",
     "amp",
     "cpu_places",
+    "create_parameter",
     "device_guard",
     "load_inference_model",
     "name_scope",

@@ -1,6 +1,7 @@
 """Files from the network, kept in a cache."""
 
 import hashlib
+import logging
 import os
 import tarfile
 import zipfile
@@ -8,6 +9,8 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 __all__ = ["get_weights_path_from_url"]
+
+logger = logging.getLogger(__name__)
 
 
 def home():
@@ -36,11 +39,37 @@ def get_path_from_url(url, root_dir, md5sum=None, check_exist=True, decompress=T
         raise ValueError(f"get_path_from_url: url must start with http:// or https://, but received {url!r}")
     path = Path(root_dir) / Path(urlparse(url).path).name
     if not (check_exist and path.is_file() and md5sum in (None, _md5_of(path))):
-        _download(url, path, md5sum)
+        _fetch(url, path, md5sum)
     return str(_unpacked(path) if decompress else path)
 
 
-def _download(url, path, md5sum):
+def _download(url, path, md5sum=None, method="get"):
+    """The path in the folder `path` of the file behind `url`, downloaded anew."""
+    target = Path(path) / Path(urlparse(url).path).name
+    _fetch(url, target, md5sum)
+    return str(target)
+
+
+def _decompress(fname):
+    """The path of what is in an archive, unpacked beside it."""
+    return str(_unpacked(Path(fname)))
+
+
+def _md5check(fullname, md5sum=None):
+    """Is it the file of that md5 sum?"""
+    return md5sum in (None, _md5_of(fullname))
+
+
+def _get_unique_endpoints(trainer_endpoints):
+    """One process of each machine: the first of its endpoints."""
+    trainer_endpoints.sort()
+    machines = {}
+    for endpoint in trainer_endpoints:
+        machines.setdefault(endpoint.split(":")[0], endpoint)
+    return set(machines.values())
+
+
+def _fetch(url, path, md5sum):
     hint = f"Hint: with a file from elsewhere, put it at {path}"
     try:
         from sampan._core import _download as fetch

@@ -35,6 +35,8 @@ fn apart(case: &str, x: &[f64]) -> bool {
         "logit" => grad && !(0.0..=1.0).contains(&x[0]),
         // Equal numbers: all of the gradient goes to the first, as in PaddlePaddle; PyTorch halves it.
         "fmax" | "fmin" => grad && x[0] == x[1],
+        // One at zero, as in PaddlePaddle, and at negative numbers whose result is a zero.
+        "leaky_relu" => grad && x[0].abs() < TINY,
         // A sign can be copied onto infinity as onto anything else.
         "copysign" => grad && x[0].is_infinite(),
         // The quotient is 0 beside an infinite divisor, not -1, and infinite of infinity, not NaN.
@@ -212,7 +214,7 @@ const OUT_OF_RANGE: &[(&str, &str)] = &[
 
 /// Results and gradients of an op on its arguments in one precision.
 fn answers(op: &'static op::OpDef, args: &sampan_core::value::Args, slopes: bool) -> Result<Vec<Tensor>> {
-    let (inputs, f) = as_function(op, args, false);
+    let (inputs, f) = as_function(op, args, false, &[]);
     let leaves: Vec<Tensor> = inputs.iter().map(|t| t.detach().requires_grad_()).collect();
     let mut outputs = f(&leaves)?;
     let tracked: Vec<Tensor> = outputs.iter().filter(|t| t.requires_grad()).cloned().collect();

@@ -235,7 +235,7 @@ pub(super) static CHAINS: LazyLock<Vec<(Formula, Run<f32>)>> = LazyLock::new(|| 
         chain!(|y, g| [low, high] y.le(low).select(S::of(0.0), y.ge(high).select(S::of(0.0), g))),
         // leaky_relu, and backwards
         chain!(|x| [slope] x.gt(S::of(0.0)).select(x, x * slope)),
-        chain!(|y, g| [slope] y.gt(S::of(0.0)).select(g, g * slope)),
+        chain!(|x, g| [slope] x.ge(S::of(0.0)).select(g, g * slope)),
         // sigmoid and tanh, backwards
         chain!(|y, g| [] g * (y * (S::of(1.0) - y))),
         chain!(|y, g| [] g * (S::of(1.0) - y * y)),

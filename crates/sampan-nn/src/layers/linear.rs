@@ -119,13 +119,15 @@ pub struct Embedding {
     /// `[num_embeddings, embedding_dim]`.
     pub weight: Parameter,
     op: Bound,
+    sparse: bool,
 }
 
 #[class(module = "nn", object = layer::object)]
 impl Embedding {
     /// A table of `num_embeddings` vectors of `embedding_dim` elements, looked up by number. The vector at `padding_idx`
     /// starts as zero and gets no gradient; vectors longer than `max_norm` in the norm of order `norm_type` are
-    /// shortened in place when they are used. `sparse` is accepted: gradients are dense.
+    /// shortened in place when they are used. Gradients are dense; with `sparse` an `Adam` in its `lazy_mode` leaves the
+    /// rows alone that a step has not used.
     ///
     /// ```
     /// use sampan_core::Tensor;
@@ -179,12 +181,16 @@ impl Embedding {
             ("sparse", sparse.into()),
             ("scale_grad_by_freq", scale_grad_by_freq.into()),
         ];
-        Ok(Embedding { base, weight, op: Bound::new("embedding", settings)? })
+        Ok(Embedding { base, weight, op: Bound::new("embedding", settings)?, sparse })
     }
 }
 
 impl Layer for Embedding {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        // Said whenever it is used: another parameter may have been put in the weight's place.
+        if self.sparse {
+            self.weight.set_sparse();
+        }
         self.op.first(&self.base, [x.into(), self.weight.value()?.into()])
     }
     fn settings(&self) -> Vec<(&'static str, Value)> {

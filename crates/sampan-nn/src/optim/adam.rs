@@ -72,13 +72,15 @@ impl Moments {
 pub struct Adam {
     moments: Moments,
     amsgrad: bool,
+    lazy: bool,
 }
 
 #[class(module = "optimizer", object = object)]
 impl Adam {
     /// Steps along the running mean of the gradient (`beta1` the kept share), divided by the root of the running mean of
-    /// its square (`beta2`); with `amsgrad` by the largest such root so far. `lazy_mode` matters for sparse gradients
-    /// only, and `use_multi_tensor` is always so.
+    /// its square (`beta2`); with `amsgrad` by the largest such root so far. With `lazy_mode` a row of a sparse table
+    /// (an `Embedding` with `sparse`) is left alone, with its moments, in a step in which its gradient is zero everywhere,
+    /// which is how it is told that no index named the row. `use_multi_tensor` is always so.
     ///
     /// ```
     /// use sampan_core::Tensor;
@@ -102,8 +104,8 @@ impl Adam {
         #[opt(false)] use_multi_tensor: bool,
         #[opt(false)] amsgrad: bool,
     ) -> Result<Optimizer> {
-        let _ = (lazy_mode, use_multi_tensor);
-        let rule = Adam { moments: Moments::new(beta1, beta2, epsilon)?, amsgrad };
+        let _ = use_multi_tensor;
+        let rule = Adam { moments: Moments::new(beta1, beta2, epsilon)?, amsgrad, lazy: lazy_mode };
         Optimizer::new(rule, learning_rate, parameters, Common { weight_decay, grad_clip, multi_precision })
     }
 }
@@ -119,7 +121,14 @@ impl Rule for Adam {
         Ok(self.moments.adam(step, 0.0, self.amsgrad))
     }
     fn set(&mut self, name: &str, value: &Value) -> Result<bool> {
-        Ok(name == "lazy_mode" || self.moments.set(name, value)?)
+        if name == "lazy_mode" {
+            self.lazy = bool::get(value, name)?;
+            return Ok(true);
+        }
+        self.moments.set(name, value)
+    }
+    fn lazy(&self) -> bool {
+        self.lazy
     }
     fn boxed(&self) -> Box<dyn Rule> {
         Box::new(self.clone())

@@ -114,6 +114,13 @@ struct Work {
     by_master: bool,
 }
 
+impl Work {
+    /// Are rows left alone that no index named?
+    fn is_lazy(&self) -> bool {
+        self.group.rule.lazy() && self.parameter.settings().sparse && self.param.ndim() > 0
+    }
+}
+
 /// The type a parameter is computed in.
 fn wide(dtype: DType) -> DType {
     if dtype == DType::Float64 { DType::Float64 } else { DType::Float32 }
@@ -496,7 +503,8 @@ fn clip(works: &[Work], grads: &[Tensor]) -> Result<Vec<Plan>> {
 
 /// The same step as a GPU takes it.
 fn gpu_steps<'a>(works: &'a [Work], grads: &'a [Tensor], orders: &[Order], plans: &'a [Plan]) -> Vec<gpu::Step<'a>> {
-    if !works.iter().all(|w| matches!(w.param.device(), Device::Cuda(_))) {
+    // Which rows are left alone is found out on the host.
+    if !works.iter().all(|w| matches!(w.param.device(), Device::Cuda(_)) && !w.is_lazy()) {
         return Vec::new();
     }
     let one = |(i, ((work, grad), &(formula, lr, prepare, row, _))): (usize, ((&'a Work, &'a Tensor), &Order))| {
@@ -542,7 +550,8 @@ fn step_on_cpu(works: &[Work], grads: &[Tensor], orders: &[Order]) -> Result<()>
                 let row = if tensor.numel() > work.param.numel() { row } else { 0 };
                 *state = &mut next()[row * bytes..][..bytes];
             }
-            jobs.push(Job { dtype: g.dtype(), formula, lr, prepare, param, grad, master, states });
+            let job = Job { dtype: g.dtype(), formula, lr, prepare, param, grad, master, states };
+            if work.is_lazy() { jobs.extend(used_rows(job, g.dim(0))) } else { jobs.push(job) }
         }
         if by_norms {
             let norms = lamb_norms(&mut jobs);
@@ -554,6 +563,38 @@ fn step_on_cpu(works: &[Work], grads: &[Tensor], orders: &[Order]) -> Result<()>
         }
         run(&mut jobs);
     })
+}
+
+/// The parts of a job that are rows with a gradient, of a table of so many rows.
+fn used_rows(job: Job<'_>, rows: usize) -> Vec<Job<'_>> {
+    let Job { dtype, formula, lr, prepare, mut param, mut grad, mut master, mut states } = job;
+    let width = grad.len() / rows.max(1);
+    // Zeros of either sign: the first bit of an element lies in its last byte.
+    let is_used = |row: &[u8]| {
+        row.chunks_exact(dtype.size())
+            .any(|e| e.split_last().is_some_and(|(s, rest)| s & 0x7f != 0 || rest.iter().any(|b| *b != 0)))
+    };
+    let mut parts = Vec::new();
+    while !grad.is_empty() && width > 0 {
+        let used = is_used(&grad[..width]);
+        let run = grad.chunks_exact(width).take_while(|row| is_used(row) == used).count();
+        let left = grad.len() / width;
+        let take = |bytes| first_rows(bytes, run, left);
+        let (param, master) = (take(&mut param), take(&mut master));
+        let states = states.each_mut().map(take);
+        let part = Job { dtype, formula, lr, prepare, param, grad: &grad[..run * width], master, states };
+        grad = &grad[run * width..];
+        parts.extend(used.then_some(part));
+    }
+    parts
+}
+
+/// Takes the first `n` of so many rows off.
+fn first_rows<'a>(bytes: &mut &'a mut [u8], n: usize, rows: usize) -> &'a mut [u8] {
+    let all = std::mem::take(bytes);
+    let (first, rest) = all.split_at_mut(all.len() / rows * n);
+    *bytes = rest;
+    first
 }
 
 impl std::fmt::Debug for Optimizer {

@@ -78,6 +78,10 @@ pub(crate) trait Rule: Send + Sync {
     fn set(&mut self, name: &str, value: &Value) -> Result<bool>;
     /// A copy for a group.
     fn boxed(&self) -> Box<dyn Rule>;
+    /// Are rows of sparse parameters left alone where the gradient is zero?
+    fn lazy(&self) -> bool {
+        false
+    }
     /// Is the step scaled by norms of parameter and direction?
     fn scaled_by_norms(&self) -> bool {
         false

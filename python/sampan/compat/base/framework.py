@@ -1,5 +1,7 @@
 """Modes and names of `paddle.base.framework`."""
 
+import contextlib
+
 from ... import _core
 from .. import _late
 
@@ -38,6 +40,36 @@ def _current_expected_place():
     from ...device import CPUPlace
 
     return CPUPlace()
+
+
+_current_expected_place_ = _current_expected_place
+
+
+@contextlib.contextmanager
+def _stride_in_no_check_dy2st_diff():
+    """Views are views in graphs too, so that there is nothing to check."""
+    yield
+
+
+_no_check_dy2st_diff = _stride_in_no_check_dy2st_diff
+
+
+def _dygraph_tracer():
+    """Whether gradients are recorded is a mode of the process."""
+    return _Tracer()
+
+
+class _Tracer:
+    @property
+    def _has_grad(self) -> bool:
+        import sampan
+
+        return sampan.is_grad_enabled()
+
+    @_has_grad.setter
+    def _has_grad(self, on: bool) -> None:
+        _core._set_grad_enabled(bool(on))
+
 
 __getattr__ = _late.names(
     __name__,

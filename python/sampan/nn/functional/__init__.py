@@ -1,6 +1,7 @@
 """Functions of neural networks: Paddle's `nn.functional`."""
 
 from ... import _core, _registry
+from . import flash_attention
 
 globals().update(_registry.functions("nn.functional"))
 globals().update(_registry.plain_functions("nn.functional"))

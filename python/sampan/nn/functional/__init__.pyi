@@ -14,6 +14,8 @@ DTypeLike = _dtype | _str | _type | numpy.dtype
 
 from ... import _core as _core, _registry as _registry
 
+from . import flash_attention as flash_attention
+
 def silu(x, inplace=False, name=None):
     """`x * sigmoid(x)`; with `inplace` the result takes the place of `x`."""
     ...
@@ -85,7 +87,8 @@ def avg_pool3d(x: Tensor, kernel_size: _int | Sequence[_int] | Tensor, stride: _
 
 def batch_norm(x: Tensor, running_mean: Tensor, running_var: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, training: _bool = False, momentum: _float = 0.9, epsilon: _float = 1e-5, data_format: _str = 'NCHW', use_global_stats: _bool | None = None, *args: Any, **kwargs: Any) -> Tensor:
     """Normalises each channel over the batch: in training by the batch's own mean and variance, which also move the running
-    ones (`momentum` is the share of the old that is kept), otherwise, or with `use_global_stats`, by the running ones.
+    ones (`momentum` is the share of the old that is kept), otherwise, or with `use_global_stats`, by the running ones. In
+    training a single element in each channel has no deviation: it is the result as it is, and nothing is learnt from it.
     """
 
 
@@ -94,11 +97,15 @@ def bilinear(x1: Tensor, x2: Tensor, weight: Tensor, bias: Tensor | None = None,
 
 
 def binary_cross_entropy(input: Tensor, label: Tensor, weight: Tensor | None = None, reduction: _str = 'mean', *args: Any, **kwargs: Any) -> Tensor:
-    """`-(label ln(input) + (1 - label) ln(1 - input))` of probabilities `input`, times `weight`, reduced."""
+    """`-(label ln(input) + (1 - label) ln(1 - input))` of probabilities `input`, times `weight`, reduced. The label gets no
+    gradient.
+    """
 
 
 def binary_cross_entropy_with_logits(logit: Tensor, label: Tensor, weight: Tensor | None = None, reduction: _str = 'mean', pos_weight: Tensor | None = None, *args: Any, **kwargs: Any) -> Tensor:
-    """Binary cross entropy of logits, without overflow; `pos_weight` scales the positive class, `weight` every element."""
+    """Binary cross entropy of logits, without overflow; `pos_weight` scales the positive class, `weight` every element. The
+    label and `pos_weight` get no gradient.
+    """
 
 
 def celu(x: Tensor, alpha: _float = 1.0, *args: Any, **kwargs: Any) -> Tensor:
@@ -332,7 +339,7 @@ def interpolate(x: Tensor, size: Any = None, scale_factor: Any = None, mode: _st
 
 def kl_div(input: Tensor, label: Tensor, reduction: _str = 'mean', log_target: _bool = False, *args: Any, **kwargs: Any) -> Tensor:
     """The Kullback-Leibler divergence `label * (ln(label) - input)` for log-probabilities `input`; the label holds
-    log-probabilities too with `log_target`. `reduction` may also be `"batchmean"`.
+    log-probabilities too with `log_target`. `reduction` may also be `"batchmean"`. The label gets no gradient.
     """
 
 
@@ -341,7 +348,9 @@ def l1_loss(input: Tensor, label: Tensor, reduction: _str = 'mean', *args: Any, 
 
 
 def label_smooth(label: Tensor, prior_dist: Tensor | None = None, epsilon: _float = 0.1, *args: Any, **kwargs: Any) -> Tensor:
-    """One hot labels softened: `(1 - epsilon) * label` plus `epsilon` times `prior_dist`, or the uniform distribution."""
+    """One hot labels softened: `(1 - epsilon) * label` plus `epsilon` times `prior_dist`, which gets no gradient, or the
+    uniform distribution.
+    """
 
 
 def layer_norm(x: Tensor, normalized_shape: _int | Sequence[_int] | Tensor, weight: Tensor | None = None, bias: Tensor | None = None, epsilon: _float = 1e-5, *args: Any, **kwargs: Any) -> Tensor:
@@ -367,7 +376,7 @@ def local_response_norm(x: Tensor, size: _int, alpha: _float = 0.0001, beta: _fl
 
 
 def log_loss(input: Tensor, label: Tensor, epsilon: _float = 0.0001, *args: Any, **kwargs: Any) -> Tensor:
-    """`-label ln(input + epsilon) - (1 - label) ln(1 - input + epsilon)`."""
+    """`-label ln(input + epsilon) - (1 - label) ln(1 - input + epsilon)`. The label gets no gradient."""
 
 
 def log_sigmoid(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -464,7 +473,7 @@ def multi_margin_loss(input: Tensor, label: Tensor, p: _int = 1, margin: _float 
 
 def nll_loss(input: Tensor, label: Tensor, weight: Tensor | None = None, ignore_index: _int = -100, reduction: _str = 'mean', *args: Any, **kwargs: Any) -> Tensor:
     """The negative of the log-probability that each label names, with classes on axis 1. The mean is weighted by class and
-    leaves labels equal to `ignore_index` out.
+    leaves labels equal to `ignore_index` out; `weight` gets no gradient.
     """
 
 
@@ -571,7 +580,9 @@ def sigmoid_(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def sigmoid_focal_loss(logit: Tensor, label: Tensor, normalizer: Tensor | None = None, alpha: _float = 0.25, gamma: _float = 2.0, reduction: _str = 'sum', *args: Any, **kwargs: Any) -> Tensor:
-    """The focal loss on logits: cross entropy that fades for what is already well classified, by the power `gamma`."""
+    """The focal loss on logits: cross entropy that fades for what is already well classified, by the power `gamma`. The
+    label's gradient is that of the fading alone.
+    """
 
 
 def smooth_l1_loss(input: Tensor, label: Tensor, reduction: _str = 'mean', delta: _float = 1.0, is_huber: _bool = True, *args: Any, **kwargs: Any) -> Tensor:
@@ -672,4 +683,4 @@ def zeropad2d(x: Tensor, padding: Any, data_format: _str = 'NCHW', *args: Any, *
     """Zeros around the last two spatial axes: `padding` is (left, right, top, bottom)."""
 
 
-__all__ = ['adaptive_avg_pool1d', 'adaptive_avg_pool2d', 'adaptive_avg_pool3d', 'adaptive_log_softmax_with_loss', 'adaptive_max_pool1d', 'adaptive_max_pool2d', 'adaptive_max_pool3d', 'affine_grid', 'alpha_dropout', 'avg_pool1d', 'avg_pool2d', 'avg_pool3d', 'batch_norm', 'bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'celu', 'channel_shuffle', 'class_center_sample', 'conv1d', 'conv1d_transpose', 'conv2d', 'conv2d_transpose', 'conv3d', 'conv3d_transpose', 'cosine_embedding_loss', 'cosine_similarity', 'cross_entropy', 'ctc_loss', 'diag_embed', 'dice_loss', 'dropout', 'dropout1d', 'dropout2d', 'dropout3d', 'elu', 'elu_', 'embedding', 'feature_alpha_dropout', 'flash_attn_qkvpacked', 'flash_attn_varlen_qkvpacked', 'flashmask_attention', 'fold', 'fractional_max_pool2d', 'fractional_max_pool3d', 'gather_tree', 'gaussian_nll_loss', 'gelu', 'glu', 'grid_sample', 'group_norm', 'gumbel_softmax', 'hardshrink', 'hardsigmoid', 'hardswish', 'hardtanh', 'hardtanh_', 'hinge_embedding_loss', 'hsigmoid_loss', 'instance_norm', 'interpolate', 'kl_div', 'l1_loss', 'label_smooth', 'layer_norm', 'leaky_relu', 'leaky_relu_', 'linear', 'local_response_norm', 'log_loss', 'log_sigmoid', 'log_softmax', 'logsigmoid', 'lp_pool1d', 'lp_pool2d', 'margin_cross_entropy', 'margin_ranking_loss', 'max_pool1d', 'max_pool2d', 'max_pool3d', 'max_unpool1d', 'max_unpool2d', 'max_unpool3d', 'maxout', 'mish', 'mse_loss', 'multi_label_margin_loss', 'multi_label_soft_margin_loss', 'multi_margin_loss', 'nll_loss', 'normalize', 'npair_loss', 'one_hot', 'pad', 'pairwise_distance', 'pdist', 'pixel_shuffle', 'pixel_unshuffle', 'poisson_nll_loss', 'prelu', 'relu', 'relu6', 'relu_', 'rms_norm', 'rnnt_loss', 'rrelu', 'scaled_dot_product_attention', 'selu', 'sequence_mask', 'sigmoid', 'sigmoid_', 'sigmoid_focal_loss', 'silu', 'smooth_l1_loss', 'soft_margin_loss', 'softmax', 'softmax_', 'softmax_with_cross_entropy', 'softplus', 'softshrink', 'softsign', 'sparse_attention', 'square_error_cost', 'swiglu', 'swish', 'tanh', 'tanh_', 'tanhshrink', 'temporal_shift', 'thresholded_relu', 'thresholded_relu_', 'triplet_margin_loss', 'triplet_margin_with_distance_loss', 'unfold', 'upsample', 'zeropad2d']
+__all__ = ['adaptive_avg_pool1d', 'adaptive_avg_pool2d', 'adaptive_avg_pool3d', 'adaptive_log_softmax_with_loss', 'adaptive_max_pool1d', 'adaptive_max_pool2d', 'adaptive_max_pool3d', 'affine_grid', 'alpha_dropout', 'avg_pool1d', 'avg_pool2d', 'avg_pool3d', 'batch_norm', 'bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'celu', 'channel_shuffle', 'class_center_sample', 'conv1d', 'conv1d_transpose', 'conv2d', 'conv2d_transpose', 'conv3d', 'conv3d_transpose', 'cosine_embedding_loss', 'cosine_similarity', 'cross_entropy', 'ctc_loss', 'diag_embed', 'dice_loss', 'dropout', 'dropout1d', 'dropout2d', 'dropout3d', 'elu', 'elu_', 'embedding', 'feature_alpha_dropout', 'flash_attention', 'flash_attn_qkvpacked', 'flash_attn_varlen_qkvpacked', 'flashmask_attention', 'fold', 'fractional_max_pool2d', 'fractional_max_pool3d', 'gather_tree', 'gaussian_nll_loss', 'gelu', 'glu', 'grid_sample', 'group_norm', 'gumbel_softmax', 'hardshrink', 'hardsigmoid', 'hardswish', 'hardtanh', 'hardtanh_', 'hinge_embedding_loss', 'hsigmoid_loss', 'instance_norm', 'interpolate', 'kl_div', 'l1_loss', 'label_smooth', 'layer_norm', 'leaky_relu', 'leaky_relu_', 'linear', 'local_response_norm', 'log_loss', 'log_sigmoid', 'log_softmax', 'logsigmoid', 'lp_pool1d', 'lp_pool2d', 'margin_cross_entropy', 'margin_ranking_loss', 'max_pool1d', 'max_pool2d', 'max_pool3d', 'max_unpool1d', 'max_unpool2d', 'max_unpool3d', 'maxout', 'mish', 'mse_loss', 'multi_label_margin_loss', 'multi_label_soft_margin_loss', 'multi_margin_loss', 'nll_loss', 'normalize', 'npair_loss', 'one_hot', 'pad', 'pairwise_distance', 'pdist', 'pixel_shuffle', 'pixel_unshuffle', 'poisson_nll_loss', 'prelu', 'relu', 'relu6', 'relu_', 'rms_norm', 'rnnt_loss', 'rrelu', 'scaled_dot_product_attention', 'selu', 'sequence_mask', 'sigmoid', 'sigmoid_', 'sigmoid_focal_loss', 'silu', 'smooth_l1_loss', 'soft_margin_loss', 'softmax', 'softmax_', 'softmax_with_cross_entropy', 'softplus', 'softshrink', 'softsign', 'sparse_attention', 'square_error_cost', 'swiglu', 'swish', 'tanh', 'tanh_', 'tanhshrink', 'temporal_shift', 'thresholded_relu', 'thresholded_relu_', 'triplet_margin_loss', 'triplet_margin_with_distance_loss', 'unfold', 'upsample', 'zeropad2d']

@@ -12,7 +12,7 @@ import weakref
 from ... import _core
 from .container import LayerList, Sequential
 from .layers import Layer, without_history
-from .settings import changed, lacks, setting
+from .settings import changed, lacking, setting
 from .signatures import arranged, signature
 
 Tensor = _core.Tensor
@@ -43,6 +43,40 @@ class _Signature:
         if definition is None or cls.__init__ is not BuiltinLayer.__init__:
             return None
         return signature(definition)
+
+
+def _forward(self, *args, **kwargs):
+    """What the layer computes."""
+    return _computing(self)(*args, **kwargs)
+
+
+def _computing(layer):
+    """What computes: the core, or Python where the core's layer was given a function that it does not know."""
+    here = layer.__dict__
+    if "_by_parts" in here:
+        return layer._compute
+    forward = (here.get("_changed_core") or here["_core"]).forward
+    return forward if forward_elsewhere is None else forward_elsewhere(layer, forward)
+
+
+class _Forward:
+    """`forward`: of a layer what the core computes, without a frame of ours between it and the caller; of the class a
+    function."""
+
+    def __get__(self, layer, cls):
+        if layer is None:
+            return _forward
+        own = layer.__dict__.get("_own_forward")
+        return _computing(layer) if own is None else own
+
+    def __set__(self, layer, function):
+        layer.__dict__["_own_forward"] = function
+        layer._note_hooks()
+
+    def __delete__(self, layer):
+        if layer.__dict__.pop("_own_forward", None) is None:
+            raise AttributeError("forward")
+        layer._note_hooks()
 
 
 class BuiltinLayer(Layer):
@@ -89,24 +123,7 @@ class BuiltinLayer(Layer):
             same = (g for g in given if child.is_same(g._core))
             home._sub_layers[name] = next(same, None) or _wrap(kind, child, memo, root)
 
-    @property
-    def forward(self):
-        """What the core computes; without a frame of ours between it and the caller."""
-        here = self.__dict__
-        if "_own_forward" in here:
-            return here["_own_forward"]
-        forward = (here.get("_changed_core") or here["_core"]).forward
-        return forward if forward_elsewhere is None else forward_elsewhere(self, forward)
-
-    @forward.setter
-    def forward(self, function):
-        self.__dict__["_own_forward"] = function
-        self._note_hooks()
-
-    @forward.deleter
-    def forward(self):
-        del self.__dict__["_own_forward"]
-        self._note_hooks()
+    forward = _Forward()
 
     def full_name(self) -> str:
         return self._core.full_name or type(self).__name__
@@ -117,6 +134,9 @@ class BuiltinLayer(Layer):
     # ---- what is assigned reaches the core
 
     def __setattr__(self, name, value):
+        if name == "forward" and type(self).forward is _forward:
+            object.__setattr__(self, name, value)
+            return
         if "_core" in self.__dict__ and name not in _OWN:
             key = None if isinstance(value, (Layer, Tensor)) else changed(self, name)
             if key is not None and name not in self._parameters and name not in self._buffers:
@@ -134,10 +154,12 @@ class BuiltinLayer(Layer):
 
     def _tell(self, key: str, value) -> None:
         """Changes a setting: a layer of the core like this one, but for that, computes from now on."""
-        known = {name for name, *_ in self._definition.params} if self._definition is not None else ()
+        known = {name: kind for name, kind, *_ in self._definition.params} if self._definition is not None else {}
         if key not in known:
             here = type(self).__name__
             raise AttributeError(f"(InvalidType) {here}: {key} cannot be changed. Hint: make a new layer.")
+        if known[key] == "Bool" and (value is None or isinstance(value, int)):
+            value = bool(value)
         if key in self._settings and _same(self._settings[key], value):
             return
         told = {**self._settings, key: value}
@@ -177,12 +199,13 @@ class BuiltinLayer(Layer):
                 # A buffer may take the name of a parameter: a weight that a hook computes.
                 core.set_parameter(name, value)
         super()._put(kind, name, value)
-        if kind == "_parameters" and new and value is not None and lacks(self, name):
+        argument = lacking(self, name) if kind == "_parameters" and new and value is not None else None
+        if argument is not None:
             # The core's layer was built without it: another one is built that has it.
             if self._settings.get(name) is False:
                 self._settings[name] = True
-            self._settings[f"{name}_attr"] = False
-            self._tell(f"{name}_attr", None)
+            self._settings[argument] = False
+            self._tell(argument, None)
 
     def _neutral(self, name: str) -> Tensor:
         """What a parameter that was taken away leaves: a bias or mean of zeros, a scale or variance of ones."""
@@ -196,8 +219,9 @@ class BuiltinLayer(Layer):
 
     def _stands_in(self) -> bool:
         """Does Python do more in a call than the core alone?"""
-        own = type(self).forward is not BuiltinLayer.forward
-        return own or self._hooked or "_own_forward" in self.__dict__ or "_changed_core" in self.__dict__
+        here = self.__dict__
+        own = type(self).forward is not _forward or "_own_forward" in here
+        return own or self._hooked or "_changed_core" in here or "_by_parts" in here
 
     # ---- copies
 

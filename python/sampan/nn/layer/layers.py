@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from ... import _core
+from .helper import Helper, LayerObjectHelper  # noqa: F401
 from .hooks import HookRemoveHelper, Hooks
 from .state import State
 from .walk import Walk
@@ -42,6 +43,8 @@ class Layer(Walk, State, Hooks, _core.LayerBase):
     >>> Net()(sampan.ones([2, 3])).shape
     [2, 4]
     """
+
+    _helper = Helper()
 
     def __init__(self, name_scope: str | None = None, dtype="float32"):
         self._prepare(dtype)
@@ -252,6 +255,14 @@ class Layer(Walk, State, Hooks, _core.LayerBase):
         if layers:
             text += "\n  " + "\n  ".join(layers) + "\n"
         return f"{type(self).__name__}({text})"
+
+
+def in_declarative_mode() -> bool:
+    """Is a graph of the calls being made?"""
+    return _core._is_tracing()
+
+
+in_to_static_mode = in_declarative_mode
 
 
 class _Removed(Layer):

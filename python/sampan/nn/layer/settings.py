@@ -162,16 +162,35 @@ def changed(layer, name: str) -> str | None:
     return argument(layer, name)
 
 
-def lacks(layer, name: str) -> bool:
-    """Is it a parameter that the layer was told to do without?"""
+# Layers whose parameters belong to layers inside them or have numbers: they have none of the names of the arguments.
+_MADE_OF_PARTS = (
+    *"MultiHeadAttention Transformer TransformerEncoderLayer TransformerDecoderLayer SimpleRNN LSTM GRU".split(),
+    "AdaptiveLogSoftmaxWithLoss",
+)
+# The argument of a parameter, where it is not called like it.
+_ATTRIBUTES = {
+    "InstanceNorm": {"scale": "weight_attr", "weight": None},
+    "PReLU": {"_weight": "weight_attr", "weight": None},
+}
+
+
+def lacking(layer, name: str) -> str | None:
+    """The argument by which a layer does without the parameter of that name."""
     definition = layer._definition
-    return definition is not None and any(name == p.removesuffix("_attr") != p for p, *_ in definition.params)
+    if definition is None or definition.name in _MADE_OF_PARTS:
+        return None
+    if definition.name == "BatchNorm" and name == "weight":
+        return "param_attr"
+    found = _ATTRIBUTES.get(definition.name.rstrip("123D"), {}).get(name, f"{name}_attr")
+    return found if any(found == p for p, *_ in definition.params) else None
 
 
 def setting(layer, name: str) -> tuple[bool, object]:
     """Was the layer built from, or does it know, something of that name? And what?"""
-    if lacks(layer, name):
+    if lacking(layer, name) is not None:
         return True, None
+    if name == "weight" and type(layer)._definition is not None and layer._definition.name == "NLLLoss":
+        return False, None  # It is `_weight`.
     derived = _derived(layer, name)
     if derived is not None:
         return True, derived(layer, layer._settings)

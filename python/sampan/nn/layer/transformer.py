@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import weakref
 from collections import namedtuple
@@ -9,6 +10,7 @@ from collections import namedtuple
 from ... import _core, _registry
 from .builtin import BuiltinLayer
 from .container import LayerList
+from .layers import Layer
 
 Cache = namedtuple("Cache", ["k", "v"])
 Cache.__doc__ = "Keys and values that grow with each call."
@@ -16,6 +18,14 @@ StaticCache = namedtuple("StaticCache", ["k", "v"])
 StaticCache.__doc__ = "Keys and values that stay as they are."
 
 _definitions = _registry.classes("nn")
+_FUNCTIONS = _registry.functions("nn.functional")
+
+
+def functional():
+    """`nn.functional`, where activations are looked up, so that one that a program puts there counts."""
+    from .. import functional as found
+
+    return found
 
 
 class MultiHeadAttention(BuiltinLayer):
@@ -46,11 +56,67 @@ class MultiHeadAttention(BuiltinLayer):
 class _LayerOfStack(BuiltinLayer):
     """What both kinds of layer know: how to make another one like it."""
 
+    def _build(self, args, kwargs):
+        bound = {**dict(zip((name for name, *_ in self._definition.params), args)), **kwargs}
+        name = bound.get("activation", "relu")
+        function = getattr(functional(), name, None) if isinstance(name, str) else None
+        if function is None or function is _FUNCTIONS.get(name):
+            super()._build(args, kwargs)
+            return
+        # Somebody put another function there, which Python calls.
+        super()._build((), {**bound, "activation": "relu"})
+        self.__dict__["_made_with"] = {**self._config, "activation": name}
+        self.activation = function
+
     @property
     def _config(self) -> dict:
-        args, kwargs = self._made_from
-        names = [name for name, *_ in self._definition.params]
-        return {**dict(zip(names, args)), **kwargs}
+        """What the layer was made from. A stack makes others like it from this, changes included."""
+        here = self.__dict__
+        if "_made_with" not in here:
+            args, kwargs = here.get("_made_from", ((), self._settings))
+            params = self._definition.params
+            bound = {**dict(zip((name for name, *_ in params), args)), **kwargs}
+            here["_made_with"] = {
+                name: bound[name] if name in bound else ast.literal_eval(default) for name, _, default, *_ in params
+            }
+        return here["_made_with"]
+
+    @_config.setter
+    def _config(self, config: dict) -> None:
+        self.__dict__["_made_with"] = config
+
+    def __setattr__(self, name, value):
+        if name != "activation" or "_core" not in self.__dict__:
+            super().__setattr__(name, value)
+            return
+        # A function of the core's computes there; any other is called from here.
+        known = value if isinstance(value, str) else getattr(value, "__name__", None)
+        here = self.__dict__
+        for place in (here, self._sub_layers):
+            place.pop("activation", None)
+        if isinstance(value, str) or _FUNCTIONS.get(known) is value:
+            here.pop("_by_parts", None)
+            self._tell("activation", known)
+        else:
+            here["_by_parts"] = True
+            if isinstance(value, Layer):
+                super().__setattr__(name, value)
+            else:
+                here["activation"] = value
+        self._note_hooks()
+
+    def __getattr__(self, name):
+        found = super().__getattr__(name)
+        return getattr(functional(), found) if name == "activation" and isinstance(found, str) else found
+
+    def _part(self, number: int, x, compute):
+        """`x + dropout(compute(x))` and the norm of that number, before it or after it."""
+        norm, dropout = (self._sub_layers[f"{kind}{number}"] for kind in ("norm", "dropout"))
+        sum = x + dropout(compute(norm(x) if self.normalize_before else x))
+        return sum if self.normalize_before else norm(sum)
+
+    def _feed(self, x):
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
 
 class TransformerEncoderLayer(_LayerOfStack):
@@ -61,6 +127,20 @@ class TransformerEncoderLayer(_LayerOfStack):
         """An empty cache for a batch as large as that of `src`."""
         return self.self_attn.gen_cache(src, type=self.self_attn.Cache)
 
+    def _compute(self, src, src_mask=None, cache=None):
+        mask = _convert_attention_mask(src_mask, src.dtype)
+        grown = []
+
+        def attend(x):
+            if cache is None:
+                return self.self_attn(x, x, x, mask)
+            y, new = self.self_attn(x, x, x, mask, cache)
+            grown.append(new)
+            return y
+
+        y = self._part(2, self._part(1, src, attend), self._feed)
+        return (y, *grown) if grown else y
+
 
 class TransformerDecoderLayer(_LayerOfStack):
     _definition = _definitions["TransformerDecoderLayer"]
@@ -70,6 +150,23 @@ class TransformerDecoderLayer(_LayerOfStack):
         """An empty cache of the own sequence and a cache of the memory."""
         own = self.self_attn.gen_cache(memory, type=self.self_attn.Cache)
         return own, self.cross_attn.gen_cache(memory, memory, type=self.cross_attn.StaticCache)
+
+    def _compute(self, tgt, memory, tgt_mask=None, memory_mask=None, cache=None):
+        masks = _convert_attention_mask(tgt_mask, tgt.dtype), _convert_attention_mask(memory_mask, memory.dtype)
+        grown = []
+
+        def attend(x, seen, which):
+            attention = self.cross_attn if which else self.self_attn
+            if cache is None:
+                return attention(x, seen, seen, masks[which])
+            y, new = attention(x, seen, seen, masks[which], cache[which])
+            grown.append(new)
+            return y
+
+        y = self._part(1, tgt, lambda x: attend(x, x, 0))
+        y = self._part(2, y, lambda x: attend(x, memory, 1))
+        y = self._part(3, y, self._feed)
+        return (y, tuple(grown)) if grown else y
 
 
 class _Stack(BuiltinLayer):

@@ -221,19 +221,28 @@ fn pow_number(cx: &Cx, x: &Tensor, y: Scalar) -> Result<Tensor> {
 /// `y ** x`: a power with the operands swapped, so that a number may stand on the left.
 #[op(internal, complex, samples = left_numbers, peer = "lambda x, y: y ** x")]
 fn rpow(x: &Tensor, y: Operand) -> Result<Tensor> {
+    let x = widened(x, &y);
     left(y).try_pow(x)
 }
 
 /// `y % x`: the remainder with the operands swapped, so that a number may stand on the left.
 #[op(internal, samples = left_numbers, peer = "lambda x, y: y % x")]
 fn rremainder(x: &Tensor, y: Operand) -> Result<Tensor> {
+    let x = widened(x, &y);
     left(y).try_remainder(x)
 }
 
 /// `y // x`: the quotient rounded down with the operands swapped, so that a number may stand on the left.
 #[op(internal, non_diff, samples = left_numbers, peer = "lambda x, y: (y // x).reshape(x.shape)")]
 fn rfloor_divide(x: &Tensor, y: Operand) -> Result<Tensor> {
+    let x = widened(x, &y);
     left(y).try_floor_divide(x)
+}
+
+/// Truth values as integers beside an integer: `2 ** True` is 2.
+fn widened(x: &Tensor, y: &Operand) -> Tensor {
+    let whole = x.dtype() == DType::Bool && matches!(y, Operand::Scalar(Scalar::Int(_)));
+    if whole { x.cast(DType::Int64) } else { x.clone() }
 }
 
 /// An operand as the left side of an op: a number becomes a tensor without axes, which does not widen the other side.

@@ -4,15 +4,23 @@ use crate::ops::elementwise::pair_grads;
 use crate::ops::prelude::*;
 use crate::ops::trigonometric::tensor_pairs;
 
-/// The magnitude of `x` with the sign of `y`.
+/// The magnitude of `x` with the sign of `y`. Integers stay integers, and those without a sign are what they were.
 ///
 /// ```
 /// # use sampan_core::Tensor;
 /// assert_eq!(Tensor::new([1.0f32, 2.0]).copysign(-0.0).to_vec::<f32>(), [-1.0, -2.0]);
 /// ```
-#[op(inplace, samples = real_pairs)]
+#[op(inplace, samples = copysign_samples)]
 fn copysign(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    cx.float(formula!(|x, y| x.copysign(y)), (x, &y))
+    let whole = formula!(|x, y| select(y.lt(0.0), -x.abs(), x.abs()));
+    match &y {
+        Operand::Tensor(t) if x.dtype().is_int() && t.dtype() == x.dtype() => cx.number(whole, (x, t)),
+        Operand::Scalar(s @ (Scalar::Int(_) | Scalar::Float(_))) if x.dtype().is_int() => {
+            let sign = if x.dtype() == DType::UInt8 { 1 } else { s.to_i64().signum() };
+            cx.number(whole, (x, &Operand::from(Scalar::Int(sign))))
+        }
+        _ => cx.float(formula!(|x, y| x.copysign(y)), (x, &y)),
+    }
 }
 
 /// The next number after `x` towards `y` that the dtype can hold.
@@ -96,7 +104,7 @@ fn logaddexp(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     })
 }
 
-/// The sum of several tensors of one shape.
+/// The sum of several tensors of one shape; one without axes is added to every element.
 ///
 /// ```
 /// # use sampan_core::{Tensor, ops::pairs::add_n};
@@ -106,20 +114,22 @@ fn logaddexp(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
 #[op(complex, samples = add_n_samples, also("Tensor.add_n"))]
 fn add_n(inputs: &[Tensor]) -> Result<Tensor> {
     let Some((first, rest)) = inputs.split_first() else { bail!("needs at least one tensor") };
-    for (i, t) in rest.iter().enumerate() {
-        ensure!(
-            t.shape() == first.shape(),
-            "tensor {} has shape {:?}, the first has {:?}",
-            i + 1,
-            t.shape(),
-            first.shape()
-        );
+    let wanted = inputs.iter().map(Tensor::shape).find(|s| !s.is_empty()).unwrap_or(&[]);
+    for (i, t) in inputs.iter().enumerate() {
+        let shape = t.shape();
+        ensure!(shape.is_empty() || shape == wanted, "tensor {i} has shape {shape:?}, the first has {wanted:?}");
     }
     // A sum of one must not share memory with its input.
     let first = if rest.is_empty() { first.try_add(0)? } else { first.clone() };
     rest.iter().try_fold(first, |sum, t| sum.try_add(t))
 }
 
+fn copysign_samples() -> Vec<Sample> {
+    let mut samples = real_pairs();
+    samples.push(sample![ints([2, 3], -4, 5), ints([3], -2, 3)]);
+    samples.push(sample![ints([4], -4, 5), -1]);
+    samples
+}
 fn heaviside_samples() -> Vec<Sample> {
     vec![
         sample![randn([2, 3]), randn([3])],

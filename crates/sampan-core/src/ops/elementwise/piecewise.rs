@@ -74,9 +74,10 @@ fn hardtanh(cx: &Cx, x: &Tensor, #[default(-1.0)] min: f64, #[default(1.0)] max:
 #[op(inplace, module = "nn.functional", samples = leaky_samples, flops = crate::ops::work::input_flops)]
 fn leaky_relu(cx: &Cx, x: &Tensor, #[default(0.01)] negative_slope: f64) -> Result<Tensor> {
     let f = formula!(|x; negative_slope| select(x.gt(0.0), x, x * negative_slope));
-    let back = formula!(|y, g; negative_slope| select(y.gt(0.0), g, g * negative_slope));
-    // With a slope that is not negative the result has the sign of the input, which need not be kept then.
-    if negative_slope >= 0.0 { cx.by_result(f, back, x, false) } else { cx.float(f, x) }
+    // At zero the slope is one, as in Paddle.
+    let back = formula!(|x, g; negative_slope| select(x.ge(0.0), g, g * negative_slope));
+    // With a positive slope the result has the sign of the input, which need not be kept then.
+    if negative_slope > 0.0 { cx.by_result(f, back, x, false) } else { cx.by_input(f, back, x) }
 }
 
 /// `x` above `threshold`, else `value`.
@@ -194,7 +195,9 @@ fn rrelu(
     if !training {
         return x.try_leaky_relu((lower + upper) / 2.0);
     }
-    x.try_two_slopes(&crate::ops::dropout::noise_like(x, lower, upper)?)
+    // At zero the slope is one, as in `leaky_relu`.
+    let noise = crate::ops::dropout::noise_like(x, lower, upper)?;
+    x.try_two_slopes(&x.detach().equal(0.0).where_cond(1.0, noise))
 }
 
 /// The largest of every `groups` neighbouring channels on `axis`.

@@ -134,16 +134,24 @@ fn atanh(cx: &Cx, x: &Tensor) -> Result<Tensor> {
     cx.float(formula!(|x| x.atanh()), x)
 }
 
-/// The angle of the point (`y`, `x`) in (-π, π]: `atan(x / y)` in the right quadrant.
+/// The angle of the point (`y`, `x`) in (-π, π]: `atan(x / y)` in the right quadrant. Of integers it is a float64, as in
+/// Paddle.
 ///
 /// ```
 /// # use sampan_core::Tensor;
 /// let angle = Tensor::new([1.0f64]).atan2(&Tensor::new([-1.0f64]));
 /// assert_eq!(angle.to_vec::<f64>(), [0.75 * std::f64::consts::PI]);
 /// ```
-#[op(inplace, samples = real_pairs)]
+#[op(inplace, samples = angle_samples)]
 fn atan2(cx: &Cx, x: &Tensor, y: Operand) -> Result<Tensor> {
-    cx.float(formula!(|x, y| x.atan2(y)), (x, &y))
+    let angle = formula!(|x, y| x.atan2(y));
+    match &y {
+        Operand::Tensor(y) if x.dtype().is_int() && y.dtype().is_int() => {
+            let [x, y] = [x, y].map(|t| t.cast(DType::Float64));
+            cx.float(angle, (&x, &y))
+        }
+        _ => cx.float(angle, (x, &y)),
+    }
 }
 
 /// The length of the vector (`x`, `y`), without overflow on the way.
@@ -219,6 +227,11 @@ fn above_one() -> Vec<Sample> {
         // Paddle's root has another cut.
         sample![complexes([2, 3])].grad_peer("torch.acosh"),
     ]
+}
+fn angle_samples() -> Vec<Sample> {
+    let mut samples = real_pairs();
+    samples.push(sample![ints([2, 3], -3, 4), ints([3], 1, 4)]);
+    samples
 }
 fn sinc_samples() -> Vec<Sample> {
     vec![

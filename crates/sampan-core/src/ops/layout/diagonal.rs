@@ -221,8 +221,8 @@ fn fill_diagonal_tensor(
     x.try_diagonal_scatter(y, offset, dim1, dim2)
 }
 
-/// `x` with its diagonal (that of all axes, which must be equal if there are more than two) set to one number. With
-/// `wrap` a tall matrix gets the diagonal again below each square block.
+/// `x` with its diagonal (that of all axes: each step is one along every axis) set to one number. With `wrap` a tall
+/// matrix gets the diagonal again below each square block.
 ///
 /// ```
 /// # use sampan_core::Tensor;
@@ -238,7 +238,6 @@ fn fill_diagonal(
 ) -> Result<Tensor> {
     let rank = x.ndim();
     ensure!(rank >= 2, "needs at least 2 axes");
-    ensure!(rank == 2 || x.shape().iter().all(|&n| n == x.shape()[0]), "more than 2 axes must all have one extent");
     let cols = x.dim(-1);
     let out = cx.out(x.shape(), x.dtype())?;
     cx.cpu(|| {

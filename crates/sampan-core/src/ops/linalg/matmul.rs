@@ -2,6 +2,7 @@
 
 use crate::gpu;
 use crate::ops::elementwise::sum_to;
+use crate::ops::grid_sample::vector_jacobian;
 use crate::ops::prelude::*;
 use sampan_kernels::gemm as kernel;
 
@@ -218,7 +219,18 @@ fn add_product(input: &Tensor, x: &Tensor, y: &Tensor, beta: f64, alpha: f64) ->
 #[op(fused_on_gpu, module = "nn.functional", samples = linear_samples, amp = "white", reference = linear_composite, work = crate::ops::work::product)]
 fn linear(cx: &Cx, x: &Tensor, weight: &Tensor, #[default(None)] bias: Option<&Tensor>) -> Result<Tensor> {
     ensure!(x.ndim() >= 1, "x needs at least one axis, of the features");
-    ensure!(weight.ndim() == 2, "weight must be a matrix [in_features, out_features]");
+    let biased = bias.is_some();
+    ensure!(weight.ndim() >= 1, "weight needs at least one axis");
+    if weight.ndim() != 2 || bias.is_some_and(|b| b.ndim() != 1 || b.numel() == 1 && weight.dim(-1) != 1) {
+        // A vector, a batch of matrices, or a bias that is spread out: rare, and so computed by the parts.
+        let out = linear_composite(x, weight, bias)?;
+        let inputs: Vec<&Tensor> = [x, weight].into_iter().chain(bias).collect();
+        return cx.grad(out, &inputs, move |g| {
+            let saved: Vec<Tensor> = (0..2 + biased as usize).map(|i| g.saved(i).clone()).collect();
+            let composite = |t: &[Tensor]| linear_composite(&t[0], &t[1], t.get(2));
+            vector_jacobian(composite, &saved.iter().collect::<Vec<_>>(), g.grad())
+        });
+    }
     let (k, n) = (x.dim(-1), weight.dim(-1));
     if k != weight.dim(0) {
         return Err(Error::invalid(format!("x has {k} columns, weight has {} rows", weight.dim(0)))
@@ -251,7 +263,6 @@ fn linear(cx: &Cx, x: &Tensor, weight: &Tensor, #[default(None)] bias: Option<&T
         let bias = bias.map(|b| b.in_dtype(dtype)).transpose()?;
         gpu::affine(gpu, &x, &w, bias.as_ref(), &out)
     })?;
-    let biased = bias.is_some();
     cx.grad(out, &[x, weight], move |g| {
         let (x, w) = (g.saved(0), g.saved(1));
         let rows = in_shape(&g.grad(), [m, n]);

@@ -10,13 +10,13 @@ use sampan_kernels::activation::Activation;
 use sampan_kernels::batch_norm::{self, Channels};
 
 /// The activation of a name.
-fn activation_of(name: &str) -> Result<Activation> {
+pub(super) fn activation_of(name: &str) -> Result<Activation> {
     let found = Activation::named(name);
     found.ok_or_else(|| Error::invalid(format!("activation must be \"\", relu, relu6 or hardswish, got {name:?}")))
 }
 
 /// An activation in differentiable ops.
-fn activate(y: Tensor, activation: Activation) -> Tensor {
+pub(super) fn activate(y: Tensor, activation: Activation) -> Tensor {
     match activation {
         Activation::Identity => y,
         Activation::Relu => y.relu(),

@@ -195,7 +195,7 @@ fn grid_slope(
 }
 
 /// The gradient of `f` at `inputs`, recorded itself where the walk is.
-fn vector_jacobian(
+pub(crate) fn vector_jacobian(
     f: impl Fn(&[Tensor]) -> Result<Tensor>,
     inputs: &[&Tensor],
     g: Tensor,

@@ -1,5 +1,6 @@
 //! Normalisation layers as functions: layer, root mean square, group, batch, instance, local response.
 
+use super::channel_norm::{activate, activation_of};
 use crate::ops::elementwise::apply;
 use crate::ops::piecewise::channels_last;
 use crate::ops::prelude::*;
@@ -225,7 +226,8 @@ fn update_running(running: &Tensor, batch: &Tensor, momentum: f64) -> Result<()>
 }
 
 /// Normalises each channel over the batch: in training by the batch's own mean and variance, which also move the running
-/// ones (`momentum` is the share of the old that is kept), otherwise, or with `use_global_stats`, by the running ones.
+/// ones (`momentum` is the share of the old that is kept), otherwise, or with `use_global_stats`, by the running ones. In
+/// training a single element in each channel has no deviation: it is the result as it is, and nothing is learnt from it.
 ///
 /// ```
 /// # use sampan_core::{DType, Tensor, ops::normalization::BatchNormOpts};
@@ -272,6 +274,14 @@ fn batch_norm_activation(
     normalised(x, running, affine, training, momentum, epsilon, data_format, activation)
 }
 
+/// `x` itself. Weight and bias have no part in it and get gradients of zero: an optimizer goes on with its decay and its
+/// moments, as Paddle's does.
+fn untouched(x: &Tensor, affine: [Option<&Tensor>; 2]) -> Tensor {
+    let never = Tensor::full_on([1, 1, 1], 0.0, DType::Bool, x.device());
+    let ignored = |y: Tensor, t: &Tensor| never.where_cond(t.cast(x.dtype()).reshape_to([1, t.numel(), 1]), y);
+    affine.into_iter().flatten().fold(x.assign(), ignored)
+}
+
 /// Normalises channels by their own statistics if `training`, else by the running ones.
 fn normalised(
     x: &Tensor,
@@ -300,6 +310,10 @@ fn normalised(
         rows.try_channel_norm_by(running_mean, running_var, weight, bias, epsilon, activation)?
     } else {
         ensure!(x.numel() > 0, "the statistics of an empty batch do not exist");
+        if x.numel() == c[0] {
+            let y = untouched(&rows, [weight, bias]);
+            return Ok(activate(y, activation_of(activation)?).reshape_to(x.shape()));
+        }
         let (y, mean, var) = rows.try_channel_norm(weight, bias, epsilon, activation)?;
         update_running(running_mean, &mean, momentum)?;
         update_running(running_var, &var, momentum)?;
@@ -326,7 +340,21 @@ fn batch_norm_activation_samples() -> Vec<Sample> {
             "hardswish"
         ]
         .peer(peer),
-        sample![randn([2, 3, 2]), m, v, w, b, true, 0.9, 1e-5, "NCHW", Value::None, "relu6"].peer(peer),
+        sample![
+            randn([2, 3, 2]),
+            m.clone(),
+            v.clone(),
+            w.clone(),
+            b.clone(),
+            true,
+            0.9,
+            1e-5,
+            "NCHW",
+            Value::None,
+            "relu6"
+        ]
+        .peer(peer),
+        sample![randn([1, 3, 1]), m, v, w, b, true, 0.9, 1e-5, "NCHW", Value::None, "relu"].peer(peer),
     ]
 }
 
@@ -352,7 +380,8 @@ fn batch_norm_samples() -> Vec<Sample> {
         sample![randn([2, 3, 2]), m3.clone(), v3.clone(), positive([3]), randn([3]), true],
         sample![randn([4, 2]), m2.clone(), v2.clone(); training = true, momentum = 0.5],
         sample![randn([2, 3, 2]), m2.clone(), v2.clone(), positive([2]), randn([2]), true; data_format = "NLC"],
-        sample![randn([2, 3, 2]), m3, v3; training = true, use_global_stats = true].grad_peer(given),
+        sample![randn([2, 3, 2]), m3.clone(), v3.clone(); training = true, use_global_stats = true].grad_peer(given),
+        sample![randn([1, 3, 1]), m3, v3, positive([3]), randn([3]), true],
     ]
 }
 

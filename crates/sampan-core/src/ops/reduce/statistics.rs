@@ -248,6 +248,8 @@ fn medians(x: &Tensor, axis: Axes, keepdim: bool, mode: &str, ignore_nan: bool) 
     let plan = Plan::new(x, &axis, keepdim)?;
     if mode == "avg" {
         let x = float(x)?;
+        // Paddle's median is a float32 at least; its nanmedian stays half.
+        let x = if x.dtype().is_half() && !ignore_nan { x.cast(DType::Float32) } else { x };
         if plan.count == 0 {
             return Ok(Varying(vec![nothing(&x, &plan)]));
         }
@@ -284,7 +286,7 @@ fn medians(x: &Tensor, axis: Axes, keepdim: bool, mode: &str, ignore_nan: bool) 
 }
 
 /// The middle element over `axis` (all axes by default), NaN where there is one. Between two middle elements: their mean,
-/// or with `mode = "min"` the smaller, and then over one axis also its position.
+/// or with `mode = "min"` the smaller, and then over one axis also its position. The mean of half floats is a float32.
 ///
 /// ```
 /// # use sampan_core::Tensor;

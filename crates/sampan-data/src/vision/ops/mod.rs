@@ -5,6 +5,7 @@ mod deform;
 mod file;
 mod layers;
 mod matrix_nms;
+mod multiclass_nms;
 mod priors;
 mod proposals;
 mod regions;
@@ -17,6 +18,7 @@ pub use layers::{
     DeformConv2D, DeformConv2DOpts, PSRoIPool, PSRoIPoolOpts, RoIAlign, RoIAlignOpts, RoIPool, RoIPoolOpts,
 };
 pub use matrix_nms::{Detections, matrix_nms};
+pub use multiclass_nms::multiclass_nms3;
 pub use priors::prior_box;
 pub use proposals::{Levels, Proposals, distribute_fpn_proposals, generate_proposals};
 pub use regions::{psroi_pool, roi_align, roi_pool};

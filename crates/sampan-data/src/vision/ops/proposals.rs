@@ -168,7 +168,9 @@ pub fn generate_proposals(
             ("anchors", anchors, &[h, w, a, 4]),
             ("variances", variances, &[h, w, a, 4]),
         ] {
-            ensure!(tensor.shape() == wanted, "{name} must have shape {wanted:?}, got {:?}", tensor.shape());
+            // Anchors are also taken as rows, `[H * W * A, 4]`.
+            let rows = matches!(name, "anchors" | "variances") && tensor.shape() == [h * w * a, 4];
+            ensure!(rows || tensor.shape() == wanted, "{name} must have shape {wanted:?}, got {:?}", tensor.shape());
         }
         let [scored, deltas, sizes] = [scores, bbox_deltas, img_size].map(Tensor::to_f64_vec);
         let (places, variances) = (anchors.to_f64_vec(), variances.to_f64_vec());

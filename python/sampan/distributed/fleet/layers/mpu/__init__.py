@@ -19,3 +19,17 @@ __all__ = [
     "model_parallel_random_seed",
     "split",
 ]
+
+
+def __getattr__(name):
+    # Files of Paddle's.
+    homes = {
+        "mp_layers": "sampan.distributed.fleet.meta_parallel.layers",
+        "mp_ops": "sampan.compat.collective",
+        "random": "sampan.distributed.fleet.meta_parallel.random",
+    }
+    if name not in homes:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return importlib.import_module(homes[name])
