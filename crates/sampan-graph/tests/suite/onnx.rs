@@ -1,6 +1,6 @@
 //! ONNX: what is written is read back and computes the same.
 
-use super::registry::{evaluate, samples, tensors_of, with_tensors};
+use super::registry::{constants_of, evaluate, samples, tensors_of, with_tensors};
 use sampan_core::dispatch::dispatch;
 use sampan_core::op::{self, OpDef};
 use sampan_core::sample::Sample;
@@ -40,10 +40,10 @@ fn close(a: &[Tensor], b: &[Tensor], bound: f64) -> Result<()> {
 /// None if the op has no form in ONNX.
 fn check(op: &'static OpDef, sample: &Sample, opset: i64) -> Result<Option<()>> {
     let args = sample.bind(op)?;
-    let inputs = tensors_of(&args);
+    let (inputs, constants) = (tensors_of(&args), constants_of(op, &args, sample));
     let program = |inputs: &[Tensor]| dispatch(op, with_tensors(&args, inputs)?).map(|o| o.into_vec());
     let specs = inputs.iter().map(|t| Spec::new(t.shape().iter().map(|&n| Some(n)), t.dtype())).collect::<Vec<_>>();
-    let (Ok(graph), Ok((expected, grads))) = (trace(program, &specs), evaluate(&inputs, program)) else {
+    let (Ok(graph), Ok((expected, grads))) = (trace(program, &specs), evaluate(&inputs, &constants, program)) else {
         return Ok(None);
     };
     let model = match reread(&graph, opset) {
@@ -53,7 +53,7 @@ fn check(op: &'static OpDef, sample: &Sample, opset: i64) -> Result<Option<()>> 
     };
     let narrow = inputs.iter().chain(&expected).any(|t| matches!(t.dtype(), DType::Float16 | DType::BFloat16));
     let bound = if narrow { 2e-2 } else { 2e-5 };
-    let (found, slopes) = evaluate(&inputs, |inputs| model.run(inputs))?;
+    let (found, slopes) = evaluate(&inputs, &constants, |inputs| model.run(inputs))?;
     close(&expected, &found, bound)?;
     // Where an operator of theirs takes part in a step function, it has no gradient, and ours has none of zeros.
     let by_frequency = super::saved_ops::is_true(&args, op, "scale_grad_by_freq");

@@ -22,6 +22,16 @@ pub fn tensors_of(args: &Args) -> Vec<Tensor> {
     all
 }
 
+/// Which of these tensors the op takes for constants. A file does not say that they get no gradient.
+pub fn constants_of(op: &OpDef, args: &Args, sample: &Sample) -> Vec<bool> {
+    let mut all = Vec::new();
+    for (i, value) in args.iter().enumerate() {
+        let constant = op.params.get(i).is_some_and(|p| sample.constants.contains(&p.name));
+        value.for_each_tensor(&mut |_| all.push(constant));
+    }
+    all
+}
+
 fn same(what: &str, a: &[Tensor], b: &[Tensor]) -> Result<()> {
     let alike = |a: &Tensor, b: &Tensor| {
         a.shape() == b.shape()
@@ -35,18 +45,19 @@ fn same(what: &str, a: &[Tensor], b: &[Tensor]) -> Result<()> {
     }
 }
 
-/// Values and gradients of a program, under the same random numbers.
+/// Values and gradients of a program, under the same random numbers; none for inputs that are `constants`.
 pub fn evaluate(
     inputs: &[Tensor],
+    constants: &[bool],
     f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
 ) -> Result<(Vec<Tensor>, Vec<Tensor>)> {
     random::with_state((7, 0), || {
-        let fresh = |t: &Tensor| {
+        let fresh = |(i, t): (usize, &Tensor)| {
             let leaf = t.try_clone_data().unwrap();
-            leaf.set_stop_gradient(!t.dtype().is_inexact());
+            leaf.set_stop_gradient(!t.dtype().is_inexact() || constants.get(i) == Some(&true));
             leaf
         };
-        let inputs = inputs.iter().map(fresh).collect::<Vec<_>>();
+        let inputs = inputs.iter().enumerate().map(fresh).collect::<Vec<_>>();
         let outputs = f(&inputs)?;
         let wanted = inputs.iter().filter(|t| !t.stop_gradient()).cloned().collect::<Vec<_>>();
         let from = outputs.iter().filter(|t| !t.stop_gradient() && t.dtype().is_inexact()).cloned().collect::<Vec<_>>();
@@ -70,7 +81,7 @@ fn check(op: &'static OpDef, sample: &Sample) -> Result<Option<()>> {
     let inputs = tensors_of(&args);
     let program = |inputs: &[Tensor]| dispatch(op, with_tensors(&args, inputs)?).map(|o| o.into_vec());
     let specs = inputs.iter().map(|t| Spec::new(t.shape().iter().map(|&n| Some(n)), t.dtype())).collect::<Vec<_>>();
-    let Ok((outputs, grads)) = evaluate(&inputs, program) else {
+    let Ok((outputs, grads)) = evaluate(&inputs, &[], program) else {
         // Some samples have no gradient; the values are compared all the same.
         return Ok(Some(()));
     };
@@ -79,7 +90,7 @@ fn check(op: &'static OpDef, sample: &Sample) -> Result<Option<()>> {
         Err(e) if ["meta tensor", "before it runs"].iter().any(|why| e.to_string().contains(why)) => return Ok(None),
         Err(e) => return Err(e),
     };
-    let (replayed, regrads) = evaluate(&inputs, |inputs| graph.run(inputs))?;
+    let (replayed, regrads) = evaluate(&inputs, &[], |inputs| graph.run(inputs))?;
     same("values", &outputs, &replayed)?;
     same("gradients", &grads, &regrads)?;
     Ok(Some(()))

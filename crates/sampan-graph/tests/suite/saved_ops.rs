@@ -1,6 +1,6 @@
 //! For every op's samples: the call written in both of Paddle's formats, read again, gives the same values and gradients.
 
-use super::registry::{evaluate, samples, tensors_of, with_tensors};
+use super::registry::{constants_of, evaluate, samples, tensors_of, with_tensors};
 use sampan_core::dispatch::dispatch;
 use sampan_core::op::{self, OpDef};
 use sampan_core::sample::Sample;
@@ -42,10 +42,10 @@ pub fn is_true(args: &[Value], op: &OpDef, name: &str) -> bool {
 /// None if the op has no form in Paddle's files.
 fn check(op: &'static OpDef, sample: &Sample, folder: &Path) -> Result<Option<()>> {
     let args = sample.bind(op)?;
-    let inputs = tensors_of(&args);
+    let (inputs, constants) = (tensors_of(&args), constants_of(op, &args, sample));
     let program = |inputs: &[Tensor]| dispatch(op, with_tensors(&args, inputs)?).map(|o| o.into_vec());
     let specs = inputs.iter().map(|t| Spec::new(t.shape().iter().map(|&n| Some(n)), t.dtype())).collect::<Vec<_>>();
-    let (Ok(graph), Ok((values, grads))) = (trace(program, &specs), evaluate(&inputs, program)) else {
+    let (Ok(graph), Ok((values, grads))) = (trace(program, &specs), evaluate(&inputs, &constants, program)) else {
         return Ok(None);
     };
     let prefix = folder.join("op");
@@ -56,7 +56,7 @@ fn check(op: &'static OpDef, sample: &Sample, folder: &Path) -> Result<Option<()
     for end in [".pdmodel", ".json"] {
         let path = folder.join(format!("op{end}"));
         let graph = paddle::load_files(&path, &folder.join("op.pdiparams")).map_err(|e| e.in_layer(end))?;
-        let (found, slopes) = evaluate(&inputs, |inputs| graph.run(inputs)).map_err(|e| e.in_layer(end))?;
+        let (found, slopes) = evaluate(&inputs, &constants, |inputs| graph.run(inputs)).map_err(|e| e.in_layer(end))?;
         close("values", &found, &values).map_err(|e| e.in_layer(end))?;
         // A file has no word for gradients that are divided by how often a row is read.
         if !is_true(&args, op, "scale_grad_by_freq") {
