@@ -558,7 +558,7 @@ fn kl_samples() -> Vec<Sample> {
         sample![randn([2, 3]), probabilities([2, 3])].constant(&["label"]),
         sample![randn([2, 3]), probabilities([2, 3]), "batchmean"].constant(&["label"]),
         sample![randn([2, 3]), randn([2, 3]), "none", true].constant(&["label"]),
-        sample![randn([2]), values([0.0f32, 1.0], [2]), "sum"].no_grad(edge).grad_peer(edge),
+        sample![randn([2]), values([0.0f32, 1.0], [2]), "sum"].constant(&["label"]).grad_peer(edge),
     ]
 }
 fn poisson_samples() -> Vec<Sample> {
