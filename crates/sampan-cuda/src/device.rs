@@ -18,6 +18,9 @@ use std::sync::{Arc, OnceLock};
 /// How many devices one process uses at most.
 const MOST: usize = 64;
 
+/// The first driver that records kernels which overlap, that of CUDA 12.3.
+const OVERLAPS: i32 = 12_030;
+
 /// Results whose parts are joined by the last block to come, in one kernel.
 pub(crate) const COUNTERS: usize = 1 << 16;
 
@@ -37,6 +40,8 @@ pub struct Device {
     context: Handle,
     ordinal: usize,
     info: Info,
+    /// May a kernel be brought to its places while the one before it runs?
+    pub(crate) overlaps: bool,
     memory: Memory,
     /// Is work being recorded? Whoever records holds `turn`; all others wait for it.
     pub(crate) recording: AtomicBool,
@@ -188,6 +193,10 @@ impl Device {
             multiprocessors: attribute(MULTIPROCESSORS)?,
             memory: total,
         };
+        let mut version = 0;
+        // SAFETY: it writes a number.
+        driver.check("cuDriverGetVersion", unsafe { (driver.version)(&mut version) })?;
+        let overlaps = info.capability.0 >= 9 && version >= OVERLAPS;
         Ok(Device {
             alarm: Alarm::new(driver)?,
             counters,
@@ -201,6 +210,7 @@ impl Device {
             context,
             ordinal,
             info,
+            overlaps,
             memory: Memory::default(),
             recording: AtomicBool::new(false),
             turn: Mutex::new(()),

@@ -49,12 +49,35 @@ functions! {
         graph_drop = "cuGraphExecDestroy": fn(Handle);
         module_load = "cuModuleLoadData": fn(*mut Handle, *const c_void);
         module_function = "cuModuleGetFunction": fn(*mut Handle, Handle, *const c_char);
-        launch = "cuLaunchKernel": fn(
-            Handle, u32, u32, u32, u32, u32, u32, u32, Handle, *mut *mut c_void, *mut *mut c_void
-        );
+        launch = "cuLaunchKernelEx": fn(*const Launch, Handle, *mut *mut c_void, *mut *mut c_void);
         error_name = "cuGetErrorName": fn(i32, *mut *const c_char);
         error_text = "cuGetErrorString": fn(i32, *mut *const c_char);
     }
+}
+
+/// How a kernel is started: `CUlaunchConfig`.
+#[repr(C)]
+pub(crate) struct Launch {
+    /// Blocks, then threads of each, along three axes.
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub shared: u32,
+    pub stream: Handle,
+    pub attributes: *const Attribute,
+    pub count: u32,
+}
+
+/// Something that is said of a launch: `CUlaunchAttribute`.
+#[repr(C, align(8))]
+pub(crate) struct Attribute {
+    pub name: u32,
+    pub _gap: u32,
+    pub value: [u32; 16],
+}
+
+impl Attribute {
+    /// The kernel waits by itself for what came before it, and may be brought to its places until then.
+    pub const WAITS_BY_ITSELF: Attribute = Attribute { name: 6, _gap: 0, value: [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] };
 }
 
 /// `CUDA_ERROR_NOT_READY`.

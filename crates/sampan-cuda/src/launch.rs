@@ -2,6 +2,7 @@
 
 use crate::compile::Kernel;
 use crate::device::Device;
+use crate::driver::{Attribute, Launch};
 use crate::fault::Result;
 use crate::memory::Block;
 use std::ffi::c_void;
@@ -76,22 +77,17 @@ impl Device {
         self.enter()?;
         self.alarm.look()?;
         let mut places: Vec<*mut c_void> = arguments.iter_mut().map(Argument::place).collect();
-        // SAFETY: the caller answers for the arguments; the driver copies them before it returns.
-        let status = unsafe {
-            (self.driver.launch)(
-                kernel.function(),
-                grid.blocks,
-                grid.parts,
-                1,
-                grid.threads,
-                1,
-                1,
-                0,
-                self.stream,
-                places.as_mut_ptr(),
-                std::ptr::null_mut(),
-            )
+        let launch = Launch {
+            grid: [grid.blocks, grid.parts, 1],
+            block: [grid.threads, 1, 1],
+            shared: 0,
+            stream: self.stream,
+            attributes: &Attribute::WAITS_BY_ITSELF,
+            count: self.overlaps as u32,
         };
-        self.driver.check("cuLaunchKernel", status)
+        // SAFETY: the caller answers for the arguments; the driver copies them before it returns. All kernels wait by themselves.
+        let status =
+            unsafe { (self.driver.launch)(&launch, kernel.function(), places.as_mut_ptr(), std::ptr::null_mut()) };
+        self.driver.check("cuLaunchKernelEx", status)
     }
 }

@@ -119,7 +119,7 @@ fn written(formulas: &[Formula], dtype: DType, computed: DType, masters: bool) -
         text,
         "struct part {{ {t}* p; const {t}* g; {w}* m; const double* c; const double* f; {state_field} }};\n\
          struct parts {{ const i64* gate; i64 count, first[{MOST}], len[{MOST}]; part at[{MOST}]; double c[{MOST}][{}]; }};\n\
-         extern \"C\" __global__ void step(const __grid_constant__ parts all) {{\n    \
+         extern \"C\" __global__ void step(const __grid_constant__ parts all) {{\n    begin();\n    \
          if (all.gate && *all.gate) return;\n    \
          int k = 0;\n    while (k + 1 < all.count && all.first[k + 1] <= blockIdx.x) k++;\n    \
          const part a = all.at[k];\n    i64 start = (blockIdx.x - all.first[k]) * {CHUNK}ll;\n    \

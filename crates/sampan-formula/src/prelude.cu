@@ -8,6 +8,15 @@ template <typename R> struct cx { R re, im; };
 typedef cx<float> c64;
 typedef cx<double> c128;
 
+// What every kernel does first: it waits until all that came before it is done and can be seen. Only then may the next kernel take
+// its places; were it let in earlier, a whole queue of kernels would stand waiting on the multiprocessors.
+__device__ __forceinline__ void begin() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
 // ---- reading and writing ----
 
 __device__ __forceinline__ float from_f16(unsigned short h) { float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h)); return f; }

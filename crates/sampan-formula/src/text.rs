@@ -180,7 +180,7 @@ pub fn walking_kernel(
     arguments.extend((0..formula.captured()).map(|i| format!("{} c{i}", compute.exact())));
     write!(
         text,
-        "extern \"C\" __global__ void {name}({}) {{\n    \
+        "extern \"C\" __global__ void {name}({}) {{\n    begin();\n    \
          for (i64 i = blockIdx.x * (i64)blockDim.x + threadIdx.x; i < n; i += (i64)gridDim.x * blockDim.x) {{\n",
         arguments.join(", "),
     )

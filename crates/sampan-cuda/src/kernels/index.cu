@@ -12,6 +12,7 @@ __device__ __forceinline__ i64 within(i64 v, i64 n, i64 wrap, i64 position, i64 
 template <typename T>
 __global__ void pick_rows(i64 total, i64 n, i64 k, i64 inner, i64 wrap, i64 skip, i64 op, alarm* a,
                           const i64* __restrict__ index, const T* __restrict__ x, T* __restrict__ y) {
+    begin();
     EACH(e, total) {
         i64 i, j, line = split(e, inner, i), o = split(line, k, j);
         i64 v = index[j];
@@ -25,6 +26,7 @@ __global__ void pick_rows(i64 total, i64 n, i64 k, i64 inner, i64 wrap, i64 skip
 template <typename T>
 __global__ void pick_along(i64 total, i64 n, i64 step, axes rest, i64 op, alarm* a, const i64* __restrict__ index,
                            const T* __restrict__ x, T* __restrict__ y) {
+    begin();
     EACH(e, total) {
         i64 row = within(index[e], n, 1, e, op, a);
         y[e] = n > 0 ? x[place(rest, e) + row * step] : T{};
@@ -34,22 +36,26 @@ __global__ void pick_along(i64 total, i64 n, i64 step, axes rest, i64 op, alarm*
 // Where each element goes along one axis.
 __global__ void places_along(i64 total, i64 n, i64 step, axes rest, i64 op, alarm* a, const i64* __restrict__ index,
                              i64* __restrict__ y) {
+    begin();
     EACH(e, total) y[e] = place(rest, e) + within(index[e], n, 1, e, op, a) * step;
 }
 
 // Numbers checked and made positive; those that are `skip` become -1.
 __global__ void checked(i64 total, i64 n, i64 wrap, i64 skip, i64 op, alarm* a, const i64* __restrict__ index, i64* __restrict__ y) {
+    begin();
     EACH(j, total) { i64 v = index[j]; y[j] = v == skip ? -1 : within(v, n, wrap, j, op, a); }
 }
 
 // ---- sums of rows, in the order of their positions ----
 
 __global__ void count_rows(i64 k, const i64* __restrict__ index, u32* __restrict__ counts) {
+    begin();
     EACH(j, k) if (index[j] >= 0) atomicAdd(&counts[index[j]], 1u);
 }
 
 // Running sums of counts, by one block; `starts` has one more.
 __global__ void run_starts(i64 n, const u32* __restrict__ counts, u32* __restrict__ starts) {
+    begin();
     __shared__ u32 sums[1024];
     u32 before = 0;
     for (i64 base = 0; base < n; base += 4096) {
@@ -81,11 +87,13 @@ __global__ void run_starts(i64 n, const u32* __restrict__ counts, u32* __restric
 
 __global__ void place_positions(i64 k, const i64* __restrict__ index, const u32* __restrict__ starts, u32* __restrict__ used,
                                 u32* __restrict__ order) {
+    begin();
     EACH(j, k) if (index[j] >= 0) order[starts[index[j]] + atomicAdd(&used[index[j]], 1u)] = (u32)j;
 }
 
 // Positions came in any order; each row's are put in order again, so that sums are the same every time.
 __global__ void sort_positions(i64 n, const u32* __restrict__ starts, u32* __restrict__ order) {
+    begin();
     EACH(r, n) {
         u32* p = order + starts[r];
         int count = (int)(starts[r + 1] - starts[r]);
@@ -124,6 +132,7 @@ __device__ __forceinline__ void add_to(i64& a, i64 b) { a += b; }
 template <typename T>
 __global__ void add_rows(i64 total, i64 n, i64 k, i64 inner, double alpha, const u32* __restrict__ starts,
                          const u32* __restrict__ order, const T* __restrict__ x, T* __restrict__ y) {
+    begin();
     typedef typename sums<T>::acc A;
     EACH(e, total) {
         i64 i, r, line = split(e, inner, i), o = split(line, n, r);
@@ -138,6 +147,7 @@ __global__ void add_rows(i64 total, i64 n, i64 k, i64 inner, double alpha, const
 // One at the label of each row.
 template <typename T>
 __global__ void one_hot(i64 total, i64 classes, i64 op, alarm* a, const i64* __restrict__ labels, T* __restrict__ y) {
+    begin();
     EACH(e, total) {
         i64 c, row = split(e, classes, c);
         i64 v = labels[row];
@@ -149,12 +159,14 @@ __global__ void one_hot(i64 total, i64 classes, i64 op, alarm* a, const i64* __r
 // first + i * step, computed as on the CPU.
 template <typename T, typename W>
 __global__ void count_up(i64 n, W first, W step, T* __restrict__ y) {
+    begin();
     EACH(i, n) y[i] = narrow<T>(first + (W)i * step);
 }
 
 // A triangle of matrices: what lies on or below (above) a diagonal.
 template <typename T>
 __global__ void triangle(i64 total, i64 rows, i64 columns, i64 diagonal, i64 lower, const T* __restrict__ x, T* __restrict__ y) {
+    begin();
     EACH(e, total) {
         i64 c, r;
         split(split(e, columns, c), rows, r);
@@ -165,6 +177,7 @@ __global__ void triangle(i64 total, i64 rows, i64 columns, i64 diagonal, i64 low
 // Evenly spaced numbers, from both ends, or a power of them.
 template <typename T>
 __global__ void spaced(i64 n, double first, double last, double step, i64 power, double base, T* __restrict__ y) {
+    begin();
     EACH(i, n) {
         double v = i < n / 2 || n == 1 ? first + step * (double)i : last - step * (double)(n - 1 - i);
         if (power) v = pow(base, v);

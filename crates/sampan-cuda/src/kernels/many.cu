@@ -25,6 +25,7 @@ __device__ __forceinline__ double block_sum(double v) {
 // The sum of squares of each chunk.
 template <typename T>
 __global__ void squares(const __grid_constant__ arrays all, double* __restrict__ sums) {
+    begin();
     int k = array_of(all);
     const T* x = (const T*)all.at[k];
     i64 start = (blockIdx.x - all.first[k]) * (i64)CHUNK;
@@ -38,6 +39,7 @@ __global__ void squares(const __grid_constant__ arrays all, double* __restrict__
 // By what gradients are multiplied so that their norm is at most `limit`; a norm that is NaN goes on to them, where it is
 // seen. Block b adds the sums from first[b] on, len[b] of them.
 __global__ void factors(const __grid_constant__ arrays all, double limit, const double* __restrict__ sums, double* __restrict__ y) {
+    begin();
     const double* from = sums + all.first[blockIdx.x];
     double sum = 0;
     for (i64 i = threadIdx.x; i < all.len[blockIdx.x]; i += 256) sum += from[i];
@@ -51,6 +53,7 @@ __global__ void factors(const __grid_constant__ arrays all, double limit, const 
 // Divides by the scale, and notes whether a number is not finite.
 template <typename T>
 __global__ void unscale(const __grid_constant__ arrays all, const float* __restrict__ scale, i64* __restrict__ found) {
+    begin();
     typedef typename of<T>::wide W;
     int k = array_of(all);
     T* x = (T*)all.at[k];

@@ -34,6 +34,7 @@ __device__ __forceinline__ i64 volume(const i64 n[3]) { return n[0] * n[1] * n[2
 template <typename T>
 __global__ void max_pool(i64 total, extents s, const int* __restrict__ table, const T* __restrict__ x, T* __restrict__ y,
                          i64* __restrict__ index) {
+    begin();
     typedef typename of<T>::wide W;
     i64 out = volume(s.output), in = volume(s.input);
     EACH(e, total) {
@@ -59,6 +60,7 @@ __global__ void max_pool(i64 total, extents s, const int* __restrict__ table, co
 template <typename T>
 __global__ void max_unpool_windows(i64 total, extents s, const int* __restrict__ table, const i64* __restrict__ index,
                                    const T* __restrict__ dy, T* __restrict__ dx) {
+    begin();
     typedef typename of<T>::wide W;
     i64 out = volume(s.output), in = volume(s.input);
     EACH(e, total) {
@@ -81,6 +83,7 @@ __device__ __forceinline__ double divisor(i64 kind, double fixed, i64 inside, i6
 template <typename T>
 __global__ void avg_pool(i64 total, extents s, const int* __restrict__ table, i64 kind, double fixed, const T* __restrict__ x,
                          T* __restrict__ y) {
+    begin();
     typedef typename of<T>::wide W;
     i64 out = volume(s.output), in = volume(s.input);
     EACH(e, total) {
@@ -99,6 +102,7 @@ __global__ void avg_pool(i64 total, extents s, const int* __restrict__ table, i6
 template <typename T>
 __global__ void avg_unpool(i64 total, extents s, const int* __restrict__ table, i64 kind, double fixed, const T* __restrict__ dy,
                            T* __restrict__ dx) {
+    begin();
     typedef typename of<T>::wide W;
     i64 out = volume(s.output), in = volume(s.input);
     EACH(e, total) {
@@ -128,6 +132,7 @@ __device__ __forceinline__ window2 window2_of(const extents& s, const int* rows,
 template <typename T, int K>
 __global__ void max_small(i64 total, extents s, const int* __restrict__ table, const T* __restrict__ x, T* __restrict__ y,
                           int* __restrict__ index) {
+    begin();
     typedef typename of<T>::wide W;
     u32 out = (u32)(s.output[1] * s.output[2]);
     i64 in = s.input[1] * s.input[2];
@@ -154,6 +159,7 @@ __global__ void max_small(i64 total, extents s, const int* __restrict__ table, c
 }
 template <typename T>
 __global__ void max_places(i64 total, extents s, const int* __restrict__ table, const T* __restrict__ x, int* __restrict__ index) {
+    begin();
     typedef typename of<T>::wide W;
     u32 out = (u32)(s.output[1] * s.output[2]);
     i64 in = s.input[1] * s.input[2];
@@ -178,6 +184,7 @@ __global__ void max_places(i64 total, extents s, const int* __restrict__ table, 
 template <typename T>
 __global__ void max_back4(i64 total, extents s, const int* __restrict__ table, const int* __restrict__ index,
                           const T* __restrict__ dy, T* __restrict__ dx) {
+    begin();
     typedef typename of<T>::wide W;
     struct alignas(sizeof(T) * 4) fours { T v[4]; };
     u32 width = (u32)s.input[2], each = width / 4, high = (u32)s.input[1];
@@ -213,6 +220,7 @@ __global__ void max_back4(i64 total, extents s, const int* __restrict__ table, c
 template <typename T>
 __global__ void max_back(i64 total, extents s, const int* __restrict__ table, const int* __restrict__ index,
                          const T* __restrict__ dy, T* __restrict__ dx) {
+    begin();
     typedef typename of<T>::wide W;
     u32 in = (u32)(s.input[1] * s.input[2]), width = (u32)s.input[2];
     int across = (int)s.output[2];

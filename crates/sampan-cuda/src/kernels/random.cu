@@ -70,6 +70,7 @@ template <typename T> struct draw<T, double> { static __device__ __forceinline__
 
 template <typename T, typename R>
 __global__ void uniform(i64 n, u64 seed, u64 start, const u64* __restrict__ kept, double low, double width, double top, T* __restrict__ y) {
+    begin();
     FROM_KEPT
     EACH(i, n) {
         R v = (R)low + draw<T, R>::uniform(seed, start, i) * (R)width;
@@ -79,6 +80,7 @@ __global__ void uniform(i64 n, u64 seed, u64 start, const u64* __restrict__ kept
 
 template <typename T>
 __global__ void normal32(i64 n, u64 seed, u64 start, const u64* __restrict__ kept, double mean, double deviation, T* __restrict__ y) {
+    begin();
     FROM_KEPT
     EACH(i, n) {
         i64 g = i / 64; int j = (int)(i % 64), b = j % 16, q = j / 16, p = q / 2;
@@ -89,6 +91,7 @@ __global__ void normal32(i64 n, u64 seed, u64 start, const u64* __restrict__ kep
     }
 }
 __global__ void normal64(i64 n, u64 seed, u64 start, const u64* __restrict__ kept, double mean, double deviation, double* __restrict__ y) {
+    begin();
     FROM_KEPT
     EACH(i, n) {
         i64 g = i / 32; int j = (int)(i % 32), b = j % 16;
@@ -102,12 +105,14 @@ __global__ void normal64(i64 n, u64 seed, u64 start, const u64* __restrict__ kep
 // 1 where the word is at most `last`.
 template <typename T>
 __global__ void bernoulli(i64 n, u64 seed, u64 start, const u64* __restrict__ kept, i64 last, T* __restrict__ y) {
+    begin();
     FROM_KEPT
     EACH(i, n) y[i] = narrow<T>(last >= 0 && word32(seed, start, i) <= (u32)last ? 1 : 0);
 }
 // 1 with the probability of the element.
 template <typename T>
 __global__ void bernoulli_by(i64 n, u64 seed, u64 start, const u64* __restrict__ kept, const T* __restrict__ p, T* __restrict__ y) {
+    begin();
     FROM_KEPT
     EACH(i, n) {
         double t = (double)wide(p[i]) * 4294967296.0;
@@ -117,15 +122,18 @@ __global__ void bernoulli_by(i64 n, u64 seed, u64 start, const u64* __restrict__
 }
 template <typename T>
 __global__ void integers(i64 n, u64 seed, u64 start, const u64* __restrict__ kept, i64 low, u64 range, T* __restrict__ y) {
+    begin();
     FROM_KEPT
     EACH(i, n) y[i] = narrow<T>((i64)((u64)low + __umul64hi(word64(seed, start, i), range)));
 }
 template <typename T>
 __global__ void exponential32(i64 n, u64 seed, u64 start, const u64* __restrict__ kept, double scale, T* __restrict__ y) {
+    begin();
     FROM_KEPT
     EACH(i, n) y[i] = narrow<T>(ln(open_unit(word32(seed, start, i))) * (float)scale);
 }
 __global__ void exponential64(i64 n, u64 seed, u64 start, const u64* __restrict__ kept, double scale, double* __restrict__ y) {
+    begin();
     FROM_KEPT
     EACH(i, n) y[i] = ln(open_unit(word64(seed, start, i))) * scale;
 }

@@ -4,6 +4,7 @@
 template <typename T>
 __global__ void lstm_cell(i64 total, i64 units, const T* __restrict__ a, const T* __restrict__ b, const T* __restrict__ c,
                           T* __restrict__ h_out, T* __restrict__ c_out) {
+    begin();
     typedef typename of<T>::wide W;
     EACH(e, total) {
         i64 u, r = split(e, units, u), at = r * 4 * units + u;
@@ -18,6 +19,7 @@ __global__ void lstm_cell(i64 total, i64 units, const T* __restrict__ a, const T
 template <typename T>
 __global__ void lstm_cell_back(i64 total, i64 units, const T* __restrict__ a, const T* __restrict__ b, const T* __restrict__ c,
                                const T* __restrict__ dh, const T* __restrict__ dc, T* __restrict__ gates, T* __restrict__ before) {
+    begin();
     typedef typename of<T>::wide W;
     EACH(e, total) {
         i64 u, r = split(e, units, u), at = r * 4 * units + u;
@@ -37,6 +39,7 @@ __global__ void lstm_cell_back(i64 total, i64 units, const T* __restrict__ a, co
 template <typename T>
 __global__ void gru_cell(i64 total, i64 units, const T* __restrict__ a, const T* __restrict__ b, const T* __restrict__ h,
                          T* __restrict__ out) {
+    begin();
     typedef typename of<T>::wide W;
     EACH(e, total) {
         i64 u, row = split(e, units, u), at = row * 3 * units + u;
@@ -49,6 +52,7 @@ __global__ void gru_cell(i64 total, i64 units, const T* __restrict__ a, const T*
 template <typename T>
 __global__ void gru_cell_back(i64 total, i64 units, const T* __restrict__ a, const T* __restrict__ b, const T* __restrict__ h,
                               const T* __restrict__ g, T* __restrict__ da, T* __restrict__ db, T* __restrict__ dh) {
+    begin();
     typedef typename of<T>::wide W;
     EACH(e, total) {
         i64 u, row = split(e, units, u), at = row * 3 * units + u;
@@ -69,6 +73,7 @@ __global__ void gru_cell_back(i64 total, i64 units, const T* __restrict__ a, con
 template <typename T>
 __global__ void lstm_walk(i64 total, i64 units, const T* __restrict__ x, i64 x_row, const T* __restrict__ z, const T* __restrict__ bias,
                           const T* c, i64 c_row, T* c_out, i64 o_row, T* __restrict__ y, i64 y_row, T* __restrict__ kept, i64 k_row) {
+    begin();
     EACH(e, total) {
         i64 u, r = split(e, units, u);
         T g[4];
@@ -84,6 +89,7 @@ template <typename T>
 __global__ void lstm_walk_back(i64 total, i64 units, const T* __restrict__ kept, i64 k_row, const T* __restrict__ c, i64 c_row,
                                const T* __restrict__ now, i64 n_row, const T* __restrict__ dy, i64 dy_row, const T* __restrict__ dh,
                                T* __restrict__ dc, T* __restrict__ dx, i64 dx_row) {
+    begin();
     EACH(e, total) {
         i64 u, r = split(e, units, u);
         const T* k = kept + r * k_row + u;
@@ -100,6 +106,7 @@ __global__ void lstm_walk_back(i64 total, i64 units, const T* __restrict__ kept,
 template <typename T>
 __global__ void gru_walk(i64 total, i64 units, const T* __restrict__ x, i64 x_row, const T* __restrict__ z, const T* __restrict__ bias,
                          const T* h, i64 h_row, T* y, i64 y_row, T* __restrict__ kept, i64 k_row) {
+    begin();
     EACH(e, total) {
         i64 u, row = split(e, units, u);
         const T *a = x + row * x_row + u, *b = z + row * 3 * units + u, *d = bias + u;
@@ -113,6 +120,7 @@ template <typename T>
 __global__ void gru_walk_back(i64 total, i64 units, const T* __restrict__ kept, i64 k_row, const T* __restrict__ h, i64 h_row,
                               const T* __restrict__ dy, i64 dy_row, const T* __restrict__ dh, T* __restrict__ past,
                               T* __restrict__ dx, T* __restrict__ dz, i64 d_row) {
+    begin();
     EACH(e, total) {
         i64 u, row = split(e, units, u);
         const T* k = kept + row * k_row + u;
@@ -129,6 +137,7 @@ __global__ void gru_walk_back(i64 total, i64 units, const T* __restrict__ kept, 
 template <typename T>
 __global__ void simple_walk(i64 total, i64 units, i64 relu, const T* __restrict__ x, i64 x_row, const T* __restrict__ z,
                             const T* __restrict__ bias, T* __restrict__ y, i64 y_row) {
+    begin();
     EACH(e, total) {
         i64 u, r = split(e, units, u);
         T v = x[r * x_row + u] + (z[e] + bias[u]);
@@ -138,6 +147,7 @@ __global__ void simple_walk(i64 total, i64 units, i64 relu, const T* __restrict_
 template <typename T>
 __global__ void simple_walk_back(i64 total, i64 units, i64 relu, const T* __restrict__ y, i64 y_row, const T* __restrict__ dy,
                                  i64 dy_row, const T* __restrict__ dh, T* __restrict__ dx, i64 dx_row) {
+    begin();
     EACH(e, total) {
         i64 u, r = split(e, units, u);
         T v = y[r * y_row + u], up = dy[r * dy_row + u] + dh[e];

@@ -47,6 +47,7 @@ struct rooted { template <typename A> static __device__ __forceinline__ A of(A v
 template <typename T, typename A, typename R, typename Join, typename First, typename Last>
 __global__ void reduce(i64 results, i64 count, axes kept, axes reduced, i64 lanes, i64 along, double first, double last,
                        const T* __restrict__ x, R* __restrict__ y, A* __restrict__ partial, int* __restrict__ arrived) {
+    begin();
     __shared__ A shared[256];
     i64 each = 256 / lanes;
     i64 lane = along ? threadIdx.x % lanes : threadIdx.x / each;
@@ -100,6 +101,7 @@ __global__ void reduce(i64 results, i64 count, axes kept, axes reduced, i64 lane
 // The place of the largest or smallest element; of equals the first, and NaN before all others.
 template <typename T, int SIGN>
 __global__ void arg_extreme(i64 results, i64 count, axes kept, axes reduced, const T* __restrict__ x, i64* __restrict__ y) {
+    begin();
     typedef typename of<T>::wide W;
     __shared__ W values[256];
     __shared__ i64 places[256];
@@ -131,6 +133,7 @@ __global__ void arg_extreme(i64 results, i64 count, axes kept, axes reduced, con
 // Running sums or products along lines of `n` elements that lie `inner` apart: one block for each line, chunk after chunk.
 template <typename T, typename A, typename Join>
 __global__ void running(i64 lines, i64 n, i64 inner, const T* __restrict__ x, T* __restrict__ y) {
+    begin();
     __shared__ A shared[256];
     for (i64 l = blockIdx.x; l < lines; l += gridDim.x) {
         i64 base = l / inner * n * inner + l % inner;

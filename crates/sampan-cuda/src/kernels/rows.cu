@@ -17,6 +17,7 @@ template <typename W> __device__ __forceinline__ W warp_sum(W v) {
 // A line lies in steps of `inner`.
 template <typename T>
 __global__ void softmax(i64 lines, i64 n, i64 inner, i64 logarithm, const T* __restrict__ x, T* __restrict__ y) {
+    begin();
     typedef typename of<T>::wide W;
     int lane = threadIdx.x % 32;
     EACH_LINE(l, lines) {
@@ -39,6 +40,7 @@ __global__ void softmax(i64 lines, i64 n, i64 inner, i64 logarithm, const T* __r
 template <typename T>
 __global__ void softmax_back(i64 lines, i64 n, i64 inner, i64 logarithm, const T* __restrict__ y, const T* __restrict__ g,
                              T* __restrict__ dx) {
+    begin();
     typedef typename of<T>::wide W;
     int lane = threadIdx.x % 32;
     EACH_LINE(l, lines) {
@@ -67,6 +69,7 @@ __device__ __forceinline__ i64 class_of(i64 label, i64 classes, i64 row, i64 op,
 template <typename T>
 __global__ void cross_entropy(i64 rows, i64 n, i64 ignore, i64 op, alarm* a, const T* __restrict__ x, const i64* __restrict__ labels,
                               T* __restrict__ loss, typename of<T>::wide* __restrict__ peaks, typename of<T>::wide* __restrict__ rests) {
+    begin();
     typedef typename of<T>::wide W;
     int lane = threadIdx.x % 32;
     EACH_LINE(r, rows) {
@@ -88,6 +91,7 @@ template <typename T>
 __global__ void cross_entropy_back(i64 total, i64 n, i64 ignore, i64 hot, i64 op, alarm* a, const T* __restrict__ x,
                                    const i64* __restrict__ labels, const typename of<T>::wide* __restrict__ peaks,
                                    const typename of<T>::wide* __restrict__ rests, const T* __restrict__ g, T* __restrict__ dx) {
+    begin();
     typedef typename of<T>::wide W;
     EACH(e, total) {
         i64 c, r = split(e, n, c), label = labels[r];
@@ -104,6 +108,7 @@ __global__ void cross_entropy_back(i64 total, i64 n, i64 ignore, i64 hot, i64 op
 template <typename T>
 __global__ void pick(i64 total, i64 n, i64 ignore, i64 back, i64 op, alarm* a, const T* __restrict__ x, const i64* __restrict__ labels,
                      T* __restrict__ y) {
+    begin();
     EACH(e, total) {
         i64 c = 0, r = back ? split(e, n, c) : e, label = labels[r];
         if (label == ignore) { y[e] = T{}; continue; }
@@ -158,6 +163,7 @@ template <typename T>
 __global__ void row_norm(i64 rows, i64 n, i64 rms, double epsilon, const T* __restrict__ x, const T* __restrict__ weight,
                          const T* __restrict__ bias, T* __restrict__ y, typename of<T>::wide* __restrict__ means,
                          typename of<T>::wide* __restrict__ scales) {
+    begin();
     typedef typename of<T>::wide W;
     __shared__ W shared[32];
     for (i64 r = blockIdx.x; r < rows; r += gridDim.x) {
@@ -185,6 +191,7 @@ template <typename T>
 __global__ void row_norm_back(i64 rows, i64 n, i64 rms, const T* __restrict__ x, const T* __restrict__ g, const T* __restrict__ weight,
                               const typename of<T>::wide* __restrict__ means, const typename of<T>::wide* __restrict__ scales,
                               T* __restrict__ dx) {
+    begin();
     typedef typename of<T>::wide W;
     __shared__ W shared[32];
     for (i64 r = blockIdx.x; r < rows; r += gridDim.x) {
@@ -212,6 +219,7 @@ __global__ void row_norm_columns(i64 rows, i64 n, i64 rms, const T* __restrict__
                                  const typename of<T>::wide* __restrict__ means, const typename of<T>::wide* __restrict__ scales,
                                  double* __restrict__ sums, int* __restrict__ arrived, typename of<T>::wide* __restrict__ dw,
                                  typename of<T>::wide* __restrict__ db) {
+    begin();
     typedef typename of<T>::wide W;
     __shared__ double dots[8][33], plain[8][33];
     int column = threadIdx.x % 32, lane = threadIdx.x / 32;
@@ -264,6 +272,7 @@ template <typename T, int V>
 __global__ void channel_sums(i64 batch, i64 channels, i64 inner, const T* __restrict__ x, double* __restrict__ sums,
                              int* __restrict__ arrived, typename of<T>::wide* __restrict__ means,
                              typename of<T>::wide* __restrict__ variances) {
+    begin();
     __shared__ double shared[32];
     i64 c = blockIdx.x, packs = inner / V, count = batch * packs, step = (i64)gridDim.y * blockDim.x;
     double sum = 0, squares = 0;
@@ -300,6 +309,7 @@ __global__ void channel_apply(i64 total, i64 channels, i64 inner, double epsilon
                               const typename of<T>::wide* __restrict__ means, const typename of<T>::wide* __restrict__ variances,
                               const typename of<T>::wide* __restrict__ weight, const typename of<T>::wide* __restrict__ bias,
                               T* __restrict__ y) {
+    begin();
     typedef typename of<T>::wide W;
     i64 packs = inner / V;
     EACH(e, total / V) {
@@ -323,6 +333,7 @@ __global__ void channel_back_sums(i64 batch, i64 channels, i64 inner, double eps
                                   const typename of<T>::wide* __restrict__ variances, const typename of<T>::wide* __restrict__ weight,
                                   const typename of<T>::wide* __restrict__ bias, double* __restrict__ sums,
                                   int* __restrict__ arrived, typename of<T>::wide* __restrict__ dw, typename of<T>::wide* __restrict__ db) {
+    begin();
     typedef typename of<T>::wide W;
     __shared__ double shared[32];
     i64 c = blockIdx.x, packs = inner / V, count = batch * packs, step = (i64)gridDim.y * blockDim.x;
@@ -367,6 +378,7 @@ __global__ void channel_back(i64 total, i64 channels, i64 inner, double count, d
                              const typename of<T>::wide* __restrict__ variances, const typename of<T>::wide* __restrict__ weight,
                              const typename of<T>::wide* __restrict__ bias, const typename of<T>::wide* __restrict__ dw,
                              const typename of<T>::wide* __restrict__ db, T* __restrict__ dx) {
+    begin();
     typedef typename of<T>::wide W;
     i64 packs = inner / V;
     EACH(e, total / V) {
@@ -434,6 +446,7 @@ template <typename T, int V>
 __global__ void __launch_bounds__(512) side_sums(i64 places, i64 channels, i64 across, const T* __restrict__ x, double* __restrict__ sums,
                                                  int* __restrict__ arrived, typename of<T>::wide* __restrict__ means,
                                                  typename of<T>::wide* __restrict__ variances) {
+    begin();
     __shared__ double shared[256 * 2 * V];
     SIDE(double sum[V] = {}; double squares[V] = {};)
     if (mine)
@@ -467,6 +480,7 @@ __global__ void __launch_bounds__(512) side_apply(i64 places, i64 channels, i64 
                                                   const typename of<T>::wide* __restrict__ means, const typename of<T>::wide* __restrict__ variances,
                                                   const typename of<T>::wide* __restrict__ weight, const typename of<T>::wide* __restrict__ bias,
                                                   T* __restrict__ y) {
+    begin();
     typedef typename of<T>::wide W;
     SIDE(affine<W, V> a(first, mine, epsilon, means, variances, weight, bias);)
     if (mine)
@@ -493,6 +507,7 @@ __global__ void __launch_bounds__(512) side_back_sums(i64 places, i64 channels, 
                                const typename of<T>::wide* __restrict__ variances, const typename of<T>::wide* __restrict__ weight,
                                const typename of<T>::wide* __restrict__ bias, double* __restrict__ sums, int* __restrict__ arrived,
                                typename of<T>::wide* __restrict__ dw, typename of<T>::wide* __restrict__ db) {
+    begin();
     typedef typename of<T>::wide W;
     __shared__ double shared[256 * 2 * V];
     SIDE(affine<W, V> a(first, mine, epsilon, means, variances, weight, bias);)
@@ -536,6 +551,7 @@ __global__ void __launch_bounds__(512) side_back(i64 places, i64 channels, i64 a
                                                  const typename of<T>::wide* __restrict__ variances, const typename of<T>::wide* __restrict__ weight,
                                                  const typename of<T>::wide* __restrict__ bias, const typename of<T>::wide* __restrict__ dw,
                                                  const typename of<T>::wide* __restrict__ db, T* __restrict__ dx) {
+    begin();
     typedef typename of<T>::wide W;
     SIDE(affine<W, V> a(first, mine, epsilon, means, variances, weight, bias);)
     W of_sum[V], of_dot[V];

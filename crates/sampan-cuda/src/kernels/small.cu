@@ -16,6 +16,7 @@ template <int A_LINE, int B_LINE, int VEC>
 __global__ void __launch_bounds__(THREADS) small_product(i64 m, i64 n, i64 k, i64 parts, i64 chunk, const __grid_constant__ operand a,
                                                          const __grid_constant__ operand b, const float* __restrict__ bias,
                                                          float* __restrict__ y, float* __restrict__ partial, int* __restrict__ arrived) {
+    begin();
     // Tiles are kept with k outside, so that a thread reads its rows and columns side by side; a pad where that turns them.
     __shared__ alignas(16) float as[2][BK][BM + (A_LINE ? 4 : 0)];
     __shared__ alignas(16) float bs[2][BK][BN + (B_LINE ? 0 : 4)];

@@ -3,6 +3,7 @@
 template <typename T>
 __global__ void turn(i64 tiles, i64 rows, i64 columns, i64 x_batch, i64 x_column, i64 y_batch, i64 y_row, const T* __restrict__ x,
                      T* __restrict__ y) {
+    begin();
     __shared__ T tile[32][33];
     i64 down = (rows + 31) / 32, across = (columns + 31) / 32;
     int lane = threadIdx.x % 32, line = threadIdx.x / 32;
