@@ -508,7 +508,7 @@ impl<'a> Cx<'a> {
         gpu: impl FnOnce(&'static Gpu) -> Result<bool>,
     ) -> Result<()> {
         match self.gpu()? {
-            Some(device) if device.piece(|| gpu(device))? => Ok(()),
+            Some(device) if gpu(device)? => Ok(()),
             _ => self.kernel(tensors, out, cpu),
         }
     }
@@ -521,7 +521,7 @@ impl<'a> Cx<'a> {
         gpu: impl FnOnce(&'static Gpu) -> Result<bool>,
     ) -> Result<()> {
         match self.gpu()? {
-            Some(device) if device.piece(|| gpu(device))? => Ok(()),
+            Some(device) if gpu(device)? => Ok(()),
             _ => self.cpu(cpu),
         }
     }

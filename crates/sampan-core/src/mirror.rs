@@ -69,7 +69,7 @@ impl Mirror {
     pub(crate) fn zeros(number: u8, len: usize) -> Result<Mirror> {
         let mut mirror = Mirror::new(len);
         let block = mirror.for_device(number)?;
-        block.device().piece(|| block.device().zero(&block))?;
+        block.device().zero(&block)?;
         Ok(mirror)
     }
 

@@ -339,7 +339,6 @@ impl Storage {
 
     /// Tells whoever records the work of a GPU that a kernel works on this memory.
     fn noted(&self, block: Arc<Block>, written: bool) -> crate::Result<Arc<Block>> {
-        block.device().touches(&block, written);
         if recording::on() {
             recording::touched(self, &block, written);
         }

@@ -190,7 +190,6 @@ pub fn product(
     let plans = &mut ready.as_mut().expect("made above").plans;
     let plan = plans[&key].as_ref().expect("found above");
     let (one, zero) = (1.0f32, 0.0f32);
-    device.vouch(&[addresses[0], addresses[1], bias, y.address(), workspace.address()]);
     let [by_b, by_a, by_y] = plan.layouts;
     // SAFETY: every element of the operands, the bias and the result was found inside its block above; the numbers live until the
     // call returns, and the workspace is as long as the plan asks.

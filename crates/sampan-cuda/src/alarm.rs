@@ -44,11 +44,6 @@ fn number_of(op: &'static str) -> i64 {
 }
 
 impl Alarm {
-    /// Where kernels note what went wrong.
-    pub fn address(&self) -> u64 {
-        self.address
-    }
-
     /// Takes memory that both sides see; the context is current.
     pub fn new(driver: &Driver) -> Result<Alarm> {
         const SEEN_BY_DEVICE: u32 = 2;

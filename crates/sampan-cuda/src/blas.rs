@@ -49,10 +49,7 @@ pub(crate) struct Products(Mutex<Option<Ready>>);
 
 struct Ready {
     handle: Handle,
-    /// The first is used in the order of calls; recorded products, which may run side by side, take turns.
-    workspaces: Vec<Block>,
-    /// The one that the library was told.
-    told: usize,
+    _workspace: Block,
 }
 
 // SAFETY: the handle is used by one thread at a time, under the lock.
@@ -154,7 +151,6 @@ pub fn product(device: &'static Device, dtype: DType, e: Extents, a: Matrices, b
     let ready = prepared(device, blas)?;
     let handle = ready.as_ref().expect("made ready").handle;
     let (one, zero) = factors(dtype);
-    device.vouch(&[a.address(size), b.address(size), y.address()]);
     // Seen by columns, the row-major result is the product of the operands the other way round.
     // SAFETY: every element of the operands and of the result was found inside its block above.
     let status = unsafe {
@@ -218,13 +214,13 @@ pub fn product_at(
     let of = |which: usize| addresses.iter().skip(which).step_by(2).copied();
     let results = (0..count).map(|i| y.address() + (i * m * n * size) as u64);
     let bytes: Vec<u8> = of(0).chain(of(1)).chain(results).flat_map(u64::to_ne_bytes).collect();
-    let list = device.constant(&bytes)?;
+    let list = device.alloc(bytes.len())?;
+    device.upload(&bytes, &list)?;
     let part = |which: usize| list.address() + (which * count * 8) as u64;
     let blas = blas()?;
     let ready = prepared(device, blas)?;
     let handle = ready.as_ref().expect("made ready").handle;
     let (one, zero) = factors(dtype);
-    device.vouch(&[a.block.address(), b.block.address(), y.address(), list.address()]);
     // SAFETY: every element of the operands and of the result was found inside its block above; the lists lie on the device.
     let status = unsafe {
         (blas.product_at)(
@@ -277,39 +273,28 @@ fn factors(dtype: DType) -> (*const c_void, *const c_void) {
     }
 }
 
-/// The device's handle of the library, made at the first product, with a workspace for the next one.
+/// The device's handle of the library, made at the first product.
 fn prepared(device: &'static Device, blas: &Blas) -> Result<parking_lot::MutexGuard<'static, Option<Ready>>> {
     device.enter()?;
-    let wanted = if device.records() { 2 } else { 1 };
+    let ready = device.products.0.lock();
+    if ready.is_some() {
+        return Ok(ready);
+    }
+    drop(ready);
+    // Not under the lock: this waits for whoever records work, who may want a product as well.
+    let workspace = device.alloc(WORKSPACE)?;
     let mut ready = device.products.0.lock();
-    while ready.as_ref().is_none_or(|r| r.workspaces.len() < wanted) {
-        drop(ready);
-        // Not under the lock: this waits for whoever records work, who may want a product as well.
-        let workspace = device.memory().take_apart(device, WORKSPACE)?;
-        ready = device.products.0.lock();
-        if ready.is_none() {
-            let mut handle = std::ptr::null_mut();
-            // SAFETY: it writes a handle, which is never destroyed.
-            unsafe {
-                check("cublasCreate", (blas.create)(&mut handle))?;
-                check("cublasSetStream", (blas.set_stream)(handle, device.stream))?;
-            }
-            *ready = Some(Ready { handle, workspaces: Vec::new(), told: usize::MAX });
+    if ready.is_none() {
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: it writes a handle, which is never destroyed; the workspace lives as long.
+        unsafe {
+            check("cublasCreate", (blas.create)(&mut handle))?;
+            check("cublasSetStream", (blas.set_stream)(handle, device.stream))?;
+            let at = workspace.address() as usize as *mut c_void;
+            check("cublasSetWorkspace", (blas.set_workspace)(handle, at, WORKSPACE))?;
         }
-        let workspaces = &mut ready.as_mut().expect("made above").workspaces;
-        if workspaces.len() < wanted {
-            workspaces.push(workspace);
-        }
+        *ready = Some(Ready { handle, _workspace: workspace });
     }
-    let Ready { handle, workspaces, told } = ready.as_mut().expect("made above");
-    let next = if device.records() { told.wrapping_add(1) % wanted } else { 0 };
-    if *told != next {
-        let at = workspaces[next].address() as usize as *mut c_void;
-        // SAFETY: the handle and the workspace live as long as the process.
-        check("cublasSetWorkspace", unsafe { (blas.set_workspace)(*handle, at, WORKSPACE) })?;
-        *told = next;
-    }
-    device.touches(&workspaces[next], true);
     Ok(ready)
 }
 

@@ -48,8 +48,6 @@ pub struct Device {
     pub(crate) turn: Mutex<()>,
     /// What recorded work copies from.
     pub(crate) kept: Mutex<Vec<Pinned>>,
-    /// What recorded work reads and nobody writes.
-    pub(crate) constants: Mutex<Vec<Arc<Block>>>,
 }
 
 // SAFETY: handles of the driver may be used from any thread, once its context is current there, which `enter` sees to.
@@ -216,7 +214,6 @@ impl Device {
             memory: Memory::default(),
             recording: AtomicBool::new(false),
             turn: Mutex::new(()),
-            constants: Mutex::default(),
             kept: Mutex::new(Vec::new()),
         })
     }
@@ -231,13 +228,11 @@ impl Device {
         &self.info
     }
 
-    /// Counters for so many results whose parts are joined by the last block to come. Kernels leave them zero, so those that follow
-    /// each other use the same.
+    /// Counters for so many results whose parts are joined by the last block to come. Kernels follow each other, and leave them
+    /// zero, so all use the same.
     pub(crate) fn counters(&self, n: usize) -> Argument {
         assert!(n <= COUNTERS, "no kernel has so many results of several blocks");
-        let address = self.counters + 4 * self.next_counters(COUNTERS, n) as u64;
-        self.touches_at(address, 4 * n.max(1), true);
-        Argument::Address(address)
+        Argument::Address(self.counters)
     }
 
     /// Its memory as it is used.
@@ -279,24 +274,7 @@ impl Device {
     /// Memory for so many bytes, values unspecified.
     pub fn alloc(&'static self, bytes: usize) -> Result<Block> {
         self.enter()?;
-        let block = self.memory.take(self, bytes)?;
-        self.touches(&block, true);
-        Ok(block)
-    }
-
-    /// Bytes on the device that are the same whenever recorded work is started; as long as that, they are kept.
-    pub(crate) fn constant(&'static self, bytes: &[u8]) -> Result<Arc<Block>> {
-        if !self.records() {
-            let block = self.alloc(bytes.len())?;
-            self.upload(bytes, &block)?;
-            return Ok(Arc::new(block));
-        }
-        self.enter()?;
-        let block = Arc::new(self.memory.take_apart(self, bytes.len())?);
-        self.upload_now(bytes, &block)?;
-        self.touches(&block, false);
-        self.constants.lock().push(block.clone());
-        Ok(block)
+        self.memory.take(self, bytes)
     }
 
     /// Copies bytes to the device.
@@ -316,27 +294,19 @@ impl Device {
 
     /// What recorded work made for itself gets the same bytes whenever it is started; what was there before gets them now.
     fn upload_while_recording(&self, from: &[u8], to: &Block) -> Result<()> {
-        if !to.is_private() {
-            return self.upload_now(from, to);
-        }
-        let mut pinned = Pinned::new(self.driver, from.len())?;
+        let (mut pinned, name) = (Pinned::new(self.driver, from.len())?, "cuMemcpyHtoDAsync");
         pinned.bytes_mut().copy_from_slice(from);
-        self.touches(to, true);
-        // SAFETY: both places are as long as the copy, and the host's is kept as long as what is recorded.
-        let status = unsafe { (self.driver.upload)(to.address(), pinned.address(), from.len(), self.stream) };
-        self.driver.check("cuMemcpyHtoDAsync", status)?;
-        self.kept.lock().push(pinned);
-        Ok(())
-    }
-
-    /// Copies bytes to the device at once, beside what is recorded.
-    fn upload_now(&self, from: &[u8], to: &Block) -> Result<()> {
-        // SAFETY: both places are as long as the copy, which has been done after the wait; the stream is never destroyed.
-        unsafe {
-            let status = (self.driver.upload)(to.address(), from.as_ptr().cast(), from.len(), self.side);
-            self.driver.check("cuMemcpyHtoDAsync", status)?;
-            self.driver.check("cuStreamSynchronize", (self.driver.stream_wait)(self.side))
+        let stream = if to.is_private() { self.stream } else { self.side };
+        // SAFETY: both places are as long as the copy, and the host's is kept as long as it can be read: until the wait, or
+        // as long as what is recorded.
+        let status = unsafe { (self.driver.upload)(to.address(), pinned.address(), from.len(), stream) };
+        self.driver.check(name, status)?;
+        if to.is_private() {
+            self.kept.lock().push(pinned);
+            return Ok(());
         }
+        // SAFETY: the stream is never destroyed.
+        self.driver.check("cuStreamSynchronize", unsafe { (self.driver.stream_wait)(self.side) })
     }
 
     /// Copies bytes from the device, after everything that was begun before.
@@ -360,8 +330,6 @@ impl Device {
             return Ok(());
         }
         self.enter()?;
-        self.touches(from, false);
-        self.touches(to, true);
         // SAFETY: both blocks have as many bytes.
         let status = unsafe { (self.driver.copy)(to.address(), from.address(), bytes, self.stream) };
         self.driver.check("cuMemcpyDtoDAsync", status)
@@ -373,7 +341,6 @@ impl Device {
             return Ok(());
         }
         self.enter()?;
-        self.touches(to, true);
         // SAFETY: the block has as many bytes.
         let status = unsafe { (self.driver.fill)(to.address(), 0, to.len(), self.stream) };
         self.driver.check("cuMemsetD8Async", status)

@@ -3,11 +3,8 @@
 use crate::device::{Device, RECORDS};
 use crate::driver::Handle;
 use crate::fault::Result;
-use crate::memory::Block;
-use crate::order::{self, Order};
 use crate::pinned::Pinned;
 use parking_lot::MutexGuard;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Records work of a device: from now on calls of this thread are noted rather than done, and other threads wait. Dropped, it
@@ -26,7 +23,6 @@ pub struct Graph {
     nodes: usize,
     pool: u32,
     _kept: Vec<Pinned>,
-    _constants: Vec<Arc<Block>>,
 }
 
 // SAFETY: the handle may be used from any thread.
@@ -43,7 +39,6 @@ impl Device {
         let turn = self.turn.lock();
         // Others wait before the stream is captured, and until it no longer is: what they start is no part of the record.
         RECORDS.set(true);
-        Order::begin();
         self.recording.store(true, Ordering::Release);
         // SAFETY: the stream lives, and nobody else uses it from here on.
         let status = unsafe { (self.driver.record_begin)(self.stream, RELAXED) };
@@ -55,7 +50,6 @@ impl Device {
     }
 
     fn no_longer_records(&self) {
-        Order::end();
         self.recording.store(false, Ordering::Release);
         RECORDS.set(false);
     }
@@ -63,36 +57,32 @@ impl Device {
 
 impl Recorder {
     /// Ends recording; the handle of what was recorded.
-    fn end(&mut self) -> Result<(Handle, Option<Order>)> {
+    fn end(&mut self) -> Result<Handle> {
         self.over = true;
         let (driver, mut graph) = (self.device.driver, std::ptr::null_mut());
-        let order = Order::end();
         // SAFETY: it writes a handle.
         let status = unsafe { (driver.record_end)(self.device.stream, &mut graph) };
         self.device.memory().end_private();
         self.device.no_longer_records();
         driver.check("cuStreamEndCapture", status)?;
-        Ok((graph, order))
+        Ok(graph)
     }
 
     fn give_up(&self) {
         self.device.kept.lock().clear();
-        self.device.constants.lock().clear();
         self.device.memory().dissolve(self.pool);
     }
 
     /// What was recorded, ready to be started.
     pub fn finish(mut self) -> Result<Graph> {
         let driver = self.device.driver;
-        let made = self.end().and_then(|(graph, order)| {
+        let made = self.end().and_then(|graph| {
             let (mut handle, mut nodes) = (std::ptr::null_mut(), 0);
-            let loosened = order.map_or(Ok(()), |order| order::loosen(driver, graph, order));
             // SAFETY: the graph lives until the last call, and each writes a handle or a number.
             unsafe {
                 let counted = (driver.graph_nodes)(graph, std::ptr::null_mut(), &mut nodes);
                 let status = (driver.graph_make)(&mut handle, graph, 0);
                 let _ = (driver.graph_destroy)(graph);
-                loosened?;
                 driver.check("cuGraphGetNodes", counted)?;
                 driver.check("cuGraphInstantiate", status)?;
             }
@@ -101,9 +91,7 @@ impl Recorder {
         match made {
             Ok((handle, nodes)) => {
                 let kept = std::mem::take(&mut *self.device.kept.lock());
-                let constants = std::mem::take(&mut *self.device.constants.lock());
-                let (device, pool) = (self.device, self.pool);
-                Ok(Graph { device, handle, nodes, pool, _kept: kept, _constants: constants })
+                Ok(Graph { device: self.device, handle, nodes, pool: self.pool, _kept: kept })
             }
             Err(fault) => {
                 self.give_up();
@@ -116,7 +104,7 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         if !self.over {
-            if let Ok((graph, _)) = self.end() {
+            if let Ok(graph) = self.end() {
                 // SAFETY: the handle was just made, and nobody else has it.
                 let _ = unsafe { (self.device.driver.graph_destroy)(graph) };
             }

@@ -28,7 +28,6 @@ mod memory;
 pub mod nccl;
 mod nvrtc;
 pub mod optim;
-mod order;
 mod pinned;
 pub mod pool;
 pub mod precision;

@@ -10,8 +10,6 @@ use std::sync::Arc;
 /// Sizes up to this are rounded to [`SMALL`], larger ones to a 32nd of the power of two above them.
 const LARGE: usize = 1 << 20;
 const SMALL: usize = 512;
-/// The most bytes that recorded work takes so that its pieces can run side by side.
-const SPREAD: usize = 64 << 20;
 
 /// The memory of a device as this process uses it.
 #[derive(Default)]
@@ -33,10 +31,6 @@ struct Pool {
     reserved: usize,
     most_allocated: usize,
     most_reserved: usize,
-    /// What was asked of the driver: addresses and sizes.
-    grabbed: BTreeMap<Address, usize>,
-    /// Bytes that recorded work took although it had given back as many: pieces that share no memory need not wait for each other.
-    spread: usize,
 }
 
 /// A piece of device memory, given back to the pool when it is dropped.
@@ -137,27 +131,13 @@ fn class(bytes: usize) -> usize {
 impl Memory {
     /// A block of so many bytes.
     pub(crate) fn take(&self, device: &'static Device, bytes: usize) -> Result<Block> {
-        self.found(device, bytes, Pool::recycled)
-    }
-
-    /// A block that no work of what is recorded has used.
-    pub(crate) fn take_apart(&self, device: &'static Device, bytes: usize) -> Result<Block> {
-        self.found(device, bytes, |pool, class| pool.taken_from(COMMON, class))
-    }
-
-    fn found(
-        &self,
-        device: &'static Device,
-        bytes: usize,
-        recycled: impl FnOnce(&mut Pool, usize) -> Option<Address>,
-    ) -> Result<Block> {
         let class = class(bytes);
         if class == 0 {
             return Ok(Block { device, address: 0, len: 0, class, pool: COMMON, owner: Owner::Pool });
         }
         let mut pool = self.0.lock();
         let home = pool.current;
-        let address = match recycled(&mut pool, class) {
+        let address = match pool.recycled(class) {
             Some(address) => address,
             None => {
                 let fresh = match device.grab(class)? {
@@ -177,7 +157,6 @@ impl Memory {
                     let (free, total) = device.free_and_total()?;
                     return Err(Fault::OutOfMemory { wanted: bytes, free, total });
                 };
-                pool.grabbed.insert(fresh, class);
                 pool.reserved += class;
                 pool.most_reserved = pool.most_reserved.max(pool.reserved);
                 fresh
@@ -186,13 +165,6 @@ impl Memory {
         pool.allocated += class;
         pool.most_allocated = pool.most_allocated.max(pool.allocated);
         Ok(Block { device, address, len: bytes, class, pool: home, owner: Owner::Pool })
-    }
-
-    /// Does this address lie in memory of ours?
-    pub(crate) fn holds(&self, address: u64) -> bool {
-        let pool = self.0.lock();
-        let before = pool.grabbed.range(..=address).next_back();
-        before.is_some_and(|(start, bytes)| address < start + *bytes as u64)
     }
 
     /// Gives back to the driver what nobody uses.
@@ -206,7 +178,6 @@ impl Memory {
         let mut pool = self.0.lock();
         pool.made += 1;
         pool.current = pool.made;
-        pool.spread = 0;
         let new = pool.made;
         pool.private.insert(new);
         new
@@ -259,18 +230,13 @@ impl Pool {
     /// A block of this class that was given back. What lies in the common pool may go over to another: all work on it was
     /// begun before.
     fn recycled(&mut self, class: usize) -> Option<Address> {
-        if self.current != COMMON && self.free.contains_key(&(self.current, class)) && self.spread + class <= SPREAD {
-            self.spread += class;
-            return self.taken_from(COMMON, class);
-        }
         let own = self.taken_from(self.current, class);
         own.or_else(|| self.taken_from(COMMON, class))
     }
 
     fn taken_from(&mut self, home: u32, class: usize) -> Option<Address> {
         let list = self.free.get_mut(&(home, class))?;
-        // Recorded work takes what was given back longest ago, which others have most likely done with.
-        let address = if home == COMMON { list.pop() } else { Some(list.remove(0)) };
+        let address = list.pop();
         if list.is_empty() {
             self.free.remove(&(home, class));
         }
@@ -284,7 +250,6 @@ impl Pool {
         for ((_, class), list) in unused {
             for address in list {
                 self.reserved -= class;
-                self.grabbed.remove(&address);
                 device.drop_memory(address)?;
             }
         }

@@ -244,7 +244,6 @@ impl Record {
         }
         self.feed(given)?;
         self.graph.launch()?;
-        self.feed.sent()?;
         for touched in self.memory.iter().filter(|t| t.written) {
             if let Some(storage) = touched.storage.upgrade() {
                 storage.for_device()?;
@@ -278,17 +277,15 @@ impl Record {
         };
         let host: Vec<(Tensor, Arc<Block>)> = host.into_iter().map(ready).collect::<Result<_>>()?;
         let mut to: Vec<(&Block, usize, usize)> = host.iter().map(|(_, block)| (&**block, 0, block.len())).collect();
-        // Numbers that never change are not read either.
-        let live = !self.notes.live.is_empty() || self.notes.gated;
-        to.push((&self.notes.block, 0, if live { words } else { 0 }));
+        to.push((&self.notes.block, 0, words));
         let numbers = &self.notes.words;
-        self.feed.send(&to, |number, at, place| match host.get(number) {
+        self.feed.send(&to, |at, place| match host.get(at) {
             Some((t, _)) => {
-                let start = t.layout().offset * t.dtype().size() + at;
+                let start = t.layout().offset * t.dtype().size();
                 crate::gpu::copy_bytes(&t.storage().read().bytes()[start..start + place.len()], place);
             }
             None => {
-                for (place, number) in place.chunks_exact_mut(8).zip(&numbers[at / 8..]) {
+                for (place, number) in place.chunks_exact_mut(8).zip(numbers) {
                     place.copy_from_slice(&number.to_ne_bytes());
                 }
             }

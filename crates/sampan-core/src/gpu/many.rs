@@ -2,7 +2,7 @@
 
 use super::{Gpu, Held, gpu};
 use crate::recording;
-use crate::{DType, Device, Error, Result, Tensor};
+use crate::{DType, Device, Result, Tensor};
 use sampan_cuda::many::{self, Array};
 
 /// The GPU that all tensors lie on, contiguous and of one float dtype.
@@ -23,13 +23,11 @@ fn arrays<'a>(held: &'a [Held], tensors: &[&Tensor]) -> Vec<Array<'a>> {
 /// GPU, one or as many as tensors. Nothing if they do not all lie on one GPU, contiguous and of one float dtype.
 pub fn clip_factors(tensors: &[&Tensor], limit: f64, together: bool) -> Result<Option<Tensor>> {
     let Some((gpu, dtype)) = common(tensors)? else { return Ok(None) };
+    let held = tensors.iter().map(|t| Held::values(t, gpu)).collect::<Result<Vec<_>>>()?;
     let results = if together { 1 } else { tensors.len() };
     let out = Tensor::uninit([results], DType::Float64, tensors[0].device());
-    gpu.piece(|| {
-        let held = tensors.iter().map(|t| Held::values(t, gpu)).collect::<Result<Vec<_>>>()?;
-        many::clip_factors(gpu, dtype, &arrays(&held, tensors), limit, together, Held::to_fill(&out)?.block())?;
-        Ok(Some(out))
-    })
+    many::clip_factors(gpu, dtype, &arrays(&held, tensors), limit, together, Held::to_fill(&out)?.block())?;
+    Ok(Some(out))
 }
 
 /// Divides tensors by a float32 number on the GPU, in place, and notes in `found`, an int64 number there, whether one is then
@@ -37,13 +35,10 @@ pub fn clip_factors(tensors: &[&Tensor], limit: f64, together: bool) -> Result<O
 /// recorded, the gate is what notes it.
 pub fn unscale(tensors: &[&Tensor], scale: &Tensor, found: &Tensor) -> Result<bool> {
     let Some((gpu, dtype)) = common(tensors)? else { return Ok(false) };
-    gpu.piece(|| {
-        let held: Vec<Held> = tensors.iter().map(|t| Held::to_change(t, t.layout().clone())).collect::<Result<_>>()?;
-        let (by, noted) = (Held::values(scale, gpu)?, Held::to_change(found, found.layout().clone())?);
-        let noted = recording::gate().unwrap_or_else(|| noted.block().address());
-        gpu.touches_at(noted, 8, true);
-        many::unscale(gpu, dtype, &arrays(&held, tensors), by.block(), noted).map_err(Error::from)
-    })?;
+    let held: Vec<Held> = tensors.iter().map(|t| Held::to_change(t, t.layout().clone())).collect::<Result<_>>()?;
+    let (by, noted) = (Held::values(scale, gpu)?, Held::to_change(found, found.layout().clone())?);
+    let noted = recording::gate().unwrap_or_else(|| noted.block().address());
+    many::unscale(gpu, dtype, &arrays(&held, tensors), by.block(), noted)?;
     tensors.iter().for_each(|t| {
         t.storage().bump();
     });

@@ -128,23 +128,19 @@ fn block_of(t: &Tensor, gpu: &'static Gpu) -> Result<Arc<Block>> {
 
 /// `out = f(tensors…)` under broadcasting, computed in `dtype`.
 pub(crate) fn map(gpu: &'static Gpu, f: &Bound, dtype: DType, tensors: &[&Tensor], out: &Tensor) -> Result<()> {
-    gpu.piece(|| {
-        let seen = |t: &&Tensor| Held::seen(t, gpu, t.layout().broadcast_to(out.shape()));
-        let inputs: SmallVec<[Held; 3]> = tensors.iter().map(seen).collect::<Result<_>>()?;
-        let views: SmallVec<[View; 3]> = inputs.iter().map(Held::view).collect();
-        Ok(sampan_cuda::map::map(gpu, f, dtype, &views, Held::to_fill(out)?.view())?)
-    })
+    let seen = |t: &&Tensor| Held::seen(t, gpu, t.layout().broadcast_to(out.shape()));
+    let inputs: SmallVec<[Held; 3]> = tensors.iter().map(seen).collect::<Result<_>>()?;
+    let views: SmallVec<[View; 3]> = inputs.iter().map(Held::view).collect();
+    Ok(sampan_cuda::map::map(gpu, f, dtype, &views, Held::to_fill(out)?.view())?)
 }
 
 /// `x = f(x, tensors…)` in place.
 pub(crate) fn change(gpu: &'static Gpu, f: &Bound, x: &Tensor, tensors: &[&Tensor]) -> Result<()> {
-    gpu.piece(|| {
-        let to = Held::to_change(x, x.layout().clone())?;
-        let seen = |t: &&Tensor| Held::seen(t, gpu, t.layout().broadcast_to(x.shape()));
-        let others: SmallVec<[Held; 3]> = tensors.iter().map(seen).collect::<Result<_>>()?;
-        let views: SmallVec<[View; 3]> = std::iter::once(&to).chain(&others).map(Held::view).collect();
-        sampan_cuda::map::map(gpu, f, x.dtype(), &views, to.view()).map_err(Error::from)
-    })?;
+    let to = Held::to_change(x, x.layout().clone())?;
+    let seen = |t: &&Tensor| Held::seen(t, gpu, t.layout().broadcast_to(x.shape()));
+    let others: SmallVec<[Held; 3]> = tensors.iter().map(seen).collect::<Result<_>>()?;
+    let views: SmallVec<[View; 3]> = std::iter::once(&to).chain(&others).map(Held::view).collect();
+    sampan_cuda::map::map(gpu, f, x.dtype(), &views, to.view())?;
     x.storage().bump();
     crate::dispatch::wrote(x, x, crate::dispatch::Write::Update);
     Ok(())
@@ -182,9 +178,9 @@ pub(crate) fn send(gpu: &'static Gpu, from: &[u8], to: &Block) -> Result<()> {
         std::collections::btree_map::Entry::Vacant(new) => new.insert(sampan_cuda::Feed::new(gpu, PIECE)?),
     };
     for (i, piece) in from.chunks(PIECE).enumerate() {
-        feed.send(&[(to, i * PIECE, piece.len())], |_, at, place| copy_bytes(&piece[at..at + place.len()], place))?;
+        feed.send(&[(to, i * PIECE, piece.len())], |_, place| copy_bytes(piece, place))?;
     }
-    Ok(feed.sent()?)
+    Ok(())
 }
 
 /// A copy of a tensor on the host.
@@ -202,30 +198,24 @@ pub(crate) fn cast(gpu: &'static Gpu, x: &Tensor, out: &Tensor) -> Result<()> {
 
 /// Copies a tensor into a new one.
 pub(crate) fn copy(gpu: &'static Gpu, x: &Tensor, out: &Tensor) -> Result<()> {
-    gpu.piece(|| {
-        let (from, to) = (Held::values(x, gpu)?.bits(), Held::to_fill(out)?.bits());
-        Ok(sampan_cuda::map::copy(gpu, from.view(), to.view())?)
-    })
+    let (from, to) = (Held::values(x, gpu)?.bits(), Held::to_fill(out)?.bits());
+    Ok(sampan_cuda::map::copy(gpu, from.view(), to.view())?)
 }
 
 /// Copies the values of `x`, of the same dtype, into the part of a tensor's memory that a layout of the same shape sees.
 pub(crate) fn copy_into(gpu: &'static Gpu, x: &Tensor, out: &Tensor, place: Layout) -> Result<()> {
-    gpu.piece(|| {
-        let (from, to) = (Held::values(x, gpu)?.bits(), Held::to_change(out, place)?.bits());
-        Ok(sampan_cuda::map::copy(gpu, from.view(), to.view())?)
-    })
+    let (from, to) = (Held::values(x, gpu)?.bits(), Held::to_change(out, place)?.bits());
+    Ok(sampan_cuda::map::copy(gpu, from.view(), to.view())?)
 }
 
 /// Sets the part of a tensor's memory that a layout sees to one number.
 pub(crate) fn fill(gpu: &'static Gpu, value: Scalar, out: &Tensor, place: Layout) -> Result<()> {
-    gpu.piece(|| {
-        // What nobody else sees need not be brought up to date first.
-        let alone = place == *out.layout() && !out.storage().is_shared();
-        let to = if alone { Held::to_fill(out)? } else { Held::to_change(out, place)? };
-        let dtype = out.dtype();
-        let f = formula!(|x| x).with_number(0, crate::ops::elementwise::constant(value, Some(dtype)));
-        Ok(sampan_cuda::map::map(gpu, &f, dtype, &[], to.view())?)
-    })
+    // What nobody else sees need not be brought up to date first.
+    let alone = place == *out.layout() && !out.storage().is_shared();
+    let to = if alone { Held::to_fill(out)? } else { Held::to_change(out, place)? };
+    let dtype = out.dtype();
+    let f = formula!(|x| x).with_number(0, crate::ops::elementwise::constant(value, Some(dtype)));
+    Ok(sampan_cuda::map::map(gpu, &f, dtype, &[], to.view())?)
 }
 
 /// Adds one number for each index of an axis, in place.

@@ -7,14 +7,9 @@ use sampan_cuda::random::{self, Draw};
 
 /// Fills a new tensor from a place in the stream of a seed.
 pub(crate) fn draw(gpu: &'static Gpu, draw: Draw, start: Start, out: &Tensor) -> Result<bool> {
-    gpu.piece(|| {
-        let (to, start) = (Held::to_fill(out)?, start.for_gpu()?);
-        if let sampan_cuda::random::Start::Kept(at) = start {
-            gpu.touches_at(at, 16, false);
-        }
-        random::fill(gpu, draw, out.dtype(), out.numel(), start, to.block())?;
-        Ok(true)
-    })
+    let to = Held::to_fill(out)?;
+    random::fill(gpu, draw, out.dtype(), out.numel(), start.for_gpu()?, to.block())?;
+    Ok(true)
 }
 
 /// 1 with the probability in each element of `p`, which is of the same dtype.

@@ -40,7 +40,7 @@ impl Tensors<'_> {
 
     /// Computes outputs, cell states and what is kept.
     pub fn forward(&self, gpu: &'static Gpu, walk: Walk) -> Result<bool> {
-        gpu.piece(|| self.with(gpu, Held::to_fill, |given, made| Ok(walk.forward(gpu, &given, &made)?)))?;
+        self.with(gpu, Held::to_fill, |given, made| Ok(walk.forward(gpu, &given, &made)?))?;
         Ok(true)
     }
 
@@ -54,14 +54,12 @@ impl Tensors<'_> {
         [dh, dx]: [&Tensor; 2],
         [dc, dz]: [Option<&Tensor>; 2],
     ) -> Result<()> {
-        gpu.piece(|| {
-            let change = |t: &Tensor| Held::to_change(t, t.layout().clone());
-            let (up, dh, dx) = (Held::values(dy, gpu)?, change(dh)?, Held::to_fill(dx)?);
-            let (dc, dz) = (dc.map(change).transpose()?, dz.map(Held::to_fill).transpose()?);
-            let (dc, dz) = (dc.as_ref().map(Held::block), dz.as_ref().map(Held::block));
-            let back = Back { dh: dh.block(), dc, dx: dx.block(), dz };
-            let read = |t: &Tensor| Held::values(t, gpu);
-            self.with(gpu, read, |given, made| Ok(walk.backward(gpu, &given, &made, up.start(), &back)?))
-        })
+        let change = |t: &Tensor| Held::to_change(t, t.layout().clone());
+        let (up, dh, dx) = (Held::values(dy, gpu)?, change(dh)?, Held::to_fill(dx)?);
+        let (dc, dz) = (dc.map(change).transpose()?, dz.map(Held::to_fill).transpose()?);
+        let (dc, dz) = (dc.as_ref().map(Held::block), dz.as_ref().map(Held::block));
+        let back = Back { dh: dh.block(), dc, dx: dx.block(), dz };
+        let read = |t: &Tensor| Held::values(t, gpu);
+        self.with(gpu, read, |given, made| Ok(walk.backward(gpu, &given, &made, up.start(), &back)?))
     }
 }

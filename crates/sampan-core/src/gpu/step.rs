@@ -1,6 +1,6 @@
 //! Steps of optimizers.
 
-use super::{Gpu, Held};
+use super::Held;
 use crate::recording;
 use crate::{DType, Device, Error, Result, Tensor};
 use sampan_cuda::optim::{self, Part};
@@ -68,7 +68,30 @@ pub fn step<L: recording::Live + 'static>(steps: &[Step], live: impl FnOnce(&[Wr
     }
     let gate = recording::gate_in_use();
     for members in groups.values() {
-        gpu.piece(|| one_kind(gpu, steps, &written, &kept, gate, members))?;
+        let mut held = Vec::with_capacity(members.len());
+        for &i in members {
+            let s = &steps[i];
+            let whole = |t: &Tensor| Held::to_change(t, t.layout().clone());
+            let states =
+                s.states.iter().map(|(t, row)| Ok((whole(t)?, row * s.param.numel()))).collect::<Result<Vec<_>>>()?;
+            let factor = s.factor.map(|(t, at)| Ok::<_, Error>((Held::values(t, gpu)?, at))).transpose()?;
+            held.push((whole(s.param)?, Held::values(s.grad, gpu)?, s.master.map(whole).transpose()?, states, factor));
+        }
+        let parts: Vec<Part> = members
+            .iter()
+            .zip(&held)
+            .map(|(&i, (param, grad, master, states, factor))| Part {
+                len: steps[i].param.numel(),
+                param: param.block(),
+                grad: grad.start(),
+                master: master.as_ref().map(Held::block),
+                states: states.iter().map(|(s, at)| (s.block(), *at)).collect(),
+                constants: written[i].constants.clone(),
+                kept: kept[i],
+                factor: factor.as_ref().map(|(f, at)| (f.block(), f.start().1 + at)),
+            })
+            .collect();
+        optim::step(gpu, &written[members[0]].formulas, steps[members[0]].param.dtype(), &parts, gate)?;
     }
     for s in steps {
         for t in [s.param].into_iter().chain(s.master).chain(s.states.iter().map(|(t, _)| *t)) {
@@ -77,46 +100,4 @@ pub fn step<L: recording::Live + 'static>(steps: &[Step], live: impl FnOnce(&[Wr
         }
     }
     Ok(true)
-}
-
-/// Takes the steps of parameters of one dtype and one formula. `kept` is where on the device the numbers of each are, if they are
-/// there.
-fn one_kind(
-    gpu: &'static Gpu,
-    steps: &[Step],
-    written: &[Written],
-    kept: &[Option<u64>],
-    gate: Option<u64>,
-    members: &[usize],
-) -> Result<()> {
-    if let Some(gate) = gate {
-        gpu.touches_at(gate, 8, false);
-    }
-    let mut held = Vec::with_capacity(members.len());
-    for &i in members {
-        let s = &steps[i];
-        if let Some(at) = kept[i] {
-            gpu.touches_at(at, written[i].constants.len() * 8, false);
-        }
-        let whole = |t: &Tensor| Held::to_change(t, t.layout().clone());
-        let states =
-            s.states.iter().map(|(t, row)| Ok((whole(t)?, row * s.param.numel()))).collect::<Result<Vec<_>>>()?;
-        let factor = s.factor.map(|(t, at)| Ok::<_, Error>((Held::values(t, gpu)?, at))).transpose()?;
-        held.push((whole(s.param)?, Held::values(s.grad, gpu)?, s.master.map(whole).transpose()?, states, factor));
-    }
-    let parts: Vec<Part> = members
-        .iter()
-        .zip(&held)
-        .map(|(&i, (param, grad, master, states, factor))| Part {
-            len: steps[i].param.numel(),
-            param: param.block(),
-            grad: grad.start(),
-            master: master.as_ref().map(Held::block),
-            states: states.iter().map(|(s, at)| (s.block(), *at)).collect(),
-            constants: written[i].constants.clone(),
-            kept: kept[i],
-            factor: factor.as_ref().map(|(f, at)| (f.block(), f.start().1 + at)),
-        })
-        .collect();
-    Ok(optim::step(gpu, &written[members[0]].formulas, steps[members[0]].param.dtype(), &parts, gate)?)
 }
