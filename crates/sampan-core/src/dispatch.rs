@@ -587,23 +587,28 @@ impl<'a> Cx<'a> {
         formula: impl Fn(&Grad) -> Result<R> + Send + Sync + 'static,
     ) -> Result<O> {
         self.recorded.set(true);
-        if !self.track {
+        if !self.track || self.only_kept(saved) {
             return Ok(outputs);
         }
-        if self.again {
-            if let Some(kept) = self.kept {
-                kept.borrow_mut().extend(saved.iter().map(|&t| t.clone()));
-            }
-            return Ok(outputs);
+        let formula: GradFn = std::sync::Arc::new(move |g| formula(g).map(Into::into));
+        Ok(O::from_outputs(self.attach(outputs.into_outputs(), saved, keeps, formula)))
+    }
+
+    /// Is the call done again? Then there is no node, and what it saves goes to whoever asked for it.
+    fn only_kept(&self, saved: &[&Tensor]) -> bool {
+        if let (true, Some(kept)) = (self.again, self.kept) {
+            kept.borrow_mut().extend(saved.iter().map(|&t| t.clone()));
         }
+        self.again
+    }
+
+    fn attach(&self, outputs: Outputs, saved: &[&Tensor], keeps: Keeps, formula: GradFn) -> Outputs {
         if recording::taping() {
             tape::saved(saved);
         }
         let mut inputs = smallvec::SmallVec::<[&Tensor; 4]>::new();
         self.args.iter().for_each(|v| v.for_each_tensor(&mut |t| inputs.push(t)));
-        let formula: GradFn = std::sync::Arc::new(move |g| formula(g).map(Into::into));
-        let outputs = Node::attach(self.op.name, &inputs, outputs.into_outputs(), saved, keeps, formula);
-        Ok(O::from_outputs(outputs))
+        Node::attach(self.op.name, &inputs, outputs, saved, keeps, formula)
     }
 
     /// The common shape of a result with some axes reduced.

@@ -77,7 +77,8 @@ pub(crate) struct Attribute {
 
 impl Attribute {
     /// The kernel waits by itself for what came before it, and may be brought to its places until then.
-    pub const WAITS_BY_ITSELF: Attribute = Attribute { name: 6, _gap: 0, value: [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] };
+    pub const WAITS_BY_ITSELF: Attribute =
+        Attribute { name: 6, _gap: 0, value: [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] };
 }
 
 /// `CUDA_ERROR_NOT_READY`.

@@ -91,3 +91,31 @@ impl Device {
         self.driver.check("cuLaunchKernelEx", status)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    /// A launch lets a kernel come while the one before it runs; one that did not wait would read what is not there yet.
+    #[test]
+    fn every_kernel_waits_for_what_came_before_it() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/kernels");
+        let mut kernels = 0;
+        for file in std::fs::read_dir(folder).unwrap() {
+            let path = file.unwrap().path();
+            let text = std::fs::read_to_string(&path).unwrap();
+            for kernel in text.split("__global__").skip(1) {
+                let (head, body) = kernel.split_once('{').unwrap();
+                assert!(body.trim_start().starts_with("begin();"), "{}:{head}", path.display());
+                kernels += 1;
+            }
+        }
+        assert!(kernels >= 60, "{kernels} kernels were found");
+        use sampan_formula::{DType, Formula, text};
+        let formula = Formula::write(1, 0, &|x, _| x[0]);
+        let map = text::kernel(&formula, "map", DType::Float32, &[DType::Float32], DType::Float32);
+        let step = crate::optim::written(&[formula], DType::Float32, DType::Float32, false);
+        for text in [map, step] {
+            let (_, kernel) = text.split_once("__global__").unwrap();
+            assert!(kernel.contains(") {\n    begin();\n"), "{text}");
+        }
+    }
+}

@@ -103,7 +103,7 @@ fn next_number() -> usize {
 }
 
 /// The text of the kernel.
-fn written(formulas: &[Formula], dtype: DType, computed: DType, masters: bool) -> String {
+pub(crate) fn written(formulas: &[Formula], dtype: DType, computed: DType, masters: bool) -> String {
     let states = formulas.len() - 1;
     let constants = formulas[0].captured();
     let (t, w) = (spelt(dtype), wide(computed));

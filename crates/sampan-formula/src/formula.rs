@@ -35,7 +35,7 @@ pub struct Pullback {
 
 impl Formula {
     /// Notes what `body` does with that many numbers and constants.
-    pub fn write(inputs: usize, captured: usize, body: impl FnOnce(&[Number], &[Number]) -> Number) -> Formula {
+    pub fn write(inputs: usize, captured: usize, body: &dyn Fn(&[Number], &[Number]) -> Number) -> Formula {
         let (values, result) = expression::write(&[], || {
             let inputs: Vec<_> = (0..inputs).map(|i| Number::new(Source::Input(i))).collect();
             let captured: Vec<_> = (0..captured).map(|i| Number::new(Source::Captured(i))).collect();
@@ -160,7 +160,7 @@ impl Formula {
     /// The formula whose input is one number for all elements: it is captured, after the other constants.
     pub fn with_number(&self, input: usize) -> &Formula {
         self.0.with_number[input].get_or_init(|| {
-            Formula::write(self.inputs() - 1, self.captured() + 1, |inputs, captured| {
+            Formula::write(self.inputs() - 1, self.captured() + 1, &|inputs, captured| {
                 let mut all = inputs.to_vec();
                 all.insert(input, captured[self.captured()]);
                 self.replay(&all, captured, &mut rewrite)
@@ -172,7 +172,7 @@ impl Formula {
     /// so do its captured constants.
     pub fn compose(&self, input: usize, inner: &Formula) -> Formula {
         let left = self.inputs() - 1;
-        Formula::write(left + inner.inputs(), self.captured() + inner.captured(), |inputs, captured| {
+        Formula::write(left + inner.inputs(), self.captured() + inner.captured(), &|inputs, captured| {
             let (mine, theirs) = (inputs[..left].to_vec(), &inputs[left..]);
             let inserted = inner.replay(theirs, &captured[self.captured()..], &mut rewrite);
             let mut all = mine;
@@ -376,14 +376,11 @@ macro_rules! formula {
             static FORMULA: ::std::sync::LazyLock<$crate::Formula> = ::std::sync::LazyLock::new(|| {
                 const INPUTS: usize = [$(stringify!($x)),+].len();
                 const CAPTURED: usize = <[&str]>::len(&[$($(stringify!($constant)),+)?]);
-                $crate::Formula::write(INPUTS, CAPTURED, |inputs, captured| {
+                $crate::Formula::write(INPUTS, CAPTURED, &|inputs, captured| {
                     #[allow(unused_imports)]
                     use $crate::select;
-                    let mut inputs = inputs.iter().copied();
-                    $(let $x = inputs.next().expect("one for each");)+
-                    #[allow(unused_mut, unused_variables)]
-                    let mut captured = captured.iter().copied();
-                    $($(let $constant = captured.next().expect("one for each");)+)?
+                    let &[$($x),+] = inputs else { unreachable!("one for each") };
+                    $(let &[$($constant),+] = captured else { unreachable!("one for each") };)?
                     $crate::Number::from($body)
                 })
             });

@@ -2,11 +2,13 @@
 
 use crate::nest::{check_bounds, gather};
 use crate::parallel::CHUNK;
-use crate::reduce::{Max, Min, Number, fold_row, split};
+use crate::reduce::{FoldOf, Max, Min, Number, fold_row, split};
 use crate::simd::simd_fn;
 use crate::widen::BLOCK;
-use crate::{Ordered, View, parallel};
+use crate::{Element, Ordered, View, parallel};
+use bytemuck::Zeroable;
 use sampan_macros::by_dtype;
+use std::marker::PhantomData;
 
 /// Outputs that are worked on side by side where `axis` is not the contiguous one.
 const WIDTH: usize = 512;
@@ -14,13 +16,30 @@ const WIDTH: usize = 512;
 /// Index of the largest element along `axis`: the first one, and the first NaN before any number.
 #[by_dtype(T in number)]
 pub fn argmax<T: Number>(src: View<'_, T>, axis: usize, dst: &mut [i64]) {
-    arg(src, axis, dst, |x: T, best: T| x > best, &|x| position(x, fold_row(Max(std::marker::PhantomData::<T>), x)));
+    arg(src, axis, dst, |x: T, best: T| x > best, &|x| position(x, extreme(Max(PhantomData), x)));
 }
 
 /// Index of the smallest element along `axis`: the first one, and the first NaN before any number.
 #[by_dtype(T in number)]
 pub fn argmin<T: Number>(src: View<'_, T>, axis: usize, dst: &mut [i64]) {
-    arg(src, axis, dst, |x: T, best: T| x < best, &|x| position(x, fold_row(Min(std::marker::PhantomData::<T>), x)));
+    arg(src, axis, dst, |x: T, best: T| x < best, &|x| position(x, extreme(Min(PhantomData), x)));
+}
+
+/// What a fold that chooses one of the elements chooses. Halves and short integers are widened block by block.
+fn extreme<T: Number>(fold: impl FoldOf<T::Acc>, x: &[T]) -> T {
+    let mut chosen = [T::zeroed()];
+    if T::DTYPE == T::Acc::DTYPE {
+        T::store(&[fold_row(fold, bytemuck::cast_slice(x))], &mut chosen);
+        return chosen[0];
+    }
+    let (mut wide, mut best) = ([T::Acc::zeroed(); BLOCK], fold.init());
+    for block in x.chunks(BLOCK) {
+        let wide = &mut wide[..block.len()];
+        T::load(block, wide);
+        best = fold.join(best, fold_row(fold, wide));
+    }
+    T::store(&[best], &mut chosen);
+    chosen[0]
 }
 
 simd_fn! {

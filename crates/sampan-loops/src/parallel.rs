@@ -104,6 +104,11 @@ pub const CHUNK: usize = 1 << 14;
 
 /// Calls `f(range)` for `0..len` cut into pieces of `chunk`; in parallel if `len * cost_each` is worth it.
 pub fn for_each_range(len: usize, chunk: usize, cost_each: usize, f: impl Fn(Range<usize>) + Sync + Send) {
+    each_range(len, chunk, cost_each, &f);
+}
+
+/// [`for_each_range`], compiled once for all functions: there are thousands of them.
+fn each_range(len: usize, chunk: usize, cost_each: usize, f: &(dyn Fn(Range<usize>) + Sync)) {
     let chunk = chunk.max(1);
     let pieces = len.div_ceil(chunk);
     let run = |i: usize| f(i * chunk..((i + 1) * chunk).min(len));
@@ -122,7 +127,13 @@ pub fn for_each_chunk_mut<T: Send>(
     cost_each: usize,
     f: impl Fn(usize, &mut [T]) + Sync + Send,
 ) {
-    for_each_chunks_mut([data], chunk, cost_each, |i, [piece]| f(i, piece));
+    let (base, len) = (Shared::new(data), data.len());
+    for_each_range(len, chunk, cost_each, |range| {
+        // SAFETY: the ranges lie within `data` and do not overlap, so each element is borrowed once; `data` is borrowed
+        // mutably for the whole call.
+        let piece = unsafe { std::slice::from_raw_parts_mut(base.get().add(range.start), range.len()) };
+        f(range.start / chunk.max(1), piece);
+    });
 }
 
 /// [`for_each_chunk_mut`] over elements of `size` bytes each, whose type is known at run time: `chunk` and `cost_each` count
@@ -140,30 +151,6 @@ pub(crate) fn for_each_chunk_of_bytes(
         // borrowed mutably for the whole call.
         let piece = unsafe { std::slice::from_raw_parts_mut(base.get().add(range.start * size), range.len() * size) };
         f(range.start / chunk.max(1), piece);
-    });
-}
-
-/// [`for_each_chunk_mut`] over several slices of one length, cut at the same places.
-pub(crate) fn for_each_chunks_mut<T: Send, const N: usize>(
-    mut data: [&mut [T]; N],
-    chunk: usize,
-    cost_each: usize,
-    f: impl Fn(usize, [&mut [T]; N]) + Sync + Send,
-) {
-    struct Base<T>(*mut T);
-    // SAFETY: the pointers are used for disjoint pieces only, and `T` may be sent to other threads.
-    unsafe impl<T: Send> Sync for Base<T> {}
-
-    let len = data.first().map_or(0, |d| d.len());
-    assert!(data.iter().all(|d| d.len() == len), "slices that are cut together have one length");
-    let bases = data.each_mut().map(|d| Base(d.as_mut_ptr()));
-    for_each_range(len, chunk, cost_each, |range| {
-        let pieces = bases.each_ref().map(|base| {
-            // SAFETY: the ranges lie within `len` and do not overlap, so each element is borrowed once; `data` is
-            // borrowed mutably for the whole call.
-            unsafe { std::slice::from_raw_parts_mut(base.0.add(range.start), range.len()) }
-        });
-        f(range.start / chunk.max(1), pieces);
     });
 }
 
@@ -189,12 +176,9 @@ mod tests {
         let _turn = TURN.lock();
         set_num_threads(3);
         let n = 100_003;
-        let (mut a, mut b) = (vec![0u32; n], vec![0u32; n]);
-        for_each_chunks_mut([&mut a, &mut b], 1000, 1, |i, [a, b]| {
-            a.iter_mut().for_each(|v| *v += 1);
-            b.fill(i as u32);
-        });
-        assert!(a.iter().all(|&v| v == 1) && b[n - 1] == 100 && b[999] == 0 && b[1000] == 1);
+        let mut a = vec![0u32; n];
+        for_each_chunk_mut(&mut a, 1000, 1, |i, piece| piece.iter_mut().for_each(|v| *v += 1 + i as u32));
+        assert!(a.iter().enumerate().all(|(i, &v)| v == 1 + i as u32 / 1000));
         assert_eq!(map(40_000, 1, |i| i * 2)[39_999], 79_998);
         for_each_chunk_mut(&mut [] as &mut [u8], 4, 1, |_, _| panic!("there is nothing to cut"));
         after_fork();

@@ -11,7 +11,7 @@ mod tests;
 
 pub use crate::arg::{argmax, argmin};
 pub(crate) use drive::split;
-pub(crate) use fold::{Max, Min, fold_row};
+pub(crate) use fold::{FoldOf, Max, Min, fold_row};
 pub use moments::{logsumexp, power_norm, variance};
 pub use number::Number;
 
@@ -23,7 +23,7 @@ use crate::widen::RealElement;
 use crate::{Bool, Element, Ordered, View};
 use bytemuck::Zeroable;
 use drive::{Place, reduce};
-use fold::{FoldOf, Prod, Sum};
+use fold::{Prod, Sum};
 use sampan_macros::by_dtype;
 use std::iter::Product;
 use std::marker::PhantomData;
@@ -116,8 +116,8 @@ fn sum_as<A: Ordered, B: Number<Acc = B>>(src: View<'_, A>, reduced: &[bool], ds
     sum_map(src, reduced, dst, &cast_slice);
 }
 
-/// Sum of truth values and integers as `i64`.
-#[by_dtype(A in real)]
+/// Sum of truth values and shorter integers as `i64`.
+#[by_dtype(A in [Bool, u8, i8, i16, i32])]
 pub fn sum_i64<A: Ordered>(src: View<'_, A>, reduced: &[bool], dst: &mut [i64]) {
     sum_as(src, reduced, dst);
 }

@@ -8,7 +8,7 @@ mod group;
 mod hist;
 mod order;
 
-pub use group::{Groups, isin, searchsorted, unique, unique_consecutive};
+pub use group::{Groups, isin, searchsorted, unique, unique_consecutive, unique_rows};
 pub use hist::{bincount, bincount_len, histogram, histogram_range};
 pub use order::{Axis, argsort, kthvalue, mode, sort, topk};
 

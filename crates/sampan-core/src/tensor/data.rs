@@ -307,6 +307,15 @@ impl Tensor {
         if self.dtype() == dtype { Ok(self.clone()) } else { self.try_cast(dtype) }
     }
 
+    /// Halves as float32, short integers and truth values as int32; the tensor itself if it has others. For kernels that compare.
+    pub(crate) fn widened(&self) -> Result<Tensor> {
+        match self.dtype() {
+            DType::Float16 | DType::BFloat16 => self.try_cast(DType::Float32),
+            DType::Bool | DType::UInt8 | DType::Int8 | DType::Int16 => self.try_cast(DType::Int32),
+            _ => Ok(self.clone()),
+        }
+    }
+
     /// The values in row-major memory; the tensor itself, without a call, if it is so already. For kernels.
     pub(crate) fn in_rows(&self) -> Result<Tensor> {
         if self.is_contiguous() { Ok(self.clone()) } else { self.try_contiguous() }

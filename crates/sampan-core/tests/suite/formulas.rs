@@ -46,7 +46,7 @@ fn by_ops(f: &Bound, inputs: &[Tensor]) -> Tensor {
             Source::Unary(op, _) => single(|x| unary(op, x)),
             Source::Binary(op, ..) => pair(op),
             Source::Select(..) => {
-                Bound::new(Formula::write(3, 0, |x, _| sampan_formula::select(x[0], x[1], x[2])), vec![])
+                Bound::new(Formula::write(3, 0, &|x, _| sampan_formula::select(x[0], x[1], x[2])), vec![])
             }
             Source::Input(_) | Source::Captured(_) => unreachable!(),
         };
@@ -54,8 +54,8 @@ fn by_ops(f: &Bound, inputs: &[Tensor]) -> Tensor {
     })
 }
 
-fn single(body: impl FnOnce(sampan_formula::Number) -> sampan_formula::Number) -> Bound {
-    Bound::new(Formula::write(1, 0, |x, _| body(x[0])), vec![])
+fn single(body: impl Fn(sampan_formula::Number) -> sampan_formula::Number) -> Bound {
+    Bound::new(Formula::write(1, 0, &|x, _| body(x[0])), vec![])
 }
 
 fn unary(op: sampan_formula::Unary, x: sampan_formula::Number) -> sampan_formula::Number {
@@ -63,7 +63,7 @@ fn unary(op: sampan_formula::Unary, x: sampan_formula::Number) -> sampan_formula
 }
 
 fn pair(op: sampan_formula::Binary) -> Bound {
-    Bound::new(Formula::write(2, 0, |x, _| Formula::binary_of(op, x[0], x[1])), vec![])
+    Bound::new(Formula::write(2, 0, &|x, _| Formula::binary_of(op, x[0], x[1])), vec![])
 }
 
 #[test]

@@ -154,7 +154,7 @@ macro_rules! chain {
         chain!(@loop ($($x),+) [$($c),*]);
         const INPUTS: usize = [$(stringify!($x)),+].len();
         const CAPTURED: usize = <[&str]>::len(&[$(stringify!($c)),*]);
-        let formula = Formula::write(INPUTS, CAPTURED, |inputs, captured| {
+        let formula = Formula::write(INPUTS, CAPTURED, &|inputs, captured| {
             let mut all = inputs.iter().chain(captured).copied();
             let mut next = || all.next().expect("one for each");
             $(let $x = next();)+
@@ -206,7 +206,7 @@ fn scaled_where<S: Scalar>(x: S, kept: S, scale: S, other: S) -> S {
 
 /// The chain of dropout over a mask as it lies in memory.
 pub(super) static DROPOUT: LazyLock<Formula> = LazyLock::new(|| {
-    Formula::write(2, 2, |inputs, captured| scaled_where(inputs[0], inputs[1], captured[0], captured[1]))
+    Formula::write(2, 2, &|inputs, captured| scaled_where(inputs[0], inputs[1], captured[0], captured[1]))
 });
 
 simd_fn! {

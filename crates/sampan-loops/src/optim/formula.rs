@@ -352,7 +352,7 @@ impl Formula {
         let states = self.states();
         let all = constants + prepare.constants().count();
         let one = |which: usize| {
-            sampan_formula::Formula::write(2 + states, all, |inputs, c| {
+            sampan_formula::Formula::write(2 + states, all, &|inputs, c| {
                 let (c, more) = c.split_at(constants);
                 let grad = prepare.written(more, inputs[0], inputs[1]);
                 rule(c, inputs[0], grad, &inputs[2..])[which]

@@ -38,31 +38,36 @@ fn compare<T: Ordered>(a: &[T], b: &[T]) -> Ordering {
     a.iter().zip(b).map(|(&a, &b)| key(a).cmp(&key(b))).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
 }
 
-/// Groups of equal rows (`rows × width` elements), in ascending order of their values; NaNs are equal, as in NumPy.
+/// Groups of equal elements, in ascending order of their values; NaNs are equal, as in NumPy.
 #[by_dtype(T in real)]
-pub fn unique<T: Ordered>(x: &[T], rows: usize, width: usize) -> Groups {
-    if width == 1 {
-        return with_packed!(T, rows, P => {
-            let mut pairs: Vec<P> = pack_all(x.iter().copied(), false);
-            sort_packed(&mut pairs, key_bits::<T>());
-            let order: Vec<usize> = pairs.iter().map(|p| p.position()).collect();
-            Groups::from_order(&order, |a, b| key(x[a]) == key(x[b]))
-        });
-    }
+pub fn unique<T: Ordered>(x: &[T]) -> Groups {
+    with_packed!(T, x.len(), P => {
+        let mut pairs: Vec<P> = pack_all(x.iter().copied(), false);
+        sort_packed(&mut pairs, key_bits::<T>());
+        let order: Vec<usize> = pairs.iter().map(|p| p.position()).collect();
+        Groups::from_order(&order, |a, b| key(x[a]) == key(x[b]))
+    })
+}
+
+// What follows compares elements, so halves and short integers come widened.
+
+/// Groups of equal rows (`rows × width` elements), as [`unique`] has them.
+#[by_dtype(T in [i32, i64, f32, f64])]
+pub fn unique_rows<T: Ordered>(x: &[T], rows: usize, width: usize) -> Groups {
     let mut order: Vec<usize> = (0..rows).collect();
     order.sort_by(|&a, &b| compare(row(x, width, a), row(x, width, b)));
     Groups::from_order(&order, |a, b| compare(row(x, width, a), row(x, width, b)).is_eq())
 }
 
 /// Groups of equal neighbours among rows (`rows × width` elements), in their own order; a NaN equals nothing.
-#[by_dtype(T in real)]
+#[by_dtype(T in [i32, i64, f32, f64])]
 pub fn unique_consecutive<T: Ordered>(x: &[T], rows: usize, width: usize) -> Groups {
     let order: Vec<usize> = (0..rows).collect();
     Groups::from_order(&order, |a, b| row(x, width, a) == row(x, width, b))
 }
 
 /// Is each element among the known ones, or with `invert` not? A NaN equals nothing, not even itself.
-#[by_dtype(T in real)]
+#[by_dtype(T in [i32, i64, f32, f64])]
 pub fn isin<T: Ordered>(x: &[T], known: &[T], invert: bool, dst: &mut [Bool]) {
     let mut sorted: Vec<T> = known.iter().copied().filter(|v| !v.is_nan()).collect();
     let order = |a: &T, b: &T| a.partial_cmp(b).expect("no NaN is left");
@@ -75,15 +80,8 @@ pub fn isin<T: Ordered>(x: &[T], known: &[T], invert: bool, dst: &mut [Bool]) {
 
 /// Where each value would go in its row of sorted data: `rows` rows of `m` sorted numbers and of `q` values. One
 /// sorted row serves every value when `sorted` has just `m` numbers. `right`: after equals instead of before.
-#[by_dtype(T in real, D in [i32, i64])]
-pub fn searchsorted<T: Ordered, D: Ordered>(
-    sorted: &[T],
-    m: usize,
-    values: &[T],
-    q: usize,
-    right: bool,
-    dst: &mut [D],
-) {
+#[by_dtype(T in [i32, i64, f32, f64])]
+pub fn searchsorted<T: Ordered>(sorted: &[T], m: usize, values: &[T], q: usize, right: bool, dst: &mut [i64]) {
     const CHUNK: usize = 1 << 12;
     let shared = sorted.len() == m;
     parallel::for_each_chunk_mut(dst, CHUNK, 16, |c, piece| {
@@ -91,7 +89,7 @@ pub fn searchsorted<T: Ordered, D: Ordered>(
             let i = c * CHUNK + j;
             let line = if shared { sorted } else { row(sorted, m, i / q) };
             let k = key(values[i]);
-            *d = D::from_i64(line.partition_point(|&s| if right { key(s) <= k } else { key(s) < k }) as i64);
+            *d = line.partition_point(|&s| if right { key(s) <= k } else { key(s) < k }) as i64;
         }
     });
 }
@@ -102,16 +100,16 @@ mod tests {
 
     #[test]
     fn unique_flat_and_rows() {
-        let g = unique_of(&[2f32, f32::NAN, 1.0, f32::NAN, 2.0], 5, 1);
+        let g = unique_of(&[2f32, f32::NAN, 1.0, f32::NAN, 2.0]);
         assert_eq!(g.first, [2, 0, 1]);
         assert_eq!(g.inverse, [1, 2, 0, 2, 1]);
         assert_eq!(g.counts, [1, 2, 2]);
-        let g = unique_of(&[1, 2, 0, 9, 1, 2], 3, 2);
+        let g = unique_rows_of(&[1, 2, 0, 9, 1, 2], 3, 2);
         assert_eq!((g.first, g.inverse, g.counts), (vec![1, 0], vec![1, 0, 1], vec![1, 2]));
         let g = unique_consecutive_of(&[1, 1, 2, 2, 2, 1], 6, 1);
         assert_eq!((g.first, g.inverse, g.counts), (vec![0, 2, 5], vec![0, 0, 1, 1, 1, 2], vec![2, 3, 1]));
         assert_eq!(unique_consecutive_of(&[1, 1, 1, 1, 2, 1], 3, 2).counts, [2, 1]);
-        assert_eq!(unique_of::<f32>(&[], 0, 1), Groups::default());
+        assert_eq!(unique_of::<f32>(&[]), Groups::default());
     }
 
     #[test]
@@ -122,7 +120,6 @@ mod tests {
         assert_eq!(d, [1, 3, 3, 0]);
         searchsorted_of(&[1f32, 2.0, 3.0], 3, &values, 4, true, &mut d);
         assert_eq!(d, [2, 3, 3, 0]);
-        let mut d = [0i32; 4];
         searchsorted_of(&[1i64, 3, 5, 2, 4, 6], 3, &[3, 6, 3, 6], 2, false, &mut d);
         assert_eq!(d, [1, 3, 1, 2]);
     }

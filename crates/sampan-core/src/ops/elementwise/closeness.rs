@@ -99,7 +99,8 @@ fn isin(
     let dtype = promote_tensors(x, test_x);
     let out = cx.out(x.shape(), DType::Bool)?;
     cx.cpu(|| {
-        let (x, known) = (x.in_dtype(dtype)?.in_rows()?, test_x.in_dtype(dtype)?.in_rows()?);
+        let wide = |t: &Tensor| t.in_dtype(dtype)?.widened()?.in_rows();
+        let (x, known) = (wide(x)?, wide(test_x)?);
         sampan_kernels::sort::isin(x.values().slice(), known.values().slice(), invert, out.data_mut().slice());
         Ok(())
     })?;

@@ -84,7 +84,7 @@ fn sum(
     let out = cx.out(&plan.out, dtype)?;
     let (mask, of_parts) = (plan.mask.clone(), plan.mask_of_parts(dtype));
     let cpu = move |t: &[&Tensor], out: &Tensor| {
-        if dtype == DType::Int64 && t[0].dtype() != dtype {
+        if dtype == DType::Int64 && t[0].dtype() != dtype && !t[0].dtype().is_float() {
             reduce::sum_i64(t[0].values().view(), &mask, out.data_mut().slice());
             return Ok(());
         }

@@ -277,14 +277,15 @@ fn searchsorted(
         None => sorted_sequence.clone(),
     };
     let dtype = crate::promote::promote(sequence.dtype(), values.dtype());
-    let out = cx.out(values.shape(), if out_int32 { DType::Int32 } else { DType::Int64 })?;
+    let out = cx.out(values.shape(), DType::Int64)?;
     cx.cpu(|| {
-        let (s, v) = (sequence.in_dtype(dtype)?.in_rows()?, values.in_dtype(dtype)?.in_rows()?);
+        let wide = |t: &Tensor| t.in_dtype(dtype)?.widened()?.in_rows();
+        let (s, v) = (wide(&sequence)?, wide(values)?);
         let (m, q) = (s.dim(-1), if shared { v.numel() } else { v.dim(-1) });
-        sort::searchsorted(s.values().slice(), m, v.values().slice(), q, right, out.values_mut().slice());
+        sort::searchsorted(s.values().slice(), m, v.values().slice(), q, right, out.data_mut().slice());
         Ok(())
     })?;
-    Ok(out)
+    if out_int32 { out.try_cast(DType::Int32) } else { Ok(out) }
 }
 
 /// Which interval of the sorted 1-D `sorted_sequence` each element falls into. `right`: an edge belongs to the next one.
@@ -318,9 +319,12 @@ fn group_rows(cx: &Cx, x: &Tensor, consecutive: bool) -> Result<(Tensor, Tensor,
     cx.needs_values()?;
     ensure!(x.ndim() == 2, "x must be a matrix");
     let (rows, width) = (x.shape()[0], x.shape()[1]);
-    let x = x.contiguous();
-    let find = if consecutive { sort::unique_consecutive } else { sort::unique };
-    let groups = find(x.values().slice(), rows, width);
+    let x = if consecutive || width != 1 { x.widened()?.in_rows()? } else { x.in_rows()? };
+    let groups = match (consecutive, width) {
+        (true, _) => sort::unique_consecutive(x.values().slice(), rows, width),
+        (false, 1) => sort::unique(x.values().slice()),
+        (false, _) => sort::unique_rows(x.values().slice(), rows, width),
+    };
     let list = |v: Vec<i64>| Tensor::try_from_slice(&v, [v.len()]);
     Ok((list(groups.first)?, list(groups.inverse)?, list(groups.counts)?))
 }
