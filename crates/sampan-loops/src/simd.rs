@@ -10,6 +10,7 @@ macro_rules! simd_fn {
         $vis fn $name<'a, $($g $(: $b)?),*>($($arg: $t),*) -> $r {
             // With the instruction set among its parameters, so that each has closures of its own, which are taken into it.
             #[inline(always)]
+            #[allow(clippy::extra_unused_type_parameters)]
             fn body<'a, Set, $($g $(: $b)?),*>($($arg: $t),*) -> $r $body
 
             #[cfg(target_arch = "x86_64")]
