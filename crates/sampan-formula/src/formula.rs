@@ -380,7 +380,7 @@ macro_rules! formula {
                     #[allow(unused_imports)]
                     use $crate::select;
                     let &[$($x),+] = inputs else { unreachable!("one for each") };
-                    $(let &[$($constant),+] = captured else { unreachable!("one for each") };)?
+                    let &[$($($constant),+)?] = captured else { unreachable!("one for each") };
                     $crate::Number::from($body)
                 })
             });
