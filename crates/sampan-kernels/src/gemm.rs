@@ -16,8 +16,9 @@ mod narrow;
 pub(crate) mod pack;
 mod vector;
 
-/// Products of at most this extent in every direction are computed on the stack.
+/// Products whose right factor has at most this extent in both directions are computed on the stack, up to so many rows.
 const SMALL: usize = 16;
+const TALL: usize = 8 * SMALL;
 /// Below this many multiplications a product stays on one thread.
 const SERIAL_BELOW: usize = 1 << 17;
 /// Rows or columns that a task takes of a product of matrices.
@@ -267,7 +268,14 @@ pub fn affine<T: Gemm>(a: View<T>, b: View<T>, bias: Option<&[T]>, out: &mut [T]
     if let Some(bias) = bias.filter(|b| !b.is_empty()) {
         let rows = (CHUNK / n).max(1);
         parallel::for_each_chunk_mut(out, rows * n, 1, |_, out| {
-            out.chunks_exact_mut(n).for_each(|row| row.copy_from_slice(bias));
+            // Rows may be short: what is there already is copied, twice as much each time.
+            out[..n].copy_from_slice(bias);
+            let mut done = n;
+            while done < out.len() {
+                let more = done.min(out.len() - done);
+                out.copy_within(..more, done);
+                done += more;
+            }
         });
     }
     matmul(m, n, k, Mat::first(a), Mat::first(b), MatMut::rows(out, n), bias.is_some());
@@ -347,7 +355,9 @@ impl<T: Real> WithSimd for Small<T> {
                 // SAFETY: as above.
                 unsafe {
                     let c = c.offset((i + r) as isize * p.c.0);
-                    if p.c.1 == 1 && p.n == SMALL && !p.accumulate {
+                    let (row, left) = ((p.n as isize, 1), (p.m - i - r) * p.n);
+                    if p.c == row && left >= SMALL && !p.accumulate {
+                        // What is written beyond the row is written again by the next one.
                         c.cast::<[T; SMALL]>().write(sum[r]);
                         continue;
                     }
@@ -462,7 +472,8 @@ macro_rules! float_gemm {
     ($($t:ty, $small:expr, $engine:expr;)*) => {$(
         impl Gemm for $t {
             unsafe fn product(p: Product, a: *const $t, b: *const $t, c: *mut $t, threads: bool) {
-                if p.m <= SMALL && p.n <= SMALL && p.k <= SMALL {
+                let rows = if p.n.min(p.k) > 2 { TALL } else { SMALL };
+                if p.m <= rows && p.n <= SMALL && p.k <= SMALL {
                     let small: unsafe fn(Product, *const $t, *const $t, *mut $t) = $small;
                     // SAFETY: promised by the caller.
                     return unsafe { small(p, a, b, c) };

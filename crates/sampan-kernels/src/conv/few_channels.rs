@@ -120,8 +120,7 @@ fn run(s: &ConvShape, x: &[f32], w: &[f32], bias: Option<&[f32]>, fold: Option<&
     let y = Shared::new(y);
     parallel::for_each_range(s.batch * s.groups * layout.bands, (TASK / cost.max(1)).max(1), cost, |tasks| {
         let (room, lines) = layout.room(s);
-        let folded =
-            fold.map_or(0, |f| go * s.y_plane() + WIDEST + f.group_in() * f.input[1] * (f.input[2] + 2 * WIDEST));
+        let folded = if fold.is_some() { go * s.y_plane() } else { 0 };
         let mut buffer = Buffer::uninit(4 * (room + lines + folded));
         let (band, more) = buffer.as_mut_slice::<f32>().split_at_mut(room);
         let (lines, folded) = more.split_at_mut(lines);
@@ -146,11 +145,10 @@ fn run(s: &ConvShape, x: &[f32], w: &[f32], bias: Option<&[f32]>, fold: Option<&
                 rows,
             });
             if let Some(f) = fold {
-                let (columns, lines) = folded.split_at_mut(go * s.y_plane() + WIDEST);
                 let len = f.group_in() * f.x_plane();
                 // SAFETY: one group of one image of `y`, whose length was checked; no other task has it.
                 let dx = unsafe { std::slice::from_raw_parts_mut(y.get().add(at * len), len) };
-                Arch::new().dispatch(Fold { s: f, columns, lines, dx });
+                Arch::new().dispatch(Fold { s: f, columns: folded, dx });
             }
         }
     });

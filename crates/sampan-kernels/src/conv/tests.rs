@@ -107,6 +107,13 @@ fn planar_convolutions() {
         shape2([2, 3, 32, 1], [30, 31], [7, 7], [2, 1, 3, 3]),
         shape2([1, 2, 2, 1], [3, 3], [3, 3], [1, 1, 4, 4]),
         shape2([1, 2, 2, 1], [1, 1], [3, 3], [3, 1, 7, 7]),
+        // Rows of several vectors, and of more than are packed from where they lie; padding wider than a vector.
+        shape2([1, 2, 6, 1], [9, 41], [3, 3], [1, 1, 1, 1]),
+        shape2([1, 2, 6, 1], [5, 150], [3, 3], [1, 1, 1, 1]),
+        shape2([1, 1, 3, 1], [20, 22], [37, 37], [1, 1, 18, 18]),
+        // Several images of a part side by side.
+        shape2([17, 3, 6, 1], [7, 20], [3, 3], [1, 1, 1, 1]),
+        shape2([20, 4, 10, 2], [12, 9], [5, 5], [1, 1, 0, 0]),
         // Kernels larger than the image.
         shape2([3, 20, 24, 1], [1, 1], [3, 3], [1, 1, 1, 1]),
         shape2([3, 20, 24, 2], [1, 1], [3, 3], [1, 1, 1, 1]),

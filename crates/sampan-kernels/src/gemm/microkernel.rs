@@ -1,5 +1,6 @@
 //! The innermost loops: a tile of the result in registers, and the walk over a block of tiles.
 
+use super::pack::transpose_to;
 use crate::simd::each;
 use pulp::{Arch, Simd, WithSimd};
 
@@ -185,12 +186,18 @@ impl Block<'_> {
                     let to = unsafe { std::slice::from_raw_parts_mut(out.ptr.add(at + r * out.row_stride), len) };
                     let add = simd.splat_f32s(bias(r));
                     for (to, from) in to.chunks_mut(S::F32_LANES).zip(sums[c..c + len].chunks(S::F32_LANES)) {
-                        let mut value = simd.add_f32s(simd.partial_load_f32s(from), add);
+                        let mut value = simd.add_f32s(load(simd, from), add);
                         if out.accumulate {
-                            value = simd.add_f32s(simd.partial_load_f32s(to), value);
+                            value = simd.add_f32s(load(simd, to), value);
                         }
-                        simd.partial_store_f32s(to, value);
+                        store(simd, to, value);
                     }
+                }
+            } else if out.row_stride == 1 && !out.accumulate && out.bias.is_none() {
+                // SAFETY: `len` elements of so many rows of the tile, and their places in the block.
+                unsafe {
+                    let from = sums[c..].as_ptr();
+                    transpose_to(from, pitch as isize, height, len, out.ptr.add(at), out.col_stride);
                 }
             } else {
                 for l in 0..len {
@@ -206,5 +213,25 @@ impl Block<'_> {
             }
             c += len;
         }
+    }
+}
+
+/// The elements of a slice, in a vector that may be longer.
+#[inline(always)]
+fn load<S: Simd>(simd: S, from: &[f32]) -> S::f32s {
+    match from.len() {
+        // SAFETY: the slice is a vector.
+        n if n == S::F32_LANES => unsafe { from.as_ptr().cast::<S::f32s>().read_unaligned() },
+        _ => simd.partial_load_f32s(from),
+    }
+}
+
+/// The first elements of a vector to a slice.
+#[inline(always)]
+fn store<S: Simd>(simd: S, to: &mut [f32], value: S::f32s) {
+    match to.len() {
+        // SAFETY: the slice is a vector.
+        n if n == S::F32_LANES => unsafe { to.as_mut_ptr().cast::<S::f32s>().write_unaligned(value) },
+        _ => simd.partial_store_f32s(to, value),
     }
 }

@@ -64,6 +64,11 @@ fn products_match_the_definition() {
     for (m, n, k) in [(5, 3, 130), (50, 12, 300), (9, 7, 257), (33, 5, 200)] {
         check::<f32>(m, n, k);
     }
+    // Many rows and a small right factor.
+    for (m, n, k) in [(17, 10, 10), (100, 10, 10), (128, 16, 16), (129, 3, 5), (50, 16, 3), (18, 5, 16)] {
+        check::<f32>(m, n, k);
+        check::<f64>(m, n, k);
+    }
     // One row or one column.
     for (m, n, k) in [(1, 120, 400), (1, 84, 120), (1, 10, 84), (1, 600, 5), (130, 1, 33), (21, 1, 50), (1, 16, 17)] {
         check::<f32>(m, n, k);

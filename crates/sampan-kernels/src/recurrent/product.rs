@@ -88,7 +88,9 @@ impl<T: Lanes> Packed<T> {
                 (b.offset as isize + i as isize * b.row_stride + (first + j) as isize * b.col_stride) as usize
             };
             // A panel fits into the cache, the matrix may not: it is read in the order in which it lies.
-            if b.row_stride.unsigned_abs() < b.col_stride.unsigned_abs() {
+            if b.row_stride == 1 && b.col_stride == k as isize {
+                T::turn(&b.data[b.offset + first * k..][..columns * k], k, panel, Self::WIDTH);
+            } else if b.row_stride.unsigned_abs() < b.col_stride.unsigned_abs() {
                 for j in 0..columns {
                     (0..k).for_each(|i| panel[i * Self::WIDTH + j] = b.data[at(i, j)]);
                 }

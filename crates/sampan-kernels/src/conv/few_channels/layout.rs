@@ -82,12 +82,6 @@ impl Layout {
         offsets
     }
 
-    /// Is it one image, with every window inside it and one step from the next?
-    pub(super) fn is_plain(&self, s: &ConvShape) -> bool {
-        let inside = |a: usize| s.output[a] + (s.kernel[a] - 1) * s.dilation[a] <= s.input[a];
-        self.images == 1 && s.stride == [1; 3] && s.pad_begin == [0; 3] && (0..3).all(inside)
-    }
-
     /// From one output plane of a volume to the next.
     pub(super) fn depth_step(&self, s: &ConvShape) -> usize {
         s.stride[0] * s.stride[1] * self.rows * self.images * s.output[2]

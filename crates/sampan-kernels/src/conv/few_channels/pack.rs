@@ -3,7 +3,9 @@
 use super::WIDEST;
 use super::layout::Layout;
 use crate::conv::{ConvShape, take_every};
+use crate::simd::each;
 use pulp::{Simd, WithSimd};
+use std::ops::Range;
 
 /// Packs the input of a band from output row `first`; `x` begins at the first channel of the group in the first image.
 pub(super) struct Pack<'a> {
@@ -25,10 +27,18 @@ impl WithSimd for Pack<'_> {
         let (packed, padded) = layout.room(s);
         assert!(out.len() >= packed && lines.len() >= padded && layout.line >= width);
         let count = layout.depth * s.stride[1] * layout.rows * layout.images;
-        let mut to = 0;
-        if layout.is_plain(s) {
-            return pack_plain(simd, s, layout, x, first, out);
+        if s.stride == [1; 3] {
+            macro_rules! sizes {
+                ($($v:literal)*) => {
+                    match width.div_ceil(S::F32_LANES) {
+                        $($v => return pack_rows::<S, $v>(simd, s, layout, x, first, out),)*
+                        _ => {}
+                    }
+                };
+            }
+            sizes! { 1 2 3 4 5 6 7 8 }
         }
+        let mut to = 0;
         for c in 0..channels {
             let mut row = 0;
             for d in 0..layout.depth {
@@ -60,36 +70,76 @@ impl WithSimd for Pack<'_> {
     }
 }
 
-/// [`Pack`] of one image where nothing is padded and no step is taken: the rows are copied from where they lie.
+/// [`Pack`] where no step is taken and rows of output are `V` vectors: each row goes from where it lies to all of its places,
+/// under masks that leave zeros in the padding.
 #[inline(always)]
-fn pack_plain<S: Simd>(simd: S, s: &ConvShape, layout: &Layout, x: &[f32], first: usize, out: &mut [f32]) {
-    let ([_, ih, iw], width) = (s.input, s.output[2]);
-    // The last band may be shorter than others; what they have more nobody reads in it.
-    let rows = layout.rows.min(ih - first);
+fn pack_rows<S: Simd, const V: usize>(
+    simd: S,
+    s: &ConvShape,
+    layout: &Layout,
+    x: &[f32],
+    first: usize,
+    out: &mut [f32],
+) {
+    let ([id, ih, iw], width, pad) = (s.input, s.output[2], s.pad_begin);
+    // The last vector ends where the row does. Only that of a row shorter than a vector writes too much, over what is
+    // written next.
+    let at: [usize; V] = each!(v => (v * S::F32_LANES).min(width.saturating_sub(S::F32_LANES)));
+    let row = layout.images * width;
+    // Rows of the band that lie inside the input.
+    let above = pad[1].saturating_sub(first).min(layout.rows);
+    let below = (ih + pad[1]).saturating_sub(first).clamp(above, layout.rows);
+    assert!(x.len() >= ((layout.images - 1) * s.in_channels + s.group_in()) * s.x_plane());
+    let image = s.in_channels * s.x_plane();
     let mut to = 0;
     for c in 0..s.group_in() {
         for w in (0..s.kernel[2]).map(|w| w * s.dilation[2]) {
+            let (low, high) = (pad[2].saturating_sub(w), (iw + pad[2]).saturating_sub(w));
+            let masks: [S::m32s; V] = each!(v => lanes_of(simd, at[v], low..high));
             for d in 0..layout.depth {
-                let x = &x[c * s.x_plane() + (d * ih + first) * iw + w..];
-                // Rows after which there is a vector more, in both.
-                let fast = match (x.len().checked_sub(width + WIDEST), out.len().checked_sub(to + width + WIDEST)) {
-                    (Some(x), Some(out)) => (x / iw + 1).min(out / width + 1).min(rows),
-                    _ => 0,
-                };
-                let (mut from, mut into) = (x.as_ptr(), out[to..].as_mut_ptr());
-                for _ in 0..fast {
-                    // SAFETY: a row and a vector more, as was found. Rows are written in order, so what a vector writes too
-                    // much is overwritten.
-                    unsafe { copy(simd, from, into, width) };
-                    (from, into) = (from.wrapping_add(iw), into.wrapping_add(width));
+                let out = &mut out[to..to + layout.rows * row + WIDEST];
+                to += layout.rows * row;
+                let inside = d.checked_sub(pad[0]).filter(|&d| d < id);
+                let (above, below) = if inside.is_some() { (above, below) } else { (layout.rows, layout.rows) };
+                // SAFETY: whole rows, after which there is a vector more; as all that is written too much, what goes there
+                // is written again by the next row.
+                unsafe { zeros(simd, out.as_mut_ptr(), above * row) };
+                let from = (c * id + inside.unwrap_or(0)) * ih + (first + above).saturating_sub(pad[1]);
+                let mut line = x.as_ptr().wrapping_add(from * iw + w).wrapping_sub(pad[2]);
+                let mut to = out.as_mut_ptr().wrapping_add(above * row);
+                let rows = below - above;
+                // Of one image all rows are one run, of several their rows side by side.
+                let (runs, run, step) = if layout.images == 1 { (1, rows, iw) } else { (rows, layout.images, image) };
+                for _ in 0..runs {
+                    let mut from = line;
+                    for _ in 0..run {
+                        for v in 0..V {
+                            // SAFETY: lanes of the mask are elements of a row of `x`, whose length was checked; a row of
+                            // `out`, after which there is a vector more.
+                            unsafe {
+                                let values = simd.mask_load_ptr_f32s(masks[v].into(), from.wrapping_add(at[v]));
+                                to.add(at[v]).cast::<S::f32s>().write_unaligned(values);
+                            }
+                        }
+                        (from, to) = (from.wrapping_add(step), to.wrapping_add(width));
+                    }
+                    line = line.wrapping_add(iw);
                 }
-                for h in fast..rows {
-                    out[to + h * width..][..width].copy_from_slice(&x[h * iw..][..width]);
-                }
-                to += layout.rows * width;
+                // SAFETY: as above.
+                unsafe { zeros(simd, out[below * row..].as_mut_ptr(), (layout.rows - below) * row) };
             }
         }
     }
+}
+
+/// The lanes of a vector at column `at` whose columns lie in a range.
+#[inline(always)]
+pub(super) fn lanes_of<S: Simd>(simd: S, at: usize, columns: Range<usize>) -> S::m32s {
+    let lane = |column: usize| column.saturating_sub(at).min(S::F32_LANES) as u32;
+    let (low, high) = (lane(columns.start), lane(columns.end));
+    // Of two ends beyond the vector no mask can be asked for.
+    let (low, high) = if low < high { (low, high) } else { (0, 0) };
+    simd.mask_between_m32s(low, high).mask()
 }
 
 /// Copies `len` elements in whole vectors, up to one vector less one element too many.

@@ -17,6 +17,8 @@ const NEAR: usize = 4 << 10;
 
 /// Operations of an independent part of the gradient by the weights.
 const PART: usize = 1 << 21;
+/// Positions of a part that make adding up lanes cheap.
+const LONG: usize = 768;
 
 /// Packs the gradient of a band of some images as `[channel, depth, row, image, column]`.
 struct PackGrad<'a> {
@@ -35,20 +37,23 @@ impl WithSimd for PackGrad<'_> {
     fn with_simd<S: Simd>(self, simd: S) {
         let PackGrad { s, images, rows, dy, out } = self;
         let [depth, height, width] = s.output;
+        // The rows of one image follow each other.
+        let (lines, len) = if images == 1 { (1, rows.len() * width) } else { (rows.len(), width) };
         let mut to = 0;
         for o in 0..s.group_out() {
             for d in 0..depth {
-                for h in rows.clone() {
+                for line in 0..lines {
                     for image in 0..images {
-                        let from = ((image * s.out_channels + o) * depth + d) * height * width + h * width;
-                        if from + width + WIDEST <= dy.len() {
-                            let out = &mut out[to..to + width + WIDEST];
+                        let plane = (image * s.out_channels + o) * depth + d;
+                        let from = (plane * height + rows.start) * width + line * len;
+                        if from + len + WIDEST <= dy.len() {
+                            let out = &mut out[to..to + len + WIDEST];
                             // SAFETY: both slices have a vector more than is copied, and rows are written in order.
-                            unsafe { copy(simd, dy.as_ptr().add(from), out.as_mut_ptr(), width) };
+                            unsafe { copy(simd, dy.as_ptr().add(from), out.as_mut_ptr(), len) };
                         } else {
-                            out[to..to + width].copy_from_slice(&dy[from..from + width]);
+                            out[to..to + len].copy_from_slice(&dy[from..from + len]);
                         }
-                        to += width;
+                        to += len;
                     }
                 }
             }
@@ -200,7 +205,9 @@ pub(crate) fn backward_weight(s: &ConvShape, x: &[f32], dy: &[f32], dw: &mut [f3
     let (gi, go, kh) = (s.group_in(), s.group_out(), s.kernel[1]);
     // Blocks of one column of the kernel read the same rows; other blocks are of nearly equal size.
     let step = if (2..=TAPS).contains(&kh) { kh } else { s.taps().div_ceil(s.taps().div_ceil(4)) };
-    let per_part = images_per_part(s, &layout);
+    // With few positions to a part there would be more to add up than to multiply; but there are two parts at least.
+    let long = (LONG * layout.bands).div_ceil(s.y_plane()).min(s.batch.div_ceil(2));
+    let per_part = images_per_part(s, &layout).max(long);
     // Images at once: enough that adding up lanes in the end is cheap, so few that the gradient stays near.
     let near = NEAR / (WEIGHT_CHANNELS[step].min(go) * s.y_plane() / layout.bands).max(1);
     let together = near.min(4 * BAND / (gi * layout.channel)).clamp(1, per_part);
