@@ -172,6 +172,7 @@ impl Rule {
             // Not conjugated: the magnitude grows along the number.
             Unary::Abs => product(self.g, x.sign()),
             Unary::Recip => minus(self.by(y * y)),
+            Unary::Sqrt if self.vanishing => self.over(y * 2.0),
             Unary::Sqrt => quotient(product(self.g, 0.5.into()), self.conj(y)),
             Unary::Rsqrt => self.by(-0.5 * (y * y * y)),
             Unary::Exp => self.by(y),
@@ -223,7 +224,11 @@ impl Rule {
             Binary::Sub => (Some(g), Some(minus(g))),
             Binary::Mul | Binary::Times => (Some(self.by(y)), Some(self.by(x))),
             // Divided twice: the square may overflow or vanish.
-            Binary::Div => (Some(self.over(y)), Some(minus(quotient(self.by(value), self.conj(y))))),
+            Binary::Div => {
+                let part = self.by(value);
+                let share = Rule { g: part, ..*self }.over(y);
+                (Some(self.over(y)), Some(minus(share)))
+            }
             Binary::Pow => (Some(self.by(x.pow(y - 1.0).times(y))), Some(self.by(x.ln().times(value)))),
             Binary::Atan2 => {
                 // Divided by the length twice: its square may overflow or vanish. The origin has no slope.

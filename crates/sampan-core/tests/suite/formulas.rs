@@ -1,7 +1,7 @@
 //! Every formula of the ops: its derivatives of three orders, the same bits fused and step by step, and its device text.
 
 use sampan_core::ops::elementwise::{elementwise, try_elementwise};
-use sampan_core::{DType, Tensor, formula};
+use sampan_core::{DType, GradOptions, Tensor, formula, grad};
 use sampan_formula::text;
 use sampan_formula::{Bound, Constant, Formula, Source};
 
@@ -122,6 +122,31 @@ fn derivatives_of_three_orders_are_those_of_differences() {
             }
             order = next;
         }
+    }
+}
+
+/// A gradient of zero ends the chain on the side that was not taken, however large the slopes there are.
+#[test]
+fn what_was_not_taken_has_no_slope() {
+    let at_zero = [
+        formula!(|x| select(x.equals(0.0), 1.0, x.sin() / x)),
+        formula!(|x| select(x.equals(0.0), 1.0, 1.0 / x)),
+        formula!(|x| select(x.gt(0.0), x.sqrt(), 0.0)),
+        formula!(|x| select(x.gt(0.0), (x * x) / x, 0.0)),
+        formula!(|x| select(x.gt(0.0), x.hypot(x), 0.0)),
+        formula!(|x| select(x.gt(0.0), (x - 1.0).acosh(), 0.0)),
+        formula!(|x| x.sqrt().max(0.0)),
+        formula!(|x| x.times(x.sqrt())),
+    ];
+    for f in at_zero {
+        let text = f.to_string();
+        let x = Tensor::new([0.0f64]).requires_grad_();
+        let y = elementwise(std::slice::from_ref(&x), f);
+        let options = || GradOptions { create_graph: true, allow_unused: true, ..Default::default() };
+        let slope = grad(&[y], std::slice::from_ref(&x), &[], options()).unwrap().remove(0).unwrap();
+        assert_eq!(slope.to_f64(), 0.0, "{text}");
+        let second = grad(&[slope], &[x], &[], options()).unwrap().remove(0).map_or(0.0, |t| t.to_f64());
+        assert!(!second.is_nan(), "{text}");
     }
 }
 

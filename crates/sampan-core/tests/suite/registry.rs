@@ -16,7 +16,12 @@ pub fn chosen_ops() -> impl Iterator<Item = &'static OpDef> {
     let listed = |name: &str, word: &str| {
         std::env::var(word).map(|list| list.split(',').any(|w| w.trim() == name)).unwrap_or(true)
     };
-    op::all().into_iter().filter(move |op| listed(op.name, "OPS") && listed(op.family(), "FAMILY"))
+    let all = op::all();
+    if let Ok(list) = std::env::var("OPS") {
+        let unknown = list.split(',').find(|w| !all.iter().any(|op| op.name == w.trim()));
+        assert!(unknown.is_none(), "OPS: no op is named {}", unknown.unwrap_or_default());
+    }
+    all.into_iter().filter(move |op| listed(op.name, "OPS") && listed(op.family(), "FAMILY"))
 }
 
 /// The ops under test with their samples.
