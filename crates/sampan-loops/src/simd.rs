@@ -8,31 +8,16 @@ macro_rules! simd_fn {
     ($(#[$m:meta])* $vis:vis fn $name:ident[$($g:ident $(: $b:path)?),*]($($arg:ident: $t:ty),* $(,)?) -> $r:ty $body:block) => {
         $(#[$m])*
         $vis fn $name<'a, $($g $(: $b)?),*>($($arg: $t),*) -> $r {
-            // With the instruction set among its parameters, so that each has closures of its own, which are taken into it.
-            #[inline(always)]
-            #[allow(clippy::extra_unused_type_parameters)]
-            fn body<'a, Set, $($g $(: $b)?),*>($($arg: $t),*) -> $r $body
-
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt,fxsr")]
-                fn avx512<'a, $($g $(: $b)?),*>($($arg: $t),*) -> $r {
-                    body::<$crate::simd::Avx512, $($g),*>($($arg),*)
-                }
-                #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,fxsr")]
-                fn avx2<'a, $($g $(: $b)?),*>($($arg: $t),*) -> $r {
-                    body::<$crate::simd::Avx2, $($g),*>($($arg),*)
-                }
-                if $crate::simd::has_avx512() {
-                    // SAFETY: the processor has what the function is compiled for.
-                    return unsafe { avx512($($arg),*) };
-                }
-                if $crate::simd::has_avx2() {
-                    // SAFETY: as above.
-                    return unsafe { avx2($($arg),*) };
+            struct Loop<A, P>(A, std::marker::PhantomData<P>);
+            impl<'a, $($g $(: $b)?),*> pulp::WithSimd for Loop<($($t,)*), (&'a (), $($g,)*)> {
+                type Output = $r;
+                #[inline(always)]
+                fn with_simd<Simd: pulp::Simd>(self, _: Simd) -> $r {
+                    let ($($arg,)*) = self.0;
+                    $body
                 }
             }
-            body::<$crate::simd::Plain, $($g),*>($($arg),*)
+            pulp::Arch::new().dispatch(Loop(($($arg,)*), std::marker::PhantomData::<(&'a (), $($g,)*)>))
         }
     };
     ($(#[$m:meta])* $vis:vis fn $name:ident[$($g:ident $(: $b:path)?),*]($($arg:ident: $t:ty),* $(,)?) $body:block) => {
@@ -40,27 +25,6 @@ macro_rules! simd_fn {
     };
 }
 pub use simd_fn;
-
-/// Instruction sets, as parameters of what is compiled for each of them.
-pub struct Plain;
-/// With AVX2 and what came with it.
-pub struct Avx2;
-/// With the parts of AVX-512 that servers have had from the start.
-pub struct Avx512;
-
-/// Has this processor all that [`Avx512`] stands for?
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-pub fn has_avx512() -> bool {
-    pulp::x86::V4::try_new().is_some()
-}
-
-/// Has this processor all that [`Avx2`] stands for?
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-pub fn has_avx2() -> bool {
-    pulp::x86::V3::try_new().is_some()
-}
 
 /// `[e(0), e(1), …]`, as in `each!(i => x[i])`. The standard library's `from_fn` is a function of its own where the compiler
 /// leaves it one, and that one knows nothing of the instruction set its caller was compiled for.
