@@ -25,7 +25,7 @@ pub fn argmin<T: Number>(src: View<'_, T>, axis: usize, dst: &mut [i64]) {
     arg(src, axis, dst, |x: T, best: T| x < best, &|x| position(x, extreme(Min(PhantomData), x)));
 }
 
-/// What a fold that chooses one of the elements chooses. Halves and short integers are widened block by block.
+/// What a fold that chooses one of the elements chooses. Halves are widened block by block.
 fn extreme<T: Number>(fold: impl FoldOf<T::Acc>, x: &[T]) -> T {
     let mut chosen = [T::zeroed()];
     if T::DTYPE == T::Acc::DTYPE {

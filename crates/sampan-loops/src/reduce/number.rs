@@ -3,7 +3,7 @@
 use crate::cast::cast_slice;
 use crate::{Ordered, bf16, f16};
 
-/// A number that can be reduced. Half types accumulate in `f32`, short integers in `i32`; integers wrap.
+/// A number that can be reduced. Half types accumulate in `f32`; integers wrap.
 pub trait Number: Ordered {
     /// What it accumulates in.
     type Acc: Number<Acc = Self::Acc>;
@@ -57,17 +57,9 @@ macro_rules! number {
     )*};
 }
 macro_rules! int_number {
-    ($($t:ty, $acc:ty;)*) => {
-        number! { $($t, $acc, $t, <$t>::MIN, <$t>::MAX, <$t>::wrapping_add, <$t>::wrapping_mul;)* }
-    };
+    ($($t:ty),*) => { number! { $($t, $t, $t, <$t>::MIN, <$t>::MAX, <$t>::wrapping_add, <$t>::wrapping_mul;)* } };
 }
-int_number! {
-    u8, i32;
-    i8, i32;
-    i16, i32;
-    i32, i32;
-    i64, i64;
-}
+int_number!(u8, i8, i16, i32, i64);
 number! {
     f32, f32, f64, f32::NEG_INFINITY, f32::INFINITY, |x: f32, y: f32| x + y, |x: f32, y: f32| x * y;
     f64, f64, f64, f64::NEG_INFINITY, f64::INFINITY, |x: f64, y: f64| x + y, |x: f64, y: f64| x * y;
