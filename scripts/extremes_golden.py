@@ -5,7 +5,7 @@
     python scripts/extremes_golden.py --check    compare a live run with the committed file
 
 The inputs are float32 numbers from zero over denormals to infinity; the answers are PyTorch's in float64, or those of
-mpmath with 60 digits where PyTorch loses them (`EXACT`), or a limit where PyTorch multiplies zero by infinity (`LIMITS`).
+mpmath with 60 digits where PyTorch loses them (`EXACT`), or a limit where PyTorch multiplies zero by infinity (`limits`).
 Needs torch, mpmath, numpy and safetensors.
 """
 import argparse
