@@ -9,24 +9,22 @@ use crate::{Buffer, Complex64, Complex128, Element, View, bf16, f16, parallel};
 use pulp::{Arch, Simd, WithSimd};
 use sampan_macros::by_dtype;
 
+mod complex;
 mod dots;
 pub(crate) mod engine;
+mod lane;
 pub(crate) mod microkernel;
 mod narrow;
 pub(crate) mod pack;
+mod rows;
 mod vector;
+use lane::Lane;
 
 /// Products whose right factor has at most this extent in both directions are computed on the stack, up to so many rows.
 const SMALL: usize = 16;
 const TALL: usize = 8 * SMALL;
 /// Below this many multiplications a product stays on one thread.
 const SERIAL_BELOW: usize = 1 << 17;
-/// Rows or columns that a task takes of a product of matrices.
-const BLOCK: usize = 192;
-/// Rows that a task takes of a matrix times a vector or an outer product.
-const ROWS: usize = 64;
-/// Columns that a task takes of one that is cut by columns: wider, because it reads the rows of `b` in pieces.
-const COLUMNS: usize = 512;
 
 /// A strided matrix to read: element `(i, j)` is `data[offset + i * row_stride + j * col_stride]`.
 #[derive(Clone, Copy)]
@@ -378,68 +376,44 @@ unsafe fn small<T: Real>(p: Product, a: *const T, b: *const T, c: *mut T) {
     Arch::new().dispatch(Small { p, a, b, c });
 }
 
-/// # Safety
-/// As [`Gemm::product`].
-unsafe fn small_complex<T: Element>(p: Product, a: *const T, b: *const T, c: *mut T) {
-    // SAFETY: promised by the caller.
-    unsafe { blas(p, a, b, c) }
-}
-
-/// # Safety
-/// As [`Gemm::product`].
-unsafe fn blas<T: Element>(p: Product, a: *const T, b: *const T, c: *mut T) {
-    // SAFETY: promised by the caller.
-    unsafe {
-        gemm::gemm(
-            p.m,
-            p.n,
-            p.k,
-            c,
-            p.c.1,
-            p.c.0,
-            p.accumulate,
-            a,
-            p.a.1,
-            p.a.0,
-            b,
-            p.b.1,
-            p.b.0,
-            T::from_i64(1),
-            T::from_i64(1),
-            false,
-            false,
-            false,
-            gemm::Parallelism::None,
-        )
-    }
-}
-
 /// From this depth on it pays to transpose a result rather than leave parts of vectors unused.
 const TRANSPOSE_FROM: usize = 32;
 
-/// A product of `f32` matrices, on our own engine; says whether it suits.
+/// Is it small enough to be computed on the stack?
+fn is_small(p: &Product) -> bool {
+    let rows = if p.n.min(p.k) > 2 { TALL } else { SMALL };
+    p.m <= rows && p.n <= SMALL && p.k <= SMALL
+}
+
+/// # Safety
+/// As [`Gemm::product`].
+unsafe fn float<T: Lane + rows::Term>(p: Product, a: *const T, b: *const T, c: *mut T, threads: bool) {
+    let lanes = microkernel::TileSize::here::<T>().lanes;
+    // SAFETY: promised by the caller.
+    unsafe {
+        if is_small(&p) {
+            small(p, a, b, c)
+        } else if p.m.min(p.n) == 1 {
+            if !vector::multiply(p, a, b, c, threads) {
+                rows::multiply(p, a, b, c, threads)
+            }
+        } else if p.k <= 2 {
+            rows::multiply(p, a, b, c, threads)
+        } else if dots::suits(&p, lanes) {
+            dots::multiply(p, a, b, c, threads)
+        } else if narrow::suits(&p) {
+            narrow::multiply(p, a, b, c, threads)
+        } else {
+            tiles(p, lanes, a, b, c, threads)
+        }
+    }
+}
+
+/// A product by tiles of vectors.
 ///
 /// # Safety
 /// As [`Gemm::product`].
-unsafe fn product_f32(p: Product, a: *const f32, b: *const f32, c: *mut f32, threads: bool) -> bool {
-    if p.m.min(p.n) == 1 {
-        // SAFETY: promised by the caller.
-        return unsafe { vector::multiply(p, a, b, c, threads) };
-    }
-    if p.k <= 2 {
-        return false;
-    }
-    let lanes = microkernel::TileSize::here().lanes;
-    if dots::suits(&p, lanes) {
-        // SAFETY: promised by the caller.
-        unsafe { dots::multiply(p, a, b, c, threads) };
-        return true;
-    }
-    if narrow::suits(&p) {
-        // SAFETY: promised by the caller.
-        unsafe { narrow::multiply(p, a, b, c, threads) };
-        return true;
-    }
+unsafe fn tiles<T: Lane>(p: Product, lanes: usize, a: *const T, b: *const T, c: *mut T, threads: bool) {
     let Product { m, n, k, .. } = p;
     // The vectors lie along the columns. Swapped, they lie along the rows.
     let as_is = m * n.next_multiple_of(lanes);
@@ -465,58 +439,29 @@ unsafe fn product_f32(p: Product, a: *const f32, b: *const f32, c: *mut f32, thr
             engine::multiply((m, n, k), &rows, &cols, 1, out(rs, cs, n), threads);
         }
     }
-    true
 }
 
-macro_rules! float_gemm {
-    ($($t:ty, $small:expr, $engine:expr;)*) => {$(
+macro_rules! gemm {
+    ($($t:ty: $product:expr;)*) => {$(
         impl Gemm for $t {
             unsafe fn product(p: Product, a: *const $t, b: *const $t, c: *mut $t, threads: bool) {
-                let rows = if p.n.min(p.k) > 2 { TALL } else { SMALL };
-                if p.m <= rows && p.n <= SMALL && p.k <= SMALL {
-                    let small: unsafe fn(Product, *const $t, *const $t, *mut $t) = $small;
-                    // SAFETY: promised by the caller.
-                    return unsafe { small(p, a, b, c) };
-                }
-                let engine: Option<unsafe fn(Product, *const $t, *const $t, *mut $t, bool) -> bool> = $engine;
-                if let Some(engine) = engine
-                    // SAFETY: promised by the caller.
-                    && unsafe { engine(p, a, b, c, threads) }
-                {
-                    return;
-                }
-                // The library works on one thread: cut along the longer side of the result, also where there is but one
-                // thread, for the same bits.
-                let by_rows = p.m >= p.n;
-                let side = p.m.max(p.n);
-                let chunk = match by_rows {
-                    _ if p.m.min(p.n) > 1 && p.k > 2 => side.div_ceil(side.div_ceil(BLOCK)).next_multiple_of(16),
-                    true => ROWS,
-                    false => COLUMNS,
-                };
-                let (a, b, c) = (Shared::new_const(a), Shared::new_const(b), Shared::from_ptr(c));
-                let piece = move |r: std::ops::Range<usize>| {
-                    let at = r.start as isize;
-                    let (da, db, dc) =
-                        if by_rows { (at * p.a.0, 0, at * p.c.0) } else { (0, at * p.b.1, at * p.c.1) };
-                    let p = if by_rows { Product { m: r.len(), ..p } } else { Product { n: r.len(), ..p } };
-                    // SAFETY: promised by the caller; ranges are disjoint, so no two tasks write one element.
-                    unsafe {
-                        let (a, b, c) = (a.get().offset(da), b.get().offset(db), c.get().offset(dc));
-                        blas(p, a, b, c)
-                    }
-                };
-                let cost = if threads { p.m.min(p.n) * p.k } else { 0 };
-                parallel::for_each_range(side, chunk, cost, piece);
+                let product: unsafe fn(Product, *const $t, *const $t, *mut $t, bool) = $product;
+                // SAFETY: promised by the caller.
+                unsafe { product(p, a, b, c, threads) }
             }
         }
     )*};
 }
-float_gemm! {
-    f32, small, Some(product_f32);
-    f64, small, None;
-    Complex64, small_complex, None;
-    Complex128, small_complex, None;
+gemm! {
+    f32: float;
+    f64: float;
+    Complex64: complex::product;
+    Complex128: complex::product;
+    u8: rows::multiply;
+    i8: rows::multiply;
+    i16: rows::multiply;
+    i32: rows::multiply;
+    i64: rows::multiply;
 }
 
 /// A row-major `f32` copy of a strided matrix.
@@ -564,65 +509,6 @@ macro_rules! half_gemm {
     )*};
 }
 half_gemm!(f16, bf16);
-
-/// Integer product: `c` row by row as a sum of rows of `b`.
-struct IntRows<'a, T> {
-    p: Product,
-    a: *const T,
-    b: &'a [T],
-    sum: &'a mut [T],
-    row: usize,
-}
-
-macro_rules! int_gemm {
-    ($($t:ty),*) => {$(
-        impl WithSimd for IntRows<'_, $t> {
-            type Output = ();
-            #[inline(always)]
-            fn with_simd<S: Simd>(self, _: S) {
-                let IntRows { p, a, b, sum, row } = self;
-                for (l, b) in b.chunks_exact(p.n).enumerate() {
-                    // SAFETY: the caller of `product` promised that the elements of `a` are valid.
-                    let x = unsafe { *a.offset(row as isize * p.a.0 + l as isize * p.a.1) };
-                    for (s, &y) in sum.iter_mut().zip(b) {
-                        *s = s.wrapping_add(x.wrapping_mul(y));
-                    }
-                }
-            }
-        }
-        impl Gemm for $t {
-            unsafe fn product(p: Product, a: *const $t, b: *const $t, c: *mut $t, threads: bool) {
-                let Product { m, n, k, .. } = p;
-                let packed: Vec<$t>;
-                let b = if p.b.1 == 1 && p.b.0 == n as isize {
-                    // SAFETY: promised by the caller, and row-major without gaps.
-                    unsafe { std::slice::from_raw_parts(b, k * n) }
-                } else {
-                    packed = (0..k * n)
-                        // SAFETY: promised by the caller.
-                        .map(|i| unsafe { *b.offset((i / n) as isize * p.b.0 + (i % n) as isize * p.b.1) })
-                        .collect();
-                    &packed
-                };
-                let (a, c) = (Shared::new_const(a), Shared::from_ptr(c));
-                let rows = |r: std::ops::Range<usize>| {
-                    let mut sum = vec![0; n];
-                    for row in r {
-                        sum.fill(0);
-                        Arch::new().dispatch(IntRows { p, a: a.get(), b, sum: &mut sum, row });
-                        for (j, &v) in sum.iter().enumerate() {
-                            // SAFETY: promised by the caller; rows are disjoint.
-                            let out = unsafe { &mut *c.get().offset(row as isize * p.c.0 + j as isize * p.c.1) };
-                            *out = if p.accumulate { out.wrapping_add(v) } else { v };
-                        }
-                    }
-                };
-                if threads { parallel::for_each_range(m, 8, n * k, rows) } else { rows(0..m) }
-            }
-        }
-    )*};
-}
-int_gemm!(u8, i8, i16, i32, i64);
 
 #[cfg(test)]
 mod tests;

@@ -31,7 +31,7 @@ pub use spatial::{grid_sample, pool, resample, unfold};
 
 pub use any::{AnySlice, AnySliceMut, AnyView};
 pub use buffer::Buffer;
-pub use element::{Bool, Complex64, Complex128, DType, Element, Ordered, bf16, f16};
+pub use element::{Bool, Complex, Complex64, Complex128, DType, Element, Ordered, bf16, f16};
 pub use scalar::Scalar;
 pub use view::View;
 pub use vmath::Real;

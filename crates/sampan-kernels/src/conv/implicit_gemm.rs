@@ -308,7 +308,7 @@ pub(crate) fn forward(s: &ConvShape, x: &[f32], w: &Weights, bias: Option<&[f32]
         return y.chunks_exact_mut(plane).enumerate().for_each(|(i, y)| y.fill(value(i % s.out_channels)));
     }
     let y = Shared::new(y);
-    let lanes = TileSize::here().lanes;
+    let lanes = TileSize::here::<f32>().lanes;
     // Where one image fills vectors badly, they lie along the channels.
     let swap =
         s.batch == 1 && bias.is_none() && 8 * n * go.next_multiple_of(lanes) < 7 * go * n.next_multiple_of(lanes);

@@ -1,7 +1,8 @@
-//! `f32` products with few columns over a long depth: every element is the sum of products of two lines that lie in one
+//! Products with few columns over a long depth: every element is the sum of products of two lines that lie in one
 //! piece. The vectors run along the lines, so that no lane is idle whatever the number of columns, and the left factor is
 //! read where it lies; lanes are added up once, in the end.
 
+use super::lane::Lane;
 use super::{Product, pack};
 use crate::conv::few_channels::even;
 use crate::shared::Shared;
@@ -38,17 +39,17 @@ pub(super) fn suits(p: &Product, lanes: usize) -> bool {
 }
 
 /// Rows `rows` of a product.
-struct Dots {
+struct Dots<T> {
     p: Product,
     rows: Range<usize>,
-    a: *const f32,
+    a: *const T,
     /// The columns, `step` apart.
-    b: *const f32,
+    b: *const T,
     step: isize,
-    c: *mut f32,
+    c: *mut T,
 }
 
-impl WithSimd for Dots {
+impl<T: Lane> WithSimd for Dots<T> {
     type Output = ();
 
     #[inline(always)]
@@ -78,12 +79,12 @@ impl WithSimd for Dots {
 /// # Safety
 /// It is valid to read.
 #[inline(always)]
-unsafe fn load<S: Simd>(line: *const f32, l: usize) -> S::f32s {
+unsafe fn load<T: Lane, S: Simd>(line: *const T, l: usize) -> T::Vector<S> {
     // SAFETY: promised by the caller.
-    unsafe { line.add(l).cast::<S::f32s>().read_unaligned() }
+    unsafe { line.add(l).cast::<T::Vector<S>>().read_unaligned() }
 }
 
-impl Dots {
+impl<T: Lane> Dots<T> {
     /// `N` columns from `column` on.
     #[inline(always)]
     fn all<S: Simd, const N: usize, const R: usize, const U: usize>(&self, simd: S, column: usize) {
@@ -95,7 +96,7 @@ impl Dots {
     /// `R` rows from `first` on, with every `U`th vector into the same sum. Rows that are missing repeat the last one.
     #[inline(always)]
     fn block<S: Simd, const N: usize, const R: usize, const U: usize>(&self, simd: S, first: usize, column: usize) {
-        let (p, lanes) = (&self.p, S::F32_LANES);
+        let (p, lanes) = (&self.p, T::lanes::<S>());
         let last = self.rows.end - 1;
         let (mut a, mut b) = ([self.a; R], [self.b; N]);
         // SAFETY: the beginnings of rows of `a` and of columns of `b`.
@@ -107,51 +108,51 @@ impl Dots {
                 b[j] = self.b.offset((column + j) as isize * self.step);
             }
         }
-        let mut sums = [[[simd.splat_f32s(0.0); N]; R]; U];
+        let mut sums = [[[T::ZERO.splat(simd); N]; R]; U];
         let whole = p.k / lanes * lanes;
         let mut l = 0;
         while l + U * lanes <= whole {
             for u in 0..U {
                 // SAFETY: the vectors end within the `k` elements of every line.
-                unsafe { add::<S, N, R>(simd, &a, &b, l + u * lanes, &mut sums[u]) };
+                unsafe { add::<T, S, N, R>(simd, &a, &b, l + u * lanes, &mut sums[u]) };
             }
             l += U * lanes;
         }
         if l < whole {
             // SAFETY: as above.
-            unsafe { add::<S, N, R>(simd, &a, &b, l, &mut sums[0]) };
+            unsafe { add::<T, S, N, R>(simd, &a, &b, l, &mut sums[0]) };
         }
         if whole < p.k {
-            let mut x = [simd.splat_f32s(0.0); R];
+            let mut x = [T::ZERO.splat(simd); R];
             for i in 0..R {
                 // SAFETY: what is left of a line.
-                x[i] = simd.partial_load_f32s(unsafe { std::slice::from_raw_parts(a[i].add(whole), p.k - whole) });
+                x[i] = T::load(simd, unsafe { std::slice::from_raw_parts(a[i].add(whole), p.k - whole) });
             }
             for j in 0..N {
                 // SAFETY: what is left of a line.
-                let y = simd.partial_load_f32s(unsafe { std::slice::from_raw_parts(b[j].add(whole), p.k - whole) });
+                let y = T::load(simd, unsafe { std::slice::from_raw_parts(b[j].add(whole), p.k - whole) });
                 for i in 0..R {
-                    sums[0][i][j] = simd.mul_add_e_f32s(x[i], y, sums[0][i][j]);
+                    sums[0][i][j] = T::times_plus(simd, x[i], y, sums[0][i][j]);
                 }
             }
         }
         for u in 1..U {
             for i in 0..R {
                 for j in 0..N {
-                    sums[0][i][j] = simd.add_f32s(sums[0][i][j], sums[u][i][j]);
+                    sums[0][i][j] = T::plus(simd, sums[0][i][j], sums[u][i][j]);
                 }
             }
         }
         const { assert!(R * N <= ROWS * COLUMNS && S::F32_LANES <= WIDEST) };
-        let mut memory = [0.0f32; ROWS * COLUMNS * WIDEST];
+        let mut memory = [T::ZERO; ROWS * COLUMNS * WIDEST];
         // All at once and first to memory: sums that are looked at one by one would not stay in registers above.
         // SAFETY: there is room for so many vectors, as was checked.
-        unsafe { memory.as_mut_ptr().cast::<[[S::f32s; N]; R]>().write_unaligned(sums[0]) };
+        unsafe { memory.as_mut_ptr().cast::<[[T::Vector<S>; N]; R]>().write_unaligned(sums[0]) };
         for i in 0..R.min(self.rows.end - first) {
             for j in 0..N {
                 // SAFETY: one of the vectors just written; an element of `c` in a row of this task.
                 unsafe {
-                    let sum = simd.reduce_sum_f32s(load::<S>(memory.as_ptr(), (i * N + j) * lanes));
+                    let sum = T::total(simd, load::<T, S>(memory.as_ptr(), (i * N + j) * lanes));
                     let out = self.c.offset((first + i) as isize * p.c.0 + (column + j) as isize * p.c.1);
                     *out = if p.accumulate { *out + sum } else { sum };
                 }
@@ -165,23 +166,23 @@ impl Dots {
 /// # Safety
 /// They are valid to read.
 #[inline(always)]
-unsafe fn add<S: Simd, const N: usize, const R: usize>(
+unsafe fn add<T: Lane, S: Simd, const N: usize, const R: usize>(
     simd: S,
-    a: &[*const f32; R],
-    b: &[*const f32; N],
+    a: &[*const T; R],
+    b: &[*const T; N],
     l: usize,
-    sums: &mut [[S::f32s; N]; R],
+    sums: &mut [[T::Vector<S>; N]; R],
 ) {
-    let mut x = [simd.splat_f32s(0.0); R];
+    let mut x = [T::ZERO.splat(simd); R];
     for i in 0..R {
         // SAFETY: promised by the caller.
-        x[i] = unsafe { load::<S>(a[i], l) };
+        x[i] = unsafe { load::<T, S>(a[i], l) };
     }
     for j in 0..N {
         // SAFETY: promised by the caller.
-        let y = unsafe { load::<S>(b[j], l) };
+        let y = unsafe { load::<T, S>(b[j], l) };
         for i in 0..R {
-            sums[i][j] = simd.mul_add_e_f32s(x[i], y, sums[i][j]);
+            sums[i][j] = T::times_plus(simd, x[i], y, sums[i][j]);
         }
     }
 }
@@ -189,15 +190,15 @@ unsafe fn add<S: Simd, const N: usize, const R: usize>(
 /// # Safety
 /// As [`Gemm::product`](super::Gemm::product), for a product whose rows of `a` lie in one piece and that has at most
 /// [`MOST_COLUMNS`] columns.
-pub(super) unsafe fn multiply(p: Product, a: *const f32, b: *const f32, c: *mut f32, threads: bool) {
+pub(super) unsafe fn multiply<T: Lane>(p: Product, a: *const T, b: *const T, c: *mut T, threads: bool) {
     assert!(p.a.1 == 1 && (1..=MOST_COLUMNS).contains(&p.n));
     // Packed columns are not a power of two apart, for then they would compete for the same places in the cache.
     let pitch = p.k.next_multiple_of(WIDEST) + WIDEST;
-    let mut columns = Buffer::uninit(if p.b.0 == 1 { 0 } else { 4 * p.n * pitch });
+    let mut columns = Buffer::uninit(if p.b.0 == 1 { 0 } else { size_of::<T>() * p.n * pitch });
     let (b, step) = if p.b.0 == 1 {
         (b, p.b.1)
     } else {
-        let out = columns.as_mut_slice::<f32>();
+        let out = columns.as_mut_slice::<T>();
         // SAFETY: promised by the caller.
         unsafe {
             if p.b.1 == 1 {

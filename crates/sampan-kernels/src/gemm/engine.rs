@@ -1,7 +1,8 @@
-//! Products of `f32` matrices whose factors come from anywhere: a matrix in memory, or an image that a convolution reads
+//! Products of matrices whose factors come from anywhere: a matrix in memory, or an image that a convolution reads
 //! as one. The result is cut into blocks by shape alone, and every element is summed in one order, so its bits do not
 //! depend on the number of threads.
 
+use super::lane::Lane;
 use super::microkernel::{Block, Out, TileSize};
 use super::pack::Lines;
 use crate::shared::Shared;
@@ -9,10 +10,10 @@ use crate::{Buffer, parallel};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Depth of a block: a panel of rows then fits into the first-level cache.
-const DEPTH: usize = 512;
-/// Elements of the right factor in a block: they stay in the second-level cache while the panels of rows pass.
-const BLOCK: usize = 128 << 10;
+/// Depth of a block in bytes: a panel of rows then fits into the first-level cache.
+const DEPTH: usize = 4 * 512;
+/// Bytes of the right factor in a block: they stay in the second-level cache while the panels of rows pass.
+const BLOCK: usize = 512 << 10;
 /// Multiplications that are worth a task, and the most tasks for each thread.
 const TASK: usize = 1 << 18;
 const TASKS_EACH: usize = 8;
@@ -61,8 +62,9 @@ enum Left {
 
 impl Plan {
     /// `depth` follows from the shape alone, and with it the order of additions; the rest may look at the number of threads.
-    fn new(tile: TileSize, (m, n, k): (usize, usize, usize), whole: usize, in_place: bool, threads: usize) -> Plan {
-        let depth = if k <= DEPTH + DEPTH / 4 { k } else { k.div_ceil(k.div_ceil(DEPTH)).next_multiple_of(whole) };
+    fn new<T>(tile: TileSize, (m, n, k): (usize, usize, usize), whole: usize, in_place: bool, threads: usize) -> Plan {
+        let deep = DEPTH / size_of::<T>();
+        let depth = if k <= deep + deep / 4 { k } else { k.div_ceil(k.div_ceil(deep)).next_multiple_of(whole) };
         let width = tile.columns();
         let wanted = (m * n * k / TASK).clamp(1, TASKS_EACH * threads);
         if m >= 2 * n && m * k >= LARGE_FACTOR {
@@ -70,7 +72,7 @@ impl Plan {
             let rows = rows.next_multiple_of(tile.rows);
             return Plan { depth, rows, cols: n, left: Left::Task, cols_before: true };
         }
-        let widest = (BLOCK / depth / width * width).max(width);
+        let widest = (BLOCK / size_of::<T>() / depth / width * width).max(width);
         // Every block of columns reads the whole left factor: narrow ones only where that is small.
         let narrowest = if m * k <= SMALL_FACTOR { width } else { 2 * width };
         let blocks = n.div_ceil(widest).max(wanted.min(n.div_ceil(narrowest)));
@@ -85,15 +87,15 @@ impl Plan {
 }
 
 /// A factor, cut into panels for the tiles.
-struct Factor<'a> {
-    lines: &'a dyn Lines,
+struct Factor<'a, T> {
+    lines: &'a dyn Lines<T>,
     count: usize,
     /// Lines of a panel; the last one has as many as remain, rounded up to a multiple of `lanes`.
     panel: usize,
     lanes: usize,
 }
 
-impl Factor<'_> {
+impl<T: Lane> Factor<'_, T> {
     fn width(&self, first: usize) -> usize {
         (self.count - first).next_multiple_of(self.lanes).min(self.panel)
     }
@@ -109,19 +111,19 @@ impl Factor<'_> {
     }
 
     /// Packs the panel that begins with line `first`.
-    fn pack(&self, first: usize, depth: Range<usize>, out: &mut [f32]) {
+    fn pack(&self, first: usize, depth: Range<usize>, out: &mut [T]) {
         self.lines.pack(first, self.panel.min(self.count - first), depth, self.width(first), out);
     }
 
     /// Packs lines `lines`, panel after panel.
-    fn pack_lines(&self, lines: Range<usize>, depth: Range<usize>, out: &mut [f32]) {
+    fn pack_lines(&self, lines: Range<usize>, depth: Range<usize>, out: &mut [T]) {
         for (first, out) in lines.step_by(self.panel).zip(out.chunks_mut(self.panel * depth.len())) {
             self.pack(first, depth.clone(), out);
         }
     }
 
     /// Packs lines `lines`, the first of which begins a panel, in all depths; laid out as [`Factor::pack_panel`] does it.
-    fn pack_rows(&self, lines: Range<usize>, k: usize, depth: usize, out: &mut [f32]) {
+    fn pack_rows(&self, lines: Range<usize>, k: usize, depth: usize, out: &mut [T]) {
         let mut pack = |first: usize, start: usize, part: Range<usize>| {
             let at = start * lines.len() + (first - lines.start) * (k.min(start + depth) - start);
             self.pack(first, part.clone(), &mut out[at + (part.start - start) * self.width(first)..]);
@@ -145,7 +147,7 @@ impl Factor<'_> {
     ///
     /// # Safety
     /// `to` has room for the whole factor, and nobody else uses the panel's part of it.
-    unsafe fn pack_panel(&self, panel: usize, k: usize, depth: usize, to: *mut f32) {
+    unsafe fn pack_panel(&self, panel: usize, k: usize, depth: usize, to: *mut T) {
         let first = panel * self.panel;
         for start in (0..k).step_by(depth) {
             let end = k.min(start + depth);
@@ -162,26 +164,27 @@ impl Factor<'_> {
 ///
 /// # Safety
 /// All elements of `out` may be written and nobody else touches them.
-pub(crate) unsafe fn multiply(
+pub(crate) unsafe fn multiply<T: Lane>(
     (m, n, k): (usize, usize, usize),
-    a: &dyn Lines,
-    b: &dyn Lines,
+    a: &dyn Lines<T>,
+    b: &dyn Lines<T>,
     whole: usize,
-    out: Out,
+    out: Out<T>,
     threads: bool,
 ) {
-    let tile = TileSize::here();
+    let tile = TileSize::here::<T>();
     let width = tile.columns();
     let in_place = if m <= FEW_PANELS * tile.rows { b.side_by_side() } else { None };
     let count = if threads { parallel::num_threads() } else { 1 };
-    let Plan { depth, rows, cols, left, cols_before } = Plan::new(tile, (m, n, k), whole, in_place.is_some(), count);
+    let Plan { depth, rows, cols, left, cols_before } =
+        Plan::new::<T>(tile, (m, n, k), whole, in_place.is_some(), count);
     let a = Factor { lines: a, count: m, panel: tile.rows, lanes: 1 };
     let b = Factor { lines: b, count: n, panel: width, lanes: tile.lanes };
     let cost = |operations: usize| if threads { operations } else { 0 };
 
     let (a_len, b_len) = (if left == Left::Before { m * k } else { 0 }, if cols_before { b.padded() * k } else { 0 });
-    let mut packed = Buffer::uninit(4 * (a_len + b_len));
-    let (pa, pb) = packed.as_mut_slice::<f32>().split_at_mut(a_len);
+    let mut packed = Buffer::uninit(size_of::<T>() * (a_len + b_len));
+    let (pa, pb) = packed.as_mut_slice::<T>().split_at_mut(a_len);
     let (pa, pb) = (Shared::new(pa), Shared::new(pb));
     let (a_panels, b_panels) =
         (if left == Left::Before { a.panels() } else { 0 }, if cols_before { b.panels() } else { 0 });
@@ -207,18 +210,18 @@ pub(crate) unsafe fn multiply(
         let wholes = if in_place.is_some() { cols / width * width } else { 0 };
         let own_rows = if left == Left::Task { rows * k } else { 0 };
         let own_cols = if cols_before { 0 } else { (cols - wholes).next_multiple_of(width) * depth };
-        let mut buffer = Buffer::uninit(4 * (own_rows + own_cols));
-        let (own_rows, own_cols) = buffer.as_mut_slice::<f32>().split_at_mut(own_rows);
-        let mut whole_left: *const f32 = pa.get();
+        let mut buffer = Buffer::uninit(size_of::<T>() * (own_rows + own_cols));
+        let (own_rows, own_cols) = buffer.as_mut_slice::<T>().split_at_mut(own_rows);
+        let mut whole_left: *const T = pa.get();
         if left == Left::Thread {
             let packed = by_thread[parallel::place() % count].get_or_init(|| {
-                let mut all = Buffer::uninit(4 * m * k);
+                let mut all = Buffer::uninit(size_of::<T>() * m * k);
                 // SAFETY: there is room for the factor, and nobody else has it.
                 (0..a.panels())
-                    .for_each(|p| unsafe { a.pack_panel(p, k, depth, all.as_mut_slice::<f32>().as_mut_ptr()) });
+                    .for_each(|p| unsafe { a.pack_panel(p, k, depth, all.as_mut_slice::<T>().as_mut_ptr()) });
                 all
             });
-            whole_left = packed.as_slice::<f32>().as_ptr();
+            whole_left = packed.as_slice::<T>().as_ptr();
         }
         if left == Left::Task {
             a.pack_rows(row..row + rows, k, depth, own_rows);
@@ -227,12 +230,12 @@ pub(crate) unsafe fn multiply(
             let end = k.min(start + depth);
             let len = end - start;
             let out = if start == 0 { out } else { Out { accumulate: true, bias: None, ..out } };
-            let left: *const f32 = match left {
+            let left: *const T = match left {
                 Left::Task => own_rows[start * rows..].as_ptr(),
                 // SAFETY: inside the packed factor; see `pack_panel`.
                 _ => unsafe { whole_left.add(start * m + row * len) },
             };
-            let block = |from: usize, cols: usize, b: *const f32, b_step: Option<usize>| {
+            let block = |from: usize, cols: usize, b: *const T, b_step: Option<usize>| {
                 if cols > 0 {
                     let block = Block { row, rows, col: col + from, cols, depth: len, a: left, b, b_step, out };
                     // SAFETY: the panels hold these rows and columns, and no other task has this block of `out`.
@@ -241,7 +244,7 @@ pub(crate) unsafe fn multiply(
             };
             if cols_before {
                 // No more columns at a time than stay in the cache while the rows pass.
-                let most = (BLOCK / len / width * width).max(width);
+                let most = (BLOCK / size_of::<T>() / len / width * width).max(width);
                 for from in (0..cols).step_by(most) {
                     // SAFETY: inside the packed factor; see `pack_panel`.
                     let b = unsafe { pb.get().add(start * b.padded() + (col + from) * len) };

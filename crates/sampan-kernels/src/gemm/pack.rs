@@ -1,45 +1,46 @@
 //! Factors of a product as the tiles want them: panels of a few lines, `[depth, line]`.
 
+use super::lane::Lane;
 use crate::shared::Shared;
 use std::ops::Range;
 
 /// One factor of a product: the rows of the left one, the columns of the right one. A line has `k` elements, one for each
 /// depth.
-pub(crate) trait Lines: Sync {
+pub(crate) trait Lines<T = f32>: Sync {
     /// Writes lines `first..first + count` for all of `depth` into a panel `[depth, width]`, with zeros beyond `count`.
-    fn pack(&self, first: usize, count: usize, depth: Range<usize>, width: usize, out: &mut [f32]);
+    fn pack(&self, first: usize, count: usize, depth: Range<usize>, width: usize, out: &mut [T]);
 
     /// If all lines lie side by side in memory: line 0 at depth 0, and the step from one depth to the next.
-    fn side_by_side(&self) -> Option<(Shared<f32>, usize)> {
+    fn side_by_side(&self) -> Option<(Shared<T>, usize)> {
         None
     }
 }
 
 /// The lines of a strided matrix.
 #[derive(Clone, Copy)]
-pub(crate) struct Strided {
-    base: Shared<f32>,
+pub(crate) struct Strided<T = f32> {
+    base: Shared<T>,
     line: isize,
     depth: isize,
 }
 
-impl Strided {
+impl<T: Lane> Strided<T> {
     /// # Safety
     /// Every element that is asked for must be valid to read as long as this lives.
-    pub(crate) unsafe fn new(base: *const f32, line: isize, depth: isize) -> Strided {
+    pub(crate) unsafe fn new(base: *const T, line: isize, depth: isize) -> Strided<T> {
         Strided { base: Shared::new_const(base), line, depth }
     }
 
     /// The lines of a slice: line `i` begins at `i * line`.
-    pub(crate) fn of(data: &[f32], lines: usize, line: usize, count: usize, depth: usize) -> Strided {
+    pub(crate) fn of(data: &[T], lines: usize, line: usize, count: usize, depth: usize) -> Strided<T> {
         let last = |n: usize, step: usize| n.saturating_sub(1) * step;
         assert!(lines * count == 0 || last(lines, line) + last(count, depth) < data.len(), "lines leave their slice");
         Strided { base: Shared::new_const(data.as_ptr()), line: line as isize, depth: depth as isize }
     }
 }
 
-impl Lines for Strided {
-    fn pack(&self, first: usize, count: usize, depth: Range<usize>, width: usize, out: &mut [f32]) {
+impl<T: Lane> Lines<T> for Strided<T> {
+    fn pack(&self, first: usize, count: usize, depth: Range<usize>, width: usize, out: &mut [T]) {
         let len = depth.len();
         assert!(count <= width);
         let out = &mut out[..len * width];
@@ -49,16 +50,16 @@ impl Lines for Strided {
             if self.line == 1 {
                 let step = self.depth;
                 match (count, width) {
-                    (32, 32) => copy_rows::<32>(base, step, out),
-                    (16, 16) => copy_rows::<16>(base, step, out),
-                    (12, 12) => copy_rows::<12>(base, step, out),
-                    (8, 8) => copy_rows::<8>(base, step, out),
-                    (6, 6) => copy_rows::<6>(base, step, out),
+                    (32, 32) => copy_rows::<T, 32>(base, step, out),
+                    (16, 16) => copy_rows::<T, 16>(base, step, out),
+                    (12, 12) => copy_rows::<T, 12>(base, step, out),
+                    (8, 8) => copy_rows::<T, 8>(base, step, out),
+                    (6, 6) => copy_rows::<T, 6>(base, step, out),
                     _ => {
                         for (d, out) in out.chunks_exact_mut(width).enumerate() {
                             let from = std::slice::from_raw_parts(base.offset(d as isize * step), count);
                             out[..count].iter_mut().zip(from).for_each(|(o, v)| *o = *v);
-                            out[count..].fill(0.0);
+                            out[count..].fill(T::ZERO);
                         }
                     }
                 }
@@ -68,24 +69,24 @@ impl Lines for Strided {
                 for (d, out) in out.chunks_exact_mut(width).enumerate() {
                     for (l, o) in out.iter_mut().enumerate() {
                         let at = l as isize * self.line + d as isize * self.depth;
-                        *o = if l < count { *base.offset(at) } else { 0.0 };
+                        *o = if l < count { *base.offset(at) } else { T::ZERO };
                     }
                 }
             }
         }
     }
 
-    fn side_by_side(&self) -> Option<(Shared<f32>, usize)> {
+    fn side_by_side(&self) -> Option<(Shared<T>, usize)> {
         (self.line == 1 && self.depth >= 0).then_some((self.base, self.depth as usize))
     }
 }
 
 /// # Safety
 /// `N` elements at every step from `base` are valid to read, as many times as `out` has room for them.
-unsafe fn copy_rows<const N: usize>(base: *const f32, step: isize, out: &mut [f32]) {
+unsafe fn copy_rows<T: Copy, const N: usize>(base: *const T, step: isize, out: &mut [T]) {
     for (d, out) in out.as_chunks_mut::<N>().0.iter_mut().enumerate() {
         // SAFETY: promised by the caller.
-        *out = unsafe { base.offset(d as isize * step).cast::<[f32; N]>().read() };
+        *out = unsafe { base.offset(d as isize * step).cast::<[T; N]>().read() };
     }
 }
 
@@ -94,12 +95,19 @@ unsafe fn copy_rows<const N: usize>(base: *const f32, step: isize, out: &mut [f3
 ///
 /// # Safety
 /// `len` elements from each of `count` lines, `line` apart, are valid to read.
-pub(crate) unsafe fn transpose(base: *const f32, line: isize, count: usize, len: usize, width: usize, out: &mut [f32]) {
+pub(crate) unsafe fn transpose<T: Lane>(
+    base: *const T,
+    line: isize,
+    count: usize,
+    len: usize,
+    width: usize,
+    out: &mut [T],
+) {
     assert!(count <= width && out.len() >= len * width);
     // SAFETY: the lines are promised by the caller, and `out` has room for `len` rows of `width`.
     unsafe { transpose_to(base, line, count, len, out.as_mut_ptr(), width) };
     if count < width {
-        out.chunks_exact_mut(width).take(len).for_each(|row| row[count..].fill(0.0));
+        out.chunks_exact_mut(width).take(len).for_each(|row| row[count..].fill(T::ZERO));
     }
 }
 
@@ -108,7 +116,14 @@ pub(crate) unsafe fn transpose(base: *const f32, line: isize, count: usize, len:
 /// # Safety
 /// `len` elements from each of `count` lines, `line` apart, are valid to read, and the first `count` elements of `len` rows
 /// to write.
-pub(crate) unsafe fn transpose_to(base: *const f32, line: isize, count: usize, len: usize, to: *mut f32, pitch: usize) {
+pub(crate) unsafe fn transpose_to<T: Lane>(
+    base: *const T,
+    line: isize,
+    count: usize,
+    len: usize,
+    to: *mut T,
+    pitch: usize,
+) {
     let mut l = 0;
     while l < count {
         let n = match count - l {
@@ -118,14 +133,14 @@ pub(crate) unsafe fn transpose_to(base: *const f32, line: isize, count: usize, l
         };
         let mut d = 0;
         #[cfg(target_arch = "x86_64")]
-        if n >= 4 && pulp::x86::V3::try_new().is_some() {
+        if size_of::<T>() == 4 && n >= 4 && pulp::x86::V3::try_new().is_some() {
             while d + 4 <= len {
                 let step = if d + 8 <= len { 8 } else { 4 };
                 // SAFETY: `n` lines have so many elements from `d` on, and as many rows have `n` columns from `l` on; the
-                // machine knows AVX2.
+                // machine knows AVX2, and what has four bytes is an `f32`.
                 unsafe {
-                    let from = base.offset(l as isize * line + d as isize);
-                    let to = to.add(d * pitch + l);
+                    let from = base.offset(l as isize * line + d as isize).cast::<f32>();
+                    let to = to.add(d * pitch + l).cast::<f32>();
                     match (n, step) {
                         (8, 8) => x86::eight(from, line, to, pitch),
                         (_, 8) => x86::four(from, line, to, pitch),

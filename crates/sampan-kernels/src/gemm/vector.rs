@@ -1,5 +1,6 @@
-//! `f32` products of a row with a matrix, or of a matrix with a column, which is the same in the mirror.
+//! Products of a row with a matrix, or of a matrix with a column, which is the same in the mirror.
 
+use super::lane::Lane;
 use super::{Product, dots};
 use crate::parallel;
 use crate::shared::Shared;
@@ -19,7 +20,7 @@ const PER_OPERATION: usize = 4;
 
 impl Product {
     /// The same product with all three matrices transposed.
-    fn mirrored(self) -> Product {
+    pub(super) fn mirrored(self) -> Product {
         let swap = |(row, col): (isize, isize)| (col, row);
         Product { m: self.n, n: self.m, a: swap(self.b), b: swap(self.a), c: swap(self.c), ..self }
     }
@@ -29,7 +30,7 @@ impl Product {
 ///
 /// # Safety
 /// As [`Gemm::product`](super::Gemm::product).
-pub(super) unsafe fn multiply(p: Product, a: *const f32, b: *const f32, c: *mut f32, threads: bool) -> bool {
+pub(super) unsafe fn multiply<T: Lane>(p: Product, a: *const T, b: *const T, c: *mut T, threads: bool) -> bool {
     let (row, x, matrix) = if p.m == 1 { (p, a, b) } else { (p.mirrored(), b, a) };
     let column = row.mirrored();
     // SAFETY: promised by the caller; a mirrored product has the same elements.
@@ -50,26 +51,26 @@ pub(super) unsafe fn multiply(p: Product, a: *const f32, b: *const f32, c: *mut 
 }
 
 /// Columns `columns` of a row times a matrix whose rows lie in one piece: the rows, each times an element, are added up.
-struct Row {
+struct Row<T> {
     p: Product,
     columns: Range<usize>,
-    x: *const f32,
-    matrix: *const f32,
-    c: *mut f32,
+    x: *const T,
+    matrix: *const T,
+    c: *mut T,
 }
 
-impl WithSimd for Row {
+impl<T: Lane> WithSimd for Row<T> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let mut first = self.columns.start;
         while first < self.columns.end {
-            let count = (self.columns.end - first).min(VECTORS * S::F32_LANES);
+            let count = (self.columns.end - first).min(VECTORS * T::lanes::<S>());
             // Vectors, and sums for each of them: enough that none waits for another.
             macro_rules! sizes {
                 ($($v:literal: $u:literal;)*) => {
-                    match count.div_ceil(S::F32_LANES) {
+                    match count.div_ceil(T::lanes::<S>()) {
                         $($v => self.sums::<S, $v, $u>(simd, first, count),)*
                         _ => unreachable!("there are at most {VECTORS} vectors"),
                     }
@@ -81,38 +82,38 @@ impl WithSimd for Row {
     }
 }
 
-impl Row {
+impl<T: Lane> Row<T> {
     /// `count` columns from `first` on in `V` vectors, every `U`th row into the same sum.
     #[inline(always)]
     fn sums<S: Simd, const V: usize, const U: usize>(&self, simd: S, first: usize, count: usize) {
-        let (p, lanes) = (&self.p, S::F32_LANES);
+        let (p, lanes) = (&self.p, T::lanes::<S>());
         // The last vector ends where the columns do, and has some of those before it again.
         let mut at = [0; V];
         for v in 0..V {
             at[v] = (v * lanes).min(count.saturating_sub(lanes));
         }
-        let mut sums = [[simd.splat_f32s(0.0); V]; U];
+        let mut sums = [[T::ZERO.splat(simd); V]; U];
         let (mut x, mut row) = (self.x, self.matrix.wrapping_add(first));
         for _ in 0..p.k / U {
             for u in 0..U {
                 // SAFETY: row `l` of the matrix has `count` elements from column `first` on, and the vectors end within.
-                unsafe { add::<S, V>(simd, x, row, count, &at, &mut sums[u]) };
+                unsafe { add::<T, S, V>(simd, x, row, count, &at, &mut sums[u]) };
                 (x, row) = (x.wrapping_offset(p.a.1), row.wrapping_offset(p.b.0));
             }
         }
         for _ in 0..p.k % U {
             // SAFETY: as above.
-            unsafe { add::<S, V>(simd, x, row, count, &at, &mut sums[0]) };
+            unsafe { add::<T, S, V>(simd, x, row, count, &at, &mut sums[0]) };
             (x, row) = (x.wrapping_offset(p.a.1), row.wrapping_offset(p.b.0));
         }
-        let mut line = [0.0f32; VECTORS * WIDEST];
+        let mut line = [T::ZERO; VECTORS * WIDEST];
         for v in 0..V {
             let mut sum = sums[0][v];
             for u in 1..U {
-                sum = simd.add_f32s(sum, sums[u][v]);
+                sum = T::plus(simd, sum, sums[u][v]);
             }
             // SAFETY: `V` vectors fit into the line.
-            unsafe { line[at[v]..].as_mut_ptr().cast::<S::f32s>().write_unaligned(sum) };
+            unsafe { line[at[v]..].as_mut_ptr().cast::<T::Vector<S>>().write_unaligned(sum) };
         }
         // SAFETY: the columns of this task in `c`.
         unsafe {
@@ -127,7 +128,7 @@ impl Row {
             } else {
                 for (j, v) in line[..count].iter().enumerate() {
                     let out = out.offset(j as isize * p.c.1);
-                    *out = if p.accumulate { *out + v } else { *v };
+                    *out = if p.accumulate { *out + *v } else { *v };
                 }
             }
         }
@@ -139,24 +140,24 @@ impl Row {
 /// # Safety
 /// All of them are valid to read.
 #[inline(always)]
-unsafe fn add<S: Simd, const V: usize>(
+unsafe fn add<T: Lane, S: Simd, const V: usize>(
     simd: S,
-    x: *const f32,
-    row: *const f32,
+    x: *const T,
+    row: *const T,
     count: usize,
     at: &[usize; V],
-    sums: &mut [S::f32s; V],
+    sums: &mut [T::Vector<S>; V],
 ) {
     // SAFETY: promised by the caller.
     unsafe {
-        let x = simd.splat_f32s(*x);
+        let x = (*x).splat(simd);
         for v in 0..V {
-            let values = if V == 1 && count < S::F32_LANES {
-                simd.partial_load_f32s(std::slice::from_raw_parts(row, count))
+            let values = if V == 1 && count < T::lanes::<S>() {
+                T::load(simd, std::slice::from_raw_parts(row, count))
             } else {
-                row.add(at[v]).cast::<S::f32s>().read_unaligned()
+                row.add(at[v]).cast::<T::Vector<S>>().read_unaligned()
             };
-            sums[v] = simd.mul_add_e_f32s(x, values, sums[v]);
+            sums[v] = T::times_plus(simd, x, values, sums[v]);
         }
     }
 }

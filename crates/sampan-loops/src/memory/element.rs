@@ -1,7 +1,7 @@
 //! Element types and their run-time names.
 
 use bytemuck::{Pod, Zeroable};
-use num_complex::Complex;
+pub use num_complex::Complex;
 use std::fmt;
 
 pub use half::{bf16, f16};
