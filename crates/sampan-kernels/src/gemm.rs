@@ -379,19 +379,14 @@ unsafe fn small<T: Real>(p: Product, a: *const T, b: *const T, c: *mut T) {
 /// From this depth on it pays to transpose a result rather than leave parts of vectors unused.
 const TRANSPOSE_FROM: usize = 32;
 
-/// Is it small enough to be computed on the stack?
-fn is_small(p: &Product) -> bool {
-    let rows = if p.n.min(p.k) > 2 { TALL } else { SMALL };
-    p.m <= rows && p.n <= SMALL && p.k <= SMALL
-}
-
 /// # Safety
 /// As [`Gemm::product`].
 unsafe fn float<T: Lane + rows::Term>(p: Product, a: *const T, b: *const T, c: *mut T, threads: bool) {
     let lanes = microkernel::TileSize::here::<T>().lanes;
     // SAFETY: promised by the caller.
     unsafe {
-        if is_small(&p) {
+        let rows = if p.n.min(p.k) > 2 { TALL } else { SMALL };
+        if p.m <= rows && p.n <= SMALL && p.k <= SMALL {
             small(p, a, b, c)
         } else if p.m.min(p.n) == 1 {
             if !vector::multiply(p, a, b, c, threads) {

@@ -1,97 +1,102 @@
-//! Products of complex matrices, as products of real ones twice as wide and deep: `[re im]` of a row times
-//! `[re im; -im re]` of a column are the two parts of an element.
+//! Products of complex matrices, as products of real ones: the right factor is written out as real columns, the left one is
+//! read as the pairs of numbers that it is.
 
 use super::lane::Lane;
-use super::pack::Lines;
-use super::{Product, engine, is_small, microkernel};
-use crate::Complex;
+use super::{Product, float, rows};
 use crate::shared::Shared;
-use std::ops::Range;
+use crate::{Buffer, Complex, parallel};
 
-/// The lines of one factor; two numbers stand for each element of a line.
-struct Parts<T> {
-    base: Shared<Complex<T>>,
-    line: isize,
-    depth: isize,
-}
-
-impl<T: Lane> Parts<T> {
-    /// # Safety
-    /// It is an element of the factor.
-    unsafe fn at(&self, line: usize, depth: usize) -> Complex<T> {
-        // SAFETY: promised by the caller.
-        unsafe { *self.base.get().offset(line as isize * self.line + depth as isize * self.depth) }
-    }
-}
-
-/// The left factor: a line has the two parts of each element.
-struct Left<T>(Parts<T>);
-
-impl<T: Lane> Lines<T> for Left<T> {
-    fn pack(&self, first: usize, count: usize, depth: Range<usize>, width: usize, out: &mut [T]) {
-        for (pair, out) in out.chunks_exact_mut(2 * width).take(depth.len() / 2).enumerate() {
-            let (re, im) = out.split_at_mut(width);
-            re[count..].fill(T::ZERO);
-            im[count..].fill(T::ZERO);
-            for l in 0..count {
-                // SAFETY: lines and depths of the factor, of which each has two here.
-                let value = unsafe { self.0.at(first + l, depth.start / 2 + pair) };
-                (re[l], im[l]) = (value.re, value.im);
-            }
-        }
-    }
-}
-
-/// The right factor: two lines for each of its columns, one gives the real part, one the other.
-struct Right<T>(Parts<T>);
-
-impl<T: Lane> Lines<T> for Right<T> {
-    fn pack(&self, first: usize, count: usize, depth: Range<usize>, width: usize, out: &mut [T]) {
-        for (pair, out) in out.chunks_exact_mut(2 * width).take(depth.len() / 2).enumerate() {
-            let (even, odd) = out.split_at_mut(width);
-            even[count..].fill(T::ZERO);
-            odd[count..].fill(T::ZERO);
-            for l in 0..count {
-                // SAFETY: lines and depths of the factor, of which each has two here.
-                let value = unsafe { self.0.at((first + l) / 2, depth.start / 2 + pair) };
-                (even[l], odd[l]) =
-                    if (first + l).is_multiple_of(2) { (value.re, -value.im) } else { (value.im, value.re) };
-            }
-        }
-    }
-}
+/// Multiplications up to which a product is not worth the writing out.
+const FEW: usize = 256;
+/// So few rows that writing out the right factor would be much of the work.
+const FEW_ROWS: usize = 8;
 
 /// # Safety
 /// As [`Gemm::product`](super::Gemm::product).
-pub(super) unsafe fn product<T: Lane>(
+pub(super) unsafe fn product<T: Lane + rows::Term>(
     p: Product,
     a: *const Complex<T>,
     b: *const Complex<T>,
     c: *mut Complex<T>,
     threads: bool,
 ) {
-    if is_small(&p) {
+    if p.m * p.n * p.k <= FEW {
         // SAFETY: promised by the caller.
         return unsafe { small(p, a, b, c) };
     }
-    let left = Left(Parts { base: Shared::new_const(a), line: p.a.0, depth: p.a.1 });
-    let right = Right(Parts { base: Shared::new_const(b), line: p.b.1, depth: p.b.0 });
-    let (row, col) = (p.c.0 as usize, p.c.1 as usize);
-    let out = microkernel::Out {
-        ptr: c.cast::<T>(),
-        row_stride: 2 * row,
-        col_stride: 1,
-        // The two parts lie side by side, and where columns do, so do all of a row.
-        plane: if col == 1 { 2 * p.n } else { 2 },
-        image_stride: 2 * col,
-        accumulate: p.accumulate,
-        bias: None,
+    // A row times a matrix is better read the other way: the smaller factor is the one to write out.
+    let (p, a, b) = if p.m < FEW_ROWS && p.n > p.m { (p.mirrored(), b, a) } else { (p, a, b) };
+    let Product { m, n, k, .. } = p;
+    // SAFETY: promised by the caller.
+    let left = |i: usize, l: usize| unsafe { *a.offset(i as isize * p.a.0 + l as isize * p.a.1) };
+    // SAFETY: promised by the caller.
+    let right = |l: usize, j: usize| unsafe { *b.offset(l as isize * p.b.0 + j as isize * p.b.1) };
+
+    // Where the columns of the left factor lie in one piece, and not its rows, its two parts are rows of a real matrix.
+    let by_columns = p.a.0 == 1 && p.a.1 != 1;
+    let copied: Vec<Complex<T>>;
+    let (a, row) = if by_columns || p.a.1 == 1 {
+        (a, p.a.0)
+    } else {
+        copied = (0..m * k).map(|i| left(i / k, i % k)).collect();
+        (copied.as_ptr(), k as isize)
     };
-    // SAFETY: promised by the caller; a complex number is its two parts.
-    unsafe { engine::multiply((p.m, 2 * p.n, 2 * p.k), &left, &right, 2, out, threads) }
+    let (width, size) = (2 * n, size_of::<T>());
+    let (rows, depth, a_steps) = if by_columns { (2 * m, k, (1, 2 * p.a.1)) } else { (m, 2 * k, (2 * row, 1)) };
+    let mut matrix = Buffer::uninit(size * depth * width);
+    let matrix = matrix.as_mut_slice::<T>();
+    for (l, rows) in matrix.chunks_exact_mut(depth / k * width).enumerate() {
+        let (first, second) = rows.split_at_mut(width);
+        for (j, pair) in first.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+            let value = right(l, j);
+            *pair = [value.re, value.im];
+        }
+        // What the imaginary part of the left element is multiplied by.
+        for (pair, first) in second.as_chunks_mut::<2>().0.iter_mut().zip(first.as_chunks::<2>().0) {
+            *pair = [-first[1], first[0]];
+        }
+    }
+    let (a, matrix) = (a.cast::<T>(), matrix.as_ptr());
+    let steps = (width as isize, 1);
+    let real = Product { m: rows, n: width, k: depth, a: a_steps, b: steps, c: steps, accumulate: false };
+    if !by_columns && p.c.1 == 1 {
+        let real = Product { c: (2 * p.c.0, 1), accumulate: p.accumulate, ..real };
+        // SAFETY: promised by the caller, a complex number being its two parts; the right factor was just made.
+        return unsafe { float(real, a, matrix, c.cast::<T>(), threads) };
+    }
+    let mut sums = Buffer::uninit(size * rows * width);
+    // SAFETY: as above, and so was the result.
+    unsafe { float(real, a, matrix, sums.as_mut_slice::<T>().as_mut_ptr(), threads) };
+    let (sums, c) = (sums.as_slice::<T>(), Shared::from_ptr(c));
+    parallel::for_each_range(m, 1, if threads { width } else { 0 }, |rows| {
+        for i in rows {
+            let line = |row: usize| sums[row * width..][..width].as_chunks::<2>().0;
+            let (re, im) = if by_columns { (line(2 * i), Some(line(2 * i + 1))) } else { (line(i), None) };
+            for (j, re) in re.iter().enumerate() {
+                // The real part of the left element times both of the right one, and the imaginary part so.
+                let value = im.map_or(*re, |im| [re[0] - im[j][1], re[1] + im[j][0]]);
+                // SAFETY: promised by the caller; rows are disjoint.
+                unsafe {
+                    put(
+                        c.get().offset(i as isize * p.c.0 + j as isize * p.c.1),
+                        Complex::new(value[0], value[1]),
+                        p.accumulate,
+                    )
+                };
+            }
+        }
+    });
 }
 
-/// A small product, element by element.
+/// # Safety
+/// `out` is valid to write.
+unsafe fn put<T: Lane>(out: *mut Complex<T>, value: Complex<T>, accumulate: bool) {
+    // SAFETY: promised by the caller.
+    let out = unsafe { &mut *out };
+    *out = if accumulate { Complex::new(out.re + value.re, out.im + value.im) } else { value };
+}
+
+/// Element by element.
 ///
 /// # Safety
 /// As [`Gemm::product`](super::Gemm::product).
@@ -106,8 +111,7 @@ unsafe fn small<T: Lane>(p: Product, a: *const Complex<T>, b: *const Complex<T>,
                 im += x.re * y.im + x.im * y.re;
             }
             // SAFETY: promised by the caller.
-            let out = unsafe { &mut *c.offset(i * p.c.0 + j * p.c.1) };
-            *out = if p.accumulate { Complex::new(out.re + re, out.im + im) } else { Complex::new(re, im) };
+            unsafe { put(c.offset(i * p.c.0 + j * p.c.1), Complex::new(re, im), p.accumulate) };
         }
     }
 }

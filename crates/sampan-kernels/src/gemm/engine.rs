@@ -17,8 +17,9 @@ const BLOCK: usize = 512 << 10;
 /// Multiplications that are worth a task, and the most tasks for each thread.
 const TASK: usize = 1 << 18;
 const TASKS_EACH: usize = 8;
-/// Up to so many panels of rows the right factor is read where it lies, since each element is used so few times.
-const FEW_PANELS: usize = 2;
+/// Up to so many panels of rows the right factor is read where it lies, since each element is used so few times. (Of wide
+/// numbers there is more to copy for as many products.)
+const FEW_PANELS: [usize; 2] = [2, 6];
 /// Multiplications to an elementary operation, as the thread pool counts.
 const PER_OPERATION: usize = 8;
 
@@ -174,7 +175,7 @@ pub(crate) unsafe fn multiply<T: Lane>(
 ) {
     let tile = TileSize::here::<T>();
     let width = tile.columns();
-    let in_place = if m <= FEW_PANELS * tile.rows { b.side_by_side() } else { None };
+    let in_place = if m <= FEW_PANELS[size_of::<T>() / 8] * tile.rows { b.side_by_side() } else { None };
     let count = if threads { parallel::num_threads() } else { 1 };
     let Plan { depth, rows, cols, left, cols_before } =
         Plan::new::<T>(tile, (m, n, k), whole, in_place.is_some(), count);

@@ -41,8 +41,9 @@ struct Rows<'a, T> {
     b: *const T,
     b_step: isize,
     c: *mut T,
-    /// Room for a row.
-    sum: &'a mut [T],
+    /// A row, where the result has none in one piece.
+    line: &'a mut [T],
+    columns: usize,
 }
 
 impl<T: Term> WithSimd for Rows<'_, T> {
@@ -50,23 +51,50 @@ impl<T: Term> WithSimd for Rows<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Rows { p, rows, a, b, b_step, c, sum } = self;
+        let Rows { p, rows, a, b, b_step, c, line, columns } = self;
         for i in rows {
-            sum.fill(T::default());
-            for l in 0..p.k {
-                // SAFETY: an element of `a`, and a row of `b` of as many elements as there are columns.
-                let (x, row) = unsafe {
-                    let x = *a.offset(i as isize * p.a.0 + l as isize * p.a.1);
-                    (x, std::slice::from_raw_parts(b.offset(l as isize * b_step), sum.len()))
-                };
-                sum.iter_mut().zip(row).for_each(|(s, y)| *s = s.plus(x, *y, !S::IS_SCALAR));
+            let at = i as isize * p.c.0;
+            // SAFETY: an element of `a`, and a row of `b` of so many elements.
+            let term = |l: usize| unsafe {
+                let x = *a.offset(i as isize * p.a.0 + l as isize * p.a.1);
+                (x, std::slice::from_raw_parts(b.offset(l as isize * b_step), columns))
+            };
+            if p.c.1 == 1 {
+                // SAFETY: these columns of a row of `c`, which are this task's.
+                let sum = unsafe { std::slice::from_raw_parts_mut(c.offset(at), columns) };
+                add_up(sum, p.k, !p.accumulate, !S::IS_SCALAR, term);
+                continue;
             }
-            for (j, v) in sum.iter().enumerate() {
+            add_up(line, p.k, true, !S::IS_SCALAR, term);
+            for (j, v) in line.iter().enumerate() {
                 // SAFETY: an element of `c`, which is this task's.
-                let out = unsafe { &mut *c.offset(i as isize * p.c.0 + j as isize * p.c.1) };
+                let out = unsafe { &mut *c.offset(at + j as isize * p.c.1) };
                 *out = if p.accumulate { out.plus(T::from_i64(1), *v, false) } else { *v };
             }
         }
+    }
+}
+
+/// Adds `k` rows, each times an element, to `sum`, or to nothing if it is `new`.
+#[inline(always)]
+fn add_up<'a, T: Term>(sum: &mut [T], k: usize, new: bool, fused: bool, term: impl Fn(usize) -> (T, &'a [T])) {
+    let mut l = 0;
+    if new {
+        let (x, row) = term(0);
+        sum.iter_mut().zip(row).for_each(|(s, y)| *s = T::default().plus(x, *y, false));
+        l = 1;
+    }
+    // Four at a time, so that the sum is read and written less.
+    while l + 4 <= k {
+        let ((x0, r0), (x1, r1), (x2, r2), (x3, r3)) = (term(l), term(l + 1), term(l + 2), term(l + 3));
+        for ((((s, y0), y1), y2), y3) in sum.iter_mut().zip(r0).zip(r1).zip(r2).zip(r3) {
+            *s = s.plus(x0, *y0, fused).plus(x1, *y1, fused).plus(x2, *y2, fused).plus(x3, *y3, fused);
+        }
+        l += 4;
+    }
+    for l in l..k {
+        let (x, row) = term(l);
+        sum.iter_mut().zip(row).for_each(|(s, y)| *s = s.plus(x, *y, fused));
     }
 }
 
@@ -95,10 +123,10 @@ pub(super) unsafe fn multiply<T: Term>(p: Product, a: *const T, b: *const T, c: 
     let cost = if threads { p.m.min(p.n) * p.k } else { 0 };
     parallel::for_each_range(side, chunk, cost, |part| {
         let (rows, columns) = if by_rows { (part, 0..p.n) } else { (0..p.m, part) };
-        let mut sum = vec![T::default(); columns.len()];
+        let mut line = vec![T::default(); if p.c.1 == 1 { 0 } else { columns.len() }];
         let first = columns.start as isize;
         // SAFETY: the first of these columns in `b` and `c`.
         let (b, c) = unsafe { (b.get().offset(first), c.get().offset(first * p.c.1)) };
-        Arch::new().dispatch(Rows { p: &p, rows, a: a.get(), b, b_step, c, sum: &mut sum });
+        Arch::new().dispatch(Rows { p: &p, rows, a: a.get(), b, b_step, c, line: &mut line, columns: columns.len() });
     });
 }
