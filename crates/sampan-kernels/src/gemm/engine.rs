@@ -3,7 +3,7 @@
 //! depend on the number of threads.
 
 use super::microkernel::{Block, Out, TileSize};
-use super::pack::Lines;
+use super::pack::{self, Lines};
 use crate::shared::Shared;
 use crate::{Buffer, parallel};
 use std::ops::Range;
@@ -30,8 +30,9 @@ const LARGE_FACTOR: usize = 512 << 10;
 const OWN_PANELS: usize = 4;
 const FEWEST_TASKS: usize = 8;
 
-/// Depths of lines side by side that are packed at a time: so many pages are at hand.
-const DEPTHS: usize = 32;
+/// Panels of lines side by side that are packed together: what lies in one piece is fetched in one go. With more of them the
+/// places they are written to, which may be pages apart, would compete for the same ones in the first-level cache.
+const TOGETHER: usize = 8;
 
 /// Columns for each thread from which on every thread packs the left factor for itself: little against the work, and
 /// nothing travels from core to core.
@@ -122,22 +123,28 @@ impl Factor<'_> {
 
     /// Packs lines `lines`, the first of which begins a panel, in all depths; laid out as [`Factor::pack_panel`] does it.
     fn pack_rows(&self, lines: Range<usize>, k: usize, depth: usize, out: &mut [f32]) {
-        let mut pack = |first: usize, start: usize, part: Range<usize>| {
-            let at = start * lines.len() + (first - lines.start) * (k.min(start + depth) - start);
-            self.pack(first, part.clone(), &mut out[at + (part.start - start) * self.width(first)..]);
-        };
-        let panels = || lines.clone().step_by(self.panel);
         let blocks = || (0..k).step_by(depth).map(|start| (start, k.min(start + depth)));
-        if self.lines.side_by_side().is_some() {
-            // All panels have their part of a page.
-            for (start, end) in blocks() {
-                for from in (start..end).step_by(DEPTHS) {
-                    panels().for_each(|first| pack(first, start, from..end.min(from + DEPTHS)));
+        let mut first = lines.start;
+        if let Some((base, step)) = self.lines.side_by_side() {
+            let whole = lines.end - lines.len() % self.panel;
+            while first < whole {
+                let count = ((whole - first) / self.panel).min(TOGETHER);
+                for (start, end) in blocks() {
+                    let out = &mut out[start * lines.len() + (first - lines.start) * (end - start)..];
+                    // SAFETY: lines that are there, in depths that are.
+                    unsafe {
+                        pack::together(base.get().add(start * step + first), step, self.panel, count, end - start, out)
+                    };
                 }
+                first += count * self.panel;
             }
-        } else {
-            // Long rows are read faster than short ones.
-            panels().for_each(|first| blocks().for_each(|(start, end)| pack(first, start, start..end)));
+        }
+        // Long rows are read faster than short ones.
+        for first in (first..lines.end).step_by(self.panel) {
+            for (start, end) in blocks() {
+                let at = start * lines.len() + (first - lines.start) * (end - start);
+                self.pack(first, start..end, &mut out[at..]);
+            }
         }
     }
 

@@ -57,6 +57,8 @@ fn products_match_the_definition() {
     {
         check::<f32>(m, n, k);
     }
+    // A left factor that tasks pack for themselves: whole panels together, and what is left over.
+    check::<f32>(1030, 20, 700);
     // Few columns.
     for (m, n, k) in [(8, 2, 64), (100, 10, 784), (19, 16, 70), (37, 13, 65)] {
         check::<f32>(m, n, k);

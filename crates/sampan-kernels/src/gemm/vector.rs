@@ -82,7 +82,8 @@ impl WithSimd for Row {
 }
 
 impl Row {
-    /// `count` columns from `first` on in `V` vectors, every `U`th row into the same sum.
+    /// `count` columns from `first` on in `V` vectors, every `U`th row into the same sum, from the last row to the first: where
+    /// this is the gradient of a weight, the product before it has left the last rows of the batch in the first-level cache.
     #[inline(always)]
     fn sums<S: Simd, const V: usize, const U: usize>(&self, simd: S, first: usize, count: usize) {
         let (p, lanes) = (&self.p, S::F32_LANES);
@@ -92,27 +93,38 @@ impl Row {
             at[v] = (v * lanes).min(count.saturating_sub(lanes));
         }
         let mut sums = [[simd.splat_f32s(0.0); V]; U];
-        let (mut x, mut row) = (self.x, self.matrix.wrapping_add(first));
+        let last = p.k as isize - 1;
+        let mut x = self.x.wrapping_offset(last * p.a.1);
+        let mut row = self.matrix.wrapping_add(first).wrapping_offset(last * p.b.0);
         for _ in 0..p.k / U {
             for u in 0..U {
                 // SAFETY: row `l` of the matrix has `count` elements from column `first` on, and the vectors end within.
                 unsafe { add::<S, V>(simd, x, row, count, &at, &mut sums[u]) };
-                (x, row) = (x.wrapping_offset(p.a.1), row.wrapping_offset(p.b.0));
+                (x, row) = (x.wrapping_offset(-p.a.1), row.wrapping_offset(-p.b.0));
             }
         }
         for _ in 0..p.k % U {
             // SAFETY: as above.
             unsafe { add::<S, V>(simd, x, row, count, &at, &mut sums[0]) };
-            (x, row) = (x.wrapping_offset(p.a.1), row.wrapping_offset(p.b.0));
+            (x, row) = (x.wrapping_offset(-p.a.1), row.wrapping_offset(-p.b.0));
+        }
+        let mut sum = sums[0];
+        for v in 0..V {
+            for u in 1..U {
+                sum[v] = simd.add_f32s(sum[v], sums[u][v]);
+            }
+        }
+        if p.c.1 == 1 && !p.accumulate && count >= lanes {
+            for v in 0..V {
+                // SAFETY: the columns of this task in `c`, within which all vectors end.
+                unsafe { self.c.add(first + at[v]).cast::<S::f32s>().write_unaligned(sum[v]) };
+            }
+            return;
         }
         let mut line = [0.0f32; VECTORS * WIDEST];
         for v in 0..V {
-            let mut sum = sums[0][v];
-            for u in 1..U {
-                sum = simd.add_f32s(sum, sums[u][v]);
-            }
             // SAFETY: `V` vectors fit into the line.
-            unsafe { line[at[v]..].as_mut_ptr().cast::<S::f32s>().write_unaligned(sum) };
+            unsafe { line[at[v]..].as_mut_ptr().cast::<S::f32s>().write_unaligned(sum[v]) };
         }
         // SAFETY: the columns of this task in `c`.
         unsafe {
