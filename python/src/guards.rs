@@ -4,10 +4,12 @@ use crate::recording::PyCaptured;
 use crate::tensor::PyTensor;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit};
 use sampan_core::Tensor;
+use smallvec::SmallVec;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A list, tuple or dict of a class of its own, or a deque, as it was: its class, and what it held in a plain one.
@@ -76,6 +78,8 @@ pub struct PySnapshot {
     empty: Vec<Py<PyDict>>,
     /// Variables of functions around it: the cell, its name, and what it holds.
     cells: Vec<(Py<PyAny>, String, Argument)>,
+    /// How what a cell holds is read, if there are any.
+    reader: Option<CellReader>,
     /// Variables of modules: names and values.
     globals: Vec<(Py<PyDict>, Py<PyString>, Argument)>,
 }
@@ -89,6 +93,7 @@ impl PySnapshot {
         empty: Vec<Py<PyDict>>,
         cells: Vec<(Py<PyAny>, String, String, Py<PyAny>)>,
         globals: Vec<(Py<PyDict>, Py<PyString>, String, Py<PyAny>)>,
+        py: Python<'_>,
     ) -> PyResult<PySnapshot> {
         let cell = |(c, n, k, v): (_, _, String, _)| Ok((c, n, Argument::new(&k, v)?));
         let global = |(d, n, k, v): (_, _, String, _)| Ok((d, n, Argument::new(&k, v)?));
@@ -96,6 +101,7 @@ impl PySnapshot {
             settings,
             objects,
             empty,
+            reader: cells.first().map(|(cell, ..)| CellReader::new(cell.bind(py))).transpose()?,
             cells: cells.into_iter().map(cell).collect::<PyResult<_>>()?,
             globals: globals.into_iter().map(global).collect::<PyResult<_>>()?,
         })
@@ -136,6 +142,35 @@ impl PySnapshot {
     }
 }
 
+/// Reads what a cell holds as `cell_contents` does, without looking that name up each time, which takes longer than the rest.
+struct CellReader {
+    descriptor: Py<PyAny>,
+    get: ffi::descrgetfunc,
+}
+
+impl CellReader {
+    fn new(cell: &Bound<'_, PyAny>) -> PyResult<CellReader> {
+        let descriptor = cell.get_type().getattr(pyo3::intern!(cell.py(), "cell_contents"))?;
+        // SAFETY: the type is alive, and every type may be asked for this slot.
+        let slot = unsafe { ffi::PyType_GetSlot(descriptor.get_type().as_type_ptr(), ffi::Py_tp_descr_get) };
+        if slot.is_null() {
+            return Err(PyTypeError::new_err("(InvalidType) Snapshot: takes the cells of functions."));
+        }
+        // SAFETY: a slot of this name that is not empty is such a function.
+        let get = unsafe { std::mem::transmute::<*mut std::ffi::c_void, ffi::descrgetfunc>(slot) };
+        Ok(CellReader { descriptor: descriptor.unbind(), get })
+    }
+
+    fn read<'py>(&self, cell: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        // SAFETY: the interpreter's lock is held and all objects are alive. It is the function of the descriptor's own type,
+        // which finds out itself whether the object is a cell, and gives a new reference, or null with an exception set.
+        unsafe {
+            let found = (self.get)(self.descriptor.as_ptr(), cell.as_ptr(), cell.get_type_ptr().cast());
+            Bound::from_owned_ptr_or_err(cell.py(), found)
+        }
+    }
+}
+
 /// What is not as it was.
 enum Changed<'a> {
     Cell(&'a String),
@@ -147,9 +182,9 @@ enum Changed<'a> {
 
 impl PySnapshot {
     fn change(&self, py: Python<'_>) -> PyResult<Option<Changed<'_>>> {
-        let none = &mut Vec::new();
-        for (cell, name, before) in &self.cells {
-            match cell.bind(py).getattr(pyo3::intern!(py, "cell_contents")) {
+        let none = &mut Given::new();
+        for (reader, (cell, name, before)) in self.reader.iter().cycle().zip(&self.cells) {
+            match reader.read(cell.bind(py)) {
                 Ok(now) if before.fits(&now, none) => {}
                 _ => return Ok(Some(Changed::Cell(name))),
             }
@@ -179,6 +214,9 @@ impl PySnapshot {
     }
 }
 
+/// The tensors that a call is given.
+type Given = SmallVec<[Tensor; 4]>;
+
 /// An argument of a recorded call.
 enum Argument {
     /// A tensor, whichever it is.
@@ -200,7 +238,7 @@ impl Argument {
     }
 
     /// Does a value fit? A tensor goes to the others.
-    fn fits(&self, now: &Bound<'_, PyAny>, tensors: &mut Vec<Tensor>) -> bool {
+    fn fits(&self, now: &Bound<'_, PyAny>, tensors: &mut Given) -> bool {
         match self {
             Argument::Same(before) => now.is(before),
             Argument::Equal(before) => same(now, before.bind(now.py())),
@@ -273,7 +311,7 @@ impl PyAgain {
     /// What the function gives for these arguments, if the record stands for the call.
     fn again(&self, args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<Option<Py<PyAny>>> {
         let py = args.py();
-        let mut tensors = Vec::with_capacity(args.len() + self.kwargs.len());
+        let mut tensors = Given::new();
         if !self.holds(py, args, kwargs, &mut tensors)? {
             return Ok(None);
         }
@@ -292,7 +330,7 @@ impl PyAgain {
         py: Python<'py>,
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
-        tensors: &mut Vec<Tensor>,
+        tensors: &mut Given,
     ) -> PyResult<bool> {
         if args.len() != self.args.len() || kwargs.map_or(0, |k| k.len()) != self.kwargs.len() {
             return Ok(false);

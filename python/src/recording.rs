@@ -8,15 +8,41 @@ use pyo3::prelude::*;
 use sampan_core::gpu::Event;
 use sampan_core::{Captured, Result, Tensor, recording};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 /// Calls of a function of tensors, each kind of which is recorded at its third time.
 #[pyclass(name = "Captured", module = "sampan._core", frozen)]
-pub struct PyCaptured(Mutex<Captured>);
+pub struct PyCaptured {
+    captured: Mutex<Captured>,
+    /// How many calls more are made with the interpreter's lock before one is timed without it.
+    quick: AtomicU32,
+}
+
+/// Records of the CPU that take less are done with the interpreter's lock: handing it over takes as long as a few kernels,
+/// and a thread that waits for it is let in every five milliseconds anyway.
+const QUICK: Duration = Duration::from_micros(50);
+/// Calls for which one that was timed stands.
+const TRUSTED: u32 = 64;
 
 impl PyCaptured {
     /// What a recorded call gives, if there is one that stands for this one.
     pub fn again(&self, py: Python<'_>, tag: &str, inputs: &[Tensor]) -> PyResult<Option<Vec<Tensor>>> {
-        errors::run(py, || self.0.try_lock().map_or(Ok(None), |mut captured| captured.again(tag, inputs)))
+        let again = || self.captured.try_lock().map_or(Ok(None), |mut captured| captured.again(tag, inputs));
+        let quick = self.quick.load(Ordering::Relaxed);
+        if quick > 0 {
+            self.quick.store(quick - 1, Ordering::Relaxed);
+            return errors::run_here(again);
+        }
+        errors::run(py, || {
+            let began = Instant::now();
+            let outputs = again()?;
+            let alone = || self.captured.try_lock().is_some_and(|captured| captured.has_one_of_cpu());
+            if outputs.is_some() && began.elapsed() < QUICK && alone() {
+                self.quick.store(TRUSTED, Ordering::Relaxed);
+            }
+            Ok(outputs)
+        })
     }
 }
 
@@ -27,7 +53,8 @@ impl PyCaptured {
     fn new(source: Py<PyAny>, only_gpu: bool) -> PyCaptured {
         let line = move || Python::attach(|py| source.call0(py).ok()?.extract::<Option<String>>(py).ok().flatten());
         let captured = if only_gpu { Captured::on_gpus() } else { Captured::default() };
-        PyCaptured(Mutex::new(captured.naming_lines(Arc::new(line))))
+        let captured = Mutex::new(captured.naming_lines(Arc::new(line)));
+        PyCaptured { captured, quick: AtomicU32::new(0) }
     }
 
     /// Calls `function` with a list of tensors, which gives a list of tensors, or does again what it did.
@@ -51,7 +78,9 @@ impl PyCaptured {
         if let Some(outputs) = self.again(py, tag, &inputs)? {
             return outputs.into_iter().map(|t| PyTensor::wrap(py, t)).collect();
         }
-        let mut captured = self.0.try_lock().ok_or_else(|| {
+        // What is recorded now may take longer.
+        self.quick.store(0, Ordering::Relaxed);
+        let mut captured = self.captured.try_lock().ok_or_else(|| {
             PyRuntimeError::new_err(
                 "(PreconditionNotMet) a recorded function is called from within itself or from two threads.",
             )
@@ -63,22 +92,22 @@ impl PyCaptured {
     /// Why calls are not recorded, if one could not be.
     #[getter]
     fn why_not(&self) -> Option<String> {
-        self.0.lock().why_not().map(str::to_string)
+        self.captured.lock().why_not().map(str::to_string)
     }
 
     /// The number of kernels, copies and fills, or on the CPU of calls, of each record.
     fn nodes(&self) -> Vec<usize> {
-        self.0.lock().nodes()
+        self.captured.lock().nodes()
     }
 
     /// The names of the calls that the CPU makes in each record.
     fn describe(&self) -> Vec<Vec<&'static str>> {
-        self.0.lock().describe()
+        self.captured.lock().describe()
     }
 
     /// Forgets what was recorded.
     fn reset(&self) {
-        self.0.lock().reset();
+        self.captured.lock().reset();
     }
 }
 

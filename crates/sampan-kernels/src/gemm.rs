@@ -267,6 +267,9 @@ pub fn affine<T: Gemm>(a: View<T>, b: View<T>, bias: Option<&[T]>, out: &mut [T]
         let rows = (CHUNK / n).max(1);
         parallel::for_each_chunk_mut(out, rows * n, 1, |_, out| {
             // Rows may be short: what is there already is copied, twice as much each time.
+            if let [one] = bias {
+                return out.fill(*one);
+            }
             out[..n].copy_from_slice(bias);
             let mut done = n;
             while done < out.len() {

@@ -4,6 +4,7 @@ use crate::regularizer::Regularizer;
 use crate::{ParamAttr, Path, Visitor};
 use sampan_core::{DType, Object, Result, Tensor, Value, recording};
 use std::any::Any;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// A tensor that is trained: `stop_gradient` is false and a checkpoint keeps it. A clone is the same parameter, which is
@@ -16,6 +17,8 @@ struct Inner {
     /// How the value is computed from other parameters, for weight norm and the like.
     form: RwLock<Option<Arc<dyn Form>>>,
     settings: RwLock<Settings>,
+    /// How often another tensor or form was put in its place, counted when it is there.
+    changes: AtomicU64,
 }
 
 /// What an optimizer asks of a parameter.
@@ -69,6 +72,13 @@ impl Form for Given {
     }
 }
 
+impl Inner {
+    fn new(tensor: Tensor, settings: Settings) -> Inner {
+        let (tensor, settings) = (RwLock::new(tensor), RwLock::new(settings));
+        Inner { tensor, form: RwLock::default(), settings, changes: AtomicU64::new(0) }
+    }
+}
+
 fn read<T: Clone>(lock: &RwLock<T>) -> T {
     lock.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
@@ -94,17 +104,13 @@ impl Parameter {
         }
         let ParamAttr { learning_rate, regularizer, need_clip, .. } = *attr;
         let settings = Settings { learning_rate, regularizer, need_clip, sparse: false };
-        Parameter(Arc::new(Inner { tensor: RwLock::new(t), form: RwLock::default(), settings: RwLock::new(settings) }))
+        Parameter(Arc::new(Inner::new(t, settings)))
     }
 
     /// A parameter that is this very tensor, with its gradient: what an optimizer makes of a plain tensor.
     pub fn of(tensor: Tensor) -> Parameter {
         let settings = Settings { learning_rate: 1.0, regularizer: None, need_clip: true, sparse: false };
-        Parameter(Arc::new(Inner {
-            tensor: RwLock::new(tensor),
-            form: RwLock::default(),
-            settings: RwLock::new(settings),
-        }))
+        Parameter(Arc::new(Inner::new(tensor, settings)))
     }
 
     /// The tensor that is trained and saved.
@@ -119,16 +125,26 @@ impl Parameter {
     /// Recorded work stands for others as long as the parameter is the same tensor and is computed in the same way.
     #[cold]
     fn note(&self, tensor: &Tensor) {
+        // Most of the time nothing was put here since it was looked at closely, which it is the first time.
+        let seen = AtomicU64::new(u64::MAX);
         let (place, id, form) = (self.clone(), tensor.id(), self.form());
         recording::guard_once(self.id(), || {
             move || {
+                let changes = place.0.changes.load(Ordering::Acquire);
+                if changes == seen.load(Ordering::Relaxed) {
+                    return true;
+                }
                 let now = place.0.form.read().unwrap_or_else(PoisonError::into_inner);
                 let same = match (&*now, &form) {
                     (None, None) => true,
                     (Some(a), Some(b)) => Arc::ptr_eq(a, b),
                     _ => false,
                 };
-                same && place.0.tensor.read().unwrap_or_else(PoisonError::into_inner).id() == id
+                let same = same && place.0.tensor.read().unwrap_or_else(PoisonError::into_inner).id() == id;
+                if same {
+                    seen.store(changes, Ordering::Relaxed);
+                }
+                same
             }
         });
     }
@@ -153,7 +169,9 @@ impl Parameter {
 
     /// Computes the value in another way from now on, or (`None`) from the tensor again.
     pub fn set_form(&self, form: Option<Arc<dyn Form>>) {
-        write(&self.0.form, form);
+        let before = write(&self.0.form, form);
+        self.0.changes.fetch_add(1, Ordering::Release);
+        drop(before);
     }
 
     /// The form that computes its value, if it has one.
@@ -163,7 +181,9 @@ impl Parameter {
 
     /// Puts another tensor in its place, in every layer that shares it, and gives the old one.
     pub fn replace(&self, tensor: Tensor) -> Tensor {
-        write(&self.0.tensor, tensor)
+        let before = write(&self.0.tensor, tensor);
+        self.0.changes.fetch_add(1, Ordering::Release);
+        before
     }
 
     /// The settings an optimizer asks for.

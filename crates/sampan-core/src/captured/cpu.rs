@@ -166,7 +166,8 @@ impl Record {
 
     /// May it be done again?
     pub fn still_fits(&self) -> bool {
-        let as_before = |l: &Leaf| l.before.is(&l.tensor.grad_slot()) && l.tensor.stop_gradient() == l.frozen;
+        let as_before =
+            |l: &Leaf| l.tensor.with_grad_slot(|slot| l.before.is(slot)) && l.tensor.stop_gradient() == l.frozen;
         self.guards.iter().all(|guard| guard()) && self.leaves.iter().all(as_before) && self.tape.is_held()
     }
 
@@ -174,19 +175,21 @@ impl Record {
     pub fn again(&mut self, given: &[Tensor]) -> Result<Vec<Tensor>> {
         let _range = profiler::range_of(profiler::Kind::Range, "captured step");
         for leaf in &self.leaves {
-            if let (Before::Held(_, _, slot), Slot::Held(t)) = (&leaf.before, leaf.tensor.grad_slot()) {
-                self.tape.place(*slot, t);
+            if let Before::Held(_, _, slot) = leaf.before
+                && let Slot::Held(t) = leaf.tensor.grad_slot()
+            {
+                self.tape.place(slot, t);
             }
         }
         let done = self.tape.run(given);
         let outputs = done.map(|()| {
             for leaf in &self.leaves {
-                let after = match leaf.after {
-                    After::Same => continue,
-                    After::None if matches!(leaf.before, Before::None) => continue,
-                    After::None => Slot::None,
-                    After::Zeros(dtype) => Slot::Zeros(dtype),
-                    After::Held(source) => Slot::Held(self.tape.value(source)),
+                let after = match (&leaf.after, &leaf.before) {
+                    (After::Same, _) | (After::None, Before::None) => continue,
+                    (After::Zeros(now), Before::Zeros(before)) if now == before => continue,
+                    (After::None, _) => Slot::None,
+                    (After::Zeros(dtype), _) => Slot::Zeros(*dtype),
+                    (After::Held(source), _) => Slot::Held(self.tape.value(*source)),
                 };
                 leaf.tensor.set_grad_slot(after);
             }

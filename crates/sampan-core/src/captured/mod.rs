@@ -285,6 +285,12 @@ impl Captured {
         self.kinds.iter().flat_map(|(_, kind)| kind.records.iter().map(names)).collect()
     }
 
+    /// Is there one record, and it is of the CPU?
+    pub fn has_one_of_cpu(&self) -> bool {
+        let mut records = self.kinds.iter().flat_map(|(_, kind)| &kind.records);
+        matches!((records.next(), records.next()), (Some(Record::Cpu(_)), None))
+    }
+
     /// Forgets what was recorded.
     pub fn reset(&mut self) {
         self.kinds.clear();

@@ -42,9 +42,15 @@ pub(crate) struct Kernel {
     pub reads: SmallVec<[Source; 3]>,
     pub shape: Shape,
     pub dtype: DType,
+    /// The result stays there until the next time, to be used again if nobody else holds it.
     pub to: usize,
-    /// The result of the last time, to be used again if nobody else holds it.
-    pub spare: Option<Tensor>,
+}
+
+impl Kernel {
+    /// Does its result stay with the tape?
+    fn is_spared(&self) -> bool {
+        self.shape.iter().product::<usize>() * self.dtype.size() <= SPARED
+    }
 }
 
 /// Results of at most so many bytes stay with the tape. For larger ones asking for memory costs little beside filling it, and
@@ -72,6 +78,8 @@ pub(crate) struct Tape {
     own: Vec<Option<usize>>,
     /// Which slots nobody reads after which step.
     done: Vec<SmallVec<[usize; 2]>>,
+    /// Those that are emptied in the end, which are all but those of small results of kernels.
+    emptied: Vec<usize>,
     gate: Arc<AtomicBool>,
 }
 
@@ -93,7 +101,7 @@ impl Tape {
         let handles = |t: &Tensor| outside.iter().filter(|(o, _)| o.shares_memory(t)).count();
         let own = outside.iter().map(|(t, constant)| (!constant).then(|| handles(t))).collect();
         let outside = outside.into_iter().map(|(t, _)| t).collect();
-        Tape { steps, slots: vec![None; slots], inputs, outside, own, done: Vec::new(), gate }
+        Tape { steps, slots: vec![None; slots], inputs, outside, own, done: Vec::new(), emptied: Vec::new(), gate }
     }
 
     /// How many calls it makes.
@@ -123,6 +131,10 @@ impl Tape {
         let kept: Vec<usize> =
             kept.iter().filter_map(|s| if let Source::Slot(i) = s { Some(*i) } else { None }).collect();
         kept.iter().for_each(|&slot| last[slot] = Some(usize::MAX));
+        let stays = |s: &Step| if let Step::Kernel(k) = s { k.is_spared().then_some(k.to) } else { None };
+        let stay: Vec<usize> = self.steps.iter().filter_map(stays).collect();
+        stay.iter().for_each(|&slot| last[slot] = Some(usize::MAX));
+        self.emptied = (0..self.slots.len()).filter(|slot| !stay.contains(slot)).collect();
         // A value that a call gives and nobody reads goes at once; reads take theirs along.
         self.done = vec![SmallVec::new(); self.steps.len()];
         for (k, step) in self.steps.iter_mut().enumerate() {
@@ -181,9 +193,9 @@ impl Tape {
         autograd::no_grad(|| if amp::enabled() { amp::with_level(None, work) } else { work() })
     }
 
-    /// Forgets all values.
+    /// Forgets all values but those that stay.
     pub fn clear(&mut self) {
-        self.slots.fill(None);
+        self.emptied.iter().for_each(|&slot| self.slots[slot] = None);
     }
 
     fn run_steps(&mut self) -> Result<()> {
@@ -262,8 +274,12 @@ impl Call {
 
 impl Kernel {
     fn run(&mut self, slots: &mut [Option<Tensor>], outside: &[Tensor]) -> Result<()> {
-        let mut spare = self.spare.take();
-        let out = match spare.take_if(|t| t.is_as_new()) {
+        let out = match slots[self.to].take_if(|t| t.is_as_new()) {
+            // What is made of nothing is what it was.
+            Some(spare) if self.reads.is_empty() => {
+                slots[self.to] = Some(spare);
+                return Ok(());
+            }
             Some(spare) => spare,
             None => Tensor::uninit(&self.shape, self.dtype, Device::Cpu),
         };
@@ -274,9 +290,6 @@ impl Kernel {
         let reads: SmallVec<[&Tensor; 3]> = self.reads.iter().map(of).collect();
         (self.run)(&reads, &out).map_err(|e| e.in_op(self.op.name))?;
         drop(reads);
-        if out.numel() * self.dtype.size() <= SPARED {
-            self.spare = Some(out.clone());
-        }
         slots[self.to] = Some(out);
         Ok(())
     }

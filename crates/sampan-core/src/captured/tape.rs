@@ -247,7 +247,7 @@ impl Builder {
         }
         let reads = self.sources(&reads).ok()?.into_iter().collect();
         let (shape, dtype, to) = (out.shape_vec(), out.dtype(), self.new_value(output));
-        Some(Step::Kernel(Kernel { op, run, reads, shape, dtype, to, spare: None }))
+        Some(Step::Kernel(Kernel { op, run, reads, shape, dtype, to }))
     }
 
     /// Something was done that is no call.

@@ -8,6 +8,7 @@ use crate::{DType, Device, Error, Result, Scalar};
 use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard};
 use sampan_kernels::{AnySlice, AnySliceMut, AnyView, Bool, Buffer, Complex64, Complex128, Element};
 use sampan_kernels::{View, bf16, f16};
+use std::borrow::Cow;
 
 /// Read access to a tensor's values as `T`; others may read meanwhile, nobody writes.
 pub struct Data<'a, T> {
@@ -307,6 +308,11 @@ impl Tensor {
         if self.dtype() == dtype { Ok(self.clone()) } else { self.try_cast(dtype) }
     }
 
+    /// The same without another handle: for kernels that are done again and again, where counting handles takes time.
+    pub(crate) fn as_dtype(&self, dtype: DType) -> Result<Cow<'_, Tensor>> {
+        if self.dtype() == dtype { Ok(Cow::Borrowed(self)) } else { self.try_cast(dtype).map(Cow::Owned) }
+    }
+
     /// Halves as float32, short integers and truth values as int32; the tensor itself if it has others. For kernels that compare.
     pub(crate) fn widened(&self) -> Result<Tensor> {
         match self.dtype() {
@@ -319,6 +325,11 @@ impl Tensor {
     /// The values in row-major memory; the tensor itself, without a call, if it is so already. For kernels.
     pub(crate) fn in_rows(&self) -> Result<Tensor> {
         if self.is_contiguous() { Ok(self.clone()) } else { self.try_contiguous() }
+    }
+
+    /// The same without another handle.
+    pub(crate) fn as_rows(&self) -> Result<Cow<'_, Tensor>> {
+        if self.is_contiguous() { Ok(Cow::Borrowed(self)) } else { self.try_contiguous().map(Cow::Owned) }
     }
 
     /// The one value of a tensor with one element.
@@ -372,15 +383,20 @@ impl Tensor {
 
     /// A complex tensor's memory as real numbers with a last axis of two; a real tensor itself. Without history.
     pub(crate) fn parts(&self) -> Tensor {
+        self.as_parts().into_owned()
+    }
+
+    /// The same without another handle on a real tensor.
+    pub(crate) fn as_parts(&self) -> Cow<'_, Tensor> {
         if !self.dtype().is_complex() {
-            return self.clone();
+            return Cow::Borrowed(self);
         }
         let mut layout = self.layout().clone();
         layout.strides.iter_mut().for_each(|s| *s *= 2);
         layout.shape.push(2);
         layout.strides.push(1);
         layout.offset *= 2;
-        Tensor::from_parts(self.storage().clone(), layout, self.dtype().real_part())
+        Cow::Owned(Tensor::from_parts(self.storage().clone(), layout, self.dtype().real_part()))
     }
 }
 

@@ -95,6 +95,14 @@ impl Tensor {
         self.0.extra.get().map(|e| e.grad.lock().clone()).unwrap_or_default()
     }
 
+    /// Looks at where its gradient is now.
+    pub(crate) fn with_grad_slot<R>(&self, f: impl FnOnce(&Slot) -> R) -> R {
+        match self.0.extra.get() {
+            Some(extra) => f(&extra.grad.lock()),
+            None => f(&Slot::None),
+        }
+    }
+
     /// Puts its gradient back to where it was.
     pub(crate) fn set_grad_slot(&self, slot: Slot) {
         let old = std::mem::replace(&mut *self.extra().grad.lock(), slot);

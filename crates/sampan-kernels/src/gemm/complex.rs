@@ -47,9 +47,15 @@ pub(super) unsafe fn product<T: Lane + rows::Term>(
     let matrix = matrix.as_mut_slice::<T>();
     for (l, rows) in matrix.chunks_exact_mut(depth / k * width).enumerate() {
         let (first, second) = rows.split_at_mut(width);
-        for (j, pair) in first.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-            let value = right(l, j);
-            *pair = [value.re, value.im];
+        if p.b.1 == 1 {
+            // SAFETY: promised by the caller: a row of the right factor, in one piece.
+            let row = unsafe { std::slice::from_raw_parts(b.offset(l as isize * p.b.0).cast::<T>(), width) };
+            first.copy_from_slice(row);
+        } else {
+            for (j, pair) in first.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+                let value = right(l, j);
+                *pair = [value.re, value.im];
+            }
         }
         // What the imaginary part of the left element is multiplied by.
         for (pair, first) in second.as_chunks_mut::<2>().0.iter_mut().zip(first.as_chunks::<2>().0) {

@@ -143,8 +143,8 @@ impl<T: Lane> Dots<T> {
                 }
             }
         }
-        const { assert!(R * N <= ROWS * COLUMNS && S::F32_LANES <= WIDEST) };
-        let mut memory = [T::ZERO; ROWS * COLUMNS * WIDEST];
+        const { assert!(S::F32_LANES <= WIDEST) };
+        let mut memory = [[[T::ZERO; WIDEST]; N]; R];
         // All at once and first to memory: sums that are looked at one by one would not stay in registers above.
         // SAFETY: there is room for so many vectors, as was checked.
         unsafe { memory.as_mut_ptr().cast::<[[T::Vector<S>; N]; R]>().write_unaligned(sums[0]) };
@@ -152,7 +152,7 @@ impl<T: Lane> Dots<T> {
             for j in 0..N {
                 // SAFETY: one of the vectors just written; an element of `c` in a row of this task.
                 unsafe {
-                    let sum = T::total(simd, load::<T, S>(memory.as_ptr(), (i * N + j) * lanes));
+                    let sum = T::total(simd, load::<T, S>(memory.as_ptr().cast(), (i * N + j) * lanes));
                     let out = self.c.offset((first + i) as isize * p.c.0 + (column + j) as isize * p.c.1);
                     *out = if p.accumulate { *out + sum } else { sum };
                 }
@@ -194,10 +194,8 @@ pub(super) unsafe fn multiply<T: Lane>(p: Product, a: *const T, b: *const T, c: 
     assert!(p.a.1 == 1 && (1..=MOST_COLUMNS).contains(&p.n));
     // Packed columns are not a power of two apart, for then they would compete for the same places in the cache.
     let pitch = p.k.next_multiple_of(WIDEST) + WIDEST;
-    let mut columns = Buffer::uninit(if p.b.0 == 1 { 0 } else { size_of::<T>() * p.n * pitch });
-    let (b, step) = if p.b.0 == 1 {
-        (b, p.b.1)
-    } else {
+    let mut columns = (p.b.0 != 1).then(|| Buffer::uninit(size_of::<T>() * p.n * pitch));
+    let (b, step) = if let Some(columns) = &mut columns {
         let out = columns.as_mut_slice::<T>();
         // SAFETY: promised by the caller.
         unsafe {
@@ -211,6 +209,8 @@ pub(super) unsafe fn multiply<T: Lane>(p: Product, a: *const T, b: *const T, c: 
             }
         }
         (out.as_ptr(), pitch as isize)
+    } else {
+        (b, p.b.1)
     };
     let (a, b, c) = (Shared::new_const(a), Shared::new_const(b), Shared::from_ptr(c));
     let cost = if threads { p.n * p.k / PER_OPERATION } else { 0 };

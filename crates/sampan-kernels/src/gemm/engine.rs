@@ -4,7 +4,7 @@
 
 use super::lane::Lane;
 use super::microkernel::{Block, Out, TileSize};
-use super::pack::Lines;
+use super::pack::{self, Lines};
 use crate::shared::Shared;
 use crate::{Buffer, parallel};
 use std::ops::Range;
@@ -23,17 +23,18 @@ const FEW_PANELS: [usize; 2] = [2, 6];
 /// Multiplications to an elementary operation, as the thread pool counts.
 const PER_OPERATION: usize = 8;
 
-/// Elements of a left factor that fits into the second-level cache.
-const SMALL_FACTOR: usize = 128 << 10;
-/// From so many elements on the left factor of a product with few columns is packed by the tasks that use it, since it
+/// Elements of a left factor that fits into the second-level cache with what else is there.
+const SMALL_FACTOR: [usize; 2] = [128 << 10, 32 << 10];
+/// From so many bytes on the left factor of a product with few columns is packed by the tasks that use it, since it
 /// would not stay in a cache from the one to the other.
-const LARGE_FACTOR: usize = 512 << 10;
+const LARGE_FACTOR: usize = 2 << 20;
 /// Panels that such a task has at least, since it reads the whole right factor, unless that leaves too few tasks.
 const OWN_PANELS: usize = 4;
 const FEWEST_TASKS: usize = 8;
 
-/// Depths of lines side by side that are packed at a time: so many pages are at hand.
-const DEPTHS: usize = 32;
+/// Panels of lines side by side that are packed together: what lies in one piece is fetched in one go. With more of them the
+/// places they are written to, which may be pages apart, would compete for the same ones in the first-level cache.
+const TOGETHER: usize = 8;
 
 /// Columns for each thread from which on every thread packs the left factor for itself: little against the work, and
 /// nothing travels from core to core.
@@ -64,18 +65,19 @@ enum Left {
 impl Plan {
     /// `depth` follows from the shape alone, and with it the order of additions; the rest may look at the number of threads.
     fn new<T>(tile: TileSize, (m, n, k): (usize, usize, usize), whole: usize, in_place: bool, threads: usize) -> Plan {
-        let deep = DEPTH / size_of::<T>();
+        let size = size_of::<T>();
+        let deep = DEPTH / size;
         let depth = if k <= deep + deep / 4 { k } else { k.div_ceil(k.div_ceil(deep)).next_multiple_of(whole) };
         let width = tile.columns();
         let wanted = (m * n * k / TASK).clamp(1, TASKS_EACH * threads);
-        if m >= 2 * n && m * k >= LARGE_FACTOR {
+        if m >= 2 * n && m * k * size >= LARGE_FACTOR {
             let rows = m.div_ceil(wanted).max(m.div_ceil(FEWEST_TASKS).min(OWN_PANELS * tile.rows));
             let rows = rows.next_multiple_of(tile.rows);
             return Plan { depth, rows, cols: n, left: Left::Task, cols_before: true };
         }
-        let widest = (BLOCK / size_of::<T>() / depth / width * width).max(width);
+        let widest = (BLOCK / size / depth / width * width).max(width);
         // Every block of columns reads the whole left factor: narrow ones only where that is small.
-        let narrowest = if m * k <= SMALL_FACTOR { width } else { 2 * width };
+        let narrowest = if m * k <= SMALL_FACTOR[size / 8] { width } else { 2 * width };
         let blocks = n.div_ceil(widest).max(wanted.min(n.div_ceil(narrowest)));
         let cols = n.div_ceil(blocks).next_multiple_of(width);
         // Blocks of rows share their columns, and what one core packed travels to the other then.
@@ -125,22 +127,28 @@ impl<T: Lane> Factor<'_, T> {
 
     /// Packs lines `lines`, the first of which begins a panel, in all depths; laid out as [`Factor::pack_panel`] does it.
     fn pack_rows(&self, lines: Range<usize>, k: usize, depth: usize, out: &mut [T]) {
-        let mut pack = |first: usize, start: usize, part: Range<usize>| {
-            let at = start * lines.len() + (first - lines.start) * (k.min(start + depth) - start);
-            self.pack(first, part.clone(), &mut out[at + (part.start - start) * self.width(first)..]);
-        };
-        let panels = || lines.clone().step_by(self.panel);
         let blocks = || (0..k).step_by(depth).map(|start| (start, k.min(start + depth)));
-        if self.lines.side_by_side().is_some() {
-            // All panels have their part of a page.
-            for (start, end) in blocks() {
-                for from in (start..end).step_by(DEPTHS) {
-                    panels().for_each(|first| pack(first, start, from..end.min(from + DEPTHS)));
+        let mut first = lines.start;
+        if let Some((base, step)) = self.lines.side_by_side() {
+            let whole = lines.end - lines.len() % self.panel;
+            while first < whole {
+                let count = ((whole - first) / self.panel).min(TOGETHER);
+                for (start, end) in blocks() {
+                    let out = &mut out[start * lines.len() + (first - lines.start) * (end - start)..];
+                    // SAFETY: lines that are there, in depths that are.
+                    unsafe {
+                        pack::together(base.get().add(start * step + first), step, self.panel, count, end - start, out)
+                    };
                 }
+                first += count * self.panel;
             }
-        } else {
-            // Long rows are read faster than short ones.
-            panels().for_each(|first| blocks().for_each(|(start, end)| pack(first, start, start..end)));
+        }
+        // Long rows are read faster than short ones.
+        for first in (first..lines.end).step_by(self.panel) {
+            for (start, end) in blocks() {
+                let at = start * lines.len() + (first - lines.start) * (end - start);
+                self.pack(first, start..end, &mut out[at..]);
+            }
         }
     }
 

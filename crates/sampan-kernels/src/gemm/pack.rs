@@ -90,6 +90,51 @@ unsafe fn copy_rows<T: Copy, const N: usize>(base: *const T, step: isize, out: &
     }
 }
 
+/// Packs `count` panels of `panel` lines that lie side by side from `base` on, of `len` depths, one row after the other.
+///
+/// # Safety
+/// So many elements at each of `len` steps from `base` are valid to read.
+pub(crate) unsafe fn together<T: Lane>(
+    base: *const T,
+    step: usize,
+    panel: usize,
+    count: usize,
+    len: usize,
+    out: &mut [T],
+) {
+    let out = &mut out[..count * panel * len];
+    // SAFETY: promised by the caller, and just found.
+    unsafe {
+        match panel {
+            12 => panels_of::<T, 12>(base, step, count, len, out),
+            8 => panels_of::<T, 8>(base, step, count, len, out),
+            6 => panels_of::<T, 6>(base, step, count, len, out),
+            _ => {
+                for (p, out) in out.chunks_exact_mut(panel * len).enumerate() {
+                    for (d, out) in out.chunks_exact_mut(panel).enumerate() {
+                        out.copy_from_slice(std::slice::from_raw_parts(base.add(d * step + p * panel), panel));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`together`], and `out` has room for the panels.
+unsafe fn panels_of<T: Lane, const N: usize>(base: *const T, step: usize, count: usize, len: usize, out: &mut [T]) {
+    let out = out.as_mut_ptr();
+    for d in 0..len {
+        for p in 0..count {
+            // SAFETY: promised by the caller.
+            unsafe {
+                let from = base.add(d * step + p * N).cast::<[T; N]>();
+                out.add((p * len + d) * N).cast::<[T; N]>().write(from.read());
+            }
+        }
+    }
+}
+
 /// Lines of `len` elements side by side become columns of `out`, whose rows are `width` long; the columns beyond `count`
 /// are zero.
 ///

@@ -58,6 +58,8 @@ fn products_match_the_definition() {
     both(&[(200, 100, 90)]);
     // Panels that end early, depths that are cut, factors read in place, results that are transposed.
     both(&[(12, 32, 3), (13, 33, 700), (25, 100, 1300), (50, 17, 40), (300, 10, 60), (24, 70, 5), (2, 300, 9)]);
+    // A left factor that tasks pack for themselves: whole panels together, and what is left over.
+    both(&[(1030, 20, 700)]);
     // Few columns.
     both(&[
         (8, 2, 64),

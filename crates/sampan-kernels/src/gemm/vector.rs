@@ -83,7 +83,8 @@ impl<T: Lane> WithSimd for Row<T> {
 }
 
 impl<T: Lane> Row<T> {
-    /// `count` columns from `first` on in `V` vectors, every `U`th row into the same sum.
+    /// `count` columns from `first` on in `V` vectors, every `U`th row into the same sum, from the last row to the first: where
+    /// this is the gradient of a weight, the product before it has left the last rows of the batch in the first-level cache.
     #[inline(always)]
     fn sums<S: Simd, const V: usize, const U: usize>(&self, simd: S, first: usize, count: usize) {
         let (p, lanes) = (&self.p, T::lanes::<S>());
@@ -93,27 +94,38 @@ impl<T: Lane> Row<T> {
             at[v] = (v * lanes).min(count.saturating_sub(lanes));
         }
         let mut sums = [[T::ZERO.splat(simd); V]; U];
-        let (mut x, mut row) = (self.x, self.matrix.wrapping_add(first));
+        let last = p.k as isize - 1;
+        let mut x = self.x.wrapping_offset(last * p.a.1);
+        let mut row = self.matrix.wrapping_add(first).wrapping_offset(last * p.b.0);
         for _ in 0..p.k / U {
             for u in 0..U {
                 // SAFETY: row `l` of the matrix has `count` elements from column `first` on, and the vectors end within.
                 unsafe { add::<T, S, V>(simd, x, row, count, &at, &mut sums[u]) };
-                (x, row) = (x.wrapping_offset(p.a.1), row.wrapping_offset(p.b.0));
+                (x, row) = (x.wrapping_offset(-p.a.1), row.wrapping_offset(-p.b.0));
             }
         }
         for _ in 0..p.k % U {
             // SAFETY: as above.
             unsafe { add::<T, S, V>(simd, x, row, count, &at, &mut sums[0]) };
-            (x, row) = (x.wrapping_offset(p.a.1), row.wrapping_offset(p.b.0));
+            (x, row) = (x.wrapping_offset(-p.a.1), row.wrapping_offset(-p.b.0));
+        }
+        let mut sum = sums[0];
+        for v in 0..V {
+            for u in 1..U {
+                sum[v] = T::plus(simd, sum[v], sums[u][v]);
+            }
+        }
+        if p.c.1 == 1 && !p.accumulate && count >= lanes {
+            for v in 0..V {
+                // SAFETY: the columns of this task in `c`, within which all vectors end.
+                unsafe { self.c.add(first + at[v]).cast::<T::Vector<S>>().write_unaligned(sum[v]) };
+            }
+            return;
         }
         let mut line = [T::ZERO; VECTORS * WIDEST];
         for v in 0..V {
-            let mut sum = sums[0][v];
-            for u in 1..U {
-                sum = T::plus(simd, sum, sums[u][v]);
-            }
             // SAFETY: `V` vectors fit into the line.
-            unsafe { line[at[v]..].as_mut_ptr().cast::<T::Vector<S>>().write_unaligned(sum) };
+            unsafe { line[at[v]..].as_mut_ptr().cast::<T::Vector<S>>().write_unaligned(sum[v]) };
         }
         // SAFETY: the columns of this task in `c`.
         unsafe {

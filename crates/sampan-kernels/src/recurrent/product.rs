@@ -90,6 +90,11 @@ impl<T: Lanes> Packed<T> {
             // A panel fits into the cache, the matrix may not: it is read in the order in which it lies.
             if b.row_stride == 1 && b.col_stride == k as isize {
                 T::turn(&b.data[b.offset + first * k..][..columns * k], k, panel, Self::WIDTH);
+            } else if b.col_stride == 1 {
+                // Lines that lie in one piece are copied as such: element by element it took several times as long.
+                for (i, line) in panel.chunks_exact_mut(Self::WIDTH).enumerate() {
+                    line[..columns].copy_from_slice(&b.data[at(i, 0)..][..columns]);
+                }
             } else if b.row_stride.unsigned_abs() < b.col_stride.unsigned_abs() {
                 for j in 0..columns {
                     (0..k).for_each(|i| panel[i * Self::WIDTH + j] = b.data[at(i, j)]);

@@ -96,8 +96,8 @@ struct Gradients<'a, T> {
 }
 
 simd_fn! {
-    /// `z` comes with the preactivation of the state and goes with the four gates.
-    fn lstm[T: Real](x: &'a [T], z: &'a mut [T], h: &'a mut [T], c: &'a mut [T]) {
+    /// From the preactivations of input and state; `z` goes with the four gates.
+    fn lstm[T: Real](x: &'a [T], s: &'a [T], z: &'a mut [T], h: &'a mut [T], c: &'a mut [T]) {
         let n = h.len();
         let c = &mut c[..n];
         let (xi, xf, xg, xo) = (&x[..n], &x[n..2 * n], &x[2 * n..3 * n], &x[3 * n..4 * n]);
@@ -105,11 +105,12 @@ simd_fn! {
         let (zf, z) = z.split_at_mut(n);
         let (zg, zo) = z.split_at_mut(n);
         let zo = &mut zo[..n];
+        let (si, sf, sg, so) = (&s[..n], &s[n..2 * n], &s[2 * n..3 * n], &s[3 * n..4 * n]);
         for j in 0..n {
-            let i = (xi[j] + zi[j]).sigmoid();
-            let f = (xf[j] + zf[j]).sigmoid();
-            let g = (xg[j] + zg[j]).tanh();
-            let o = (xo[j] + zo[j]).sigmoid();
+            let i = (xi[j] + si[j]).sigmoid();
+            let f = (xf[j] + sf[j]).sigmoid();
+            let g = (xg[j] + sg[j]).tanh();
+            let o = (xo[j] + so[j]).sigmoid();
             let new = f * c[j] + i * g;
             (zi[j], zf[j], zg[j], zo[j]) = (i, f, g, o);
             c[j] = new;
@@ -276,25 +277,24 @@ impl Walk {
                 weight.product_and(given.bias, &h, &mut products);
                 for (r, b) in group.clone().enumerate() {
                     let row = self.row(b, self.time(i));
-                    let product = &mut products[r * gates..][..gates];
+                    let product = &products[r * gates..][..gates];
                     let z = match kept {
                         // SAFETY: rows of sequences of this group, which no other task touches; lengths were checked.
                         Some((gates, _)) => unsafe { part(gates, row, width) },
                         None => &mut room[..],
                     };
-                    let z = if kept.is_none() && width == gates {
-                        // Nobody needs the products afterwards.
-                        product
-                    } else {
-                        z[..gates].copy_from_slice(product);
-                        z
-                    };
                     let (x, h) = (&x[row * gates..][..gates], &mut h[r * n..][..n]);
                     let c = if c.is_empty() { &mut [][..] } else { &mut c[r * n..][..n] };
                     match self.cell {
-                        Cell::Lstm => lstm(x, z, h, c),
-                        Cell::Gru => gru(x, z, h),
-                        simple_cell => simple(simple_cell == Cell::Relu, x, z, h),
+                        Cell::Lstm => lstm(x, product, z, h, c),
+                        Cell::Gru => {
+                            z[..gates].copy_from_slice(product);
+                            gru(x, z, h);
+                        }
+                        simple_cell => {
+                            z.copy_from_slice(product);
+                            simple(simple_cell == Cell::Relu, x, z, h);
+                        }
                     }
                     // SAFETY: as above.
                     unsafe {

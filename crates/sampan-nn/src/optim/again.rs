@@ -42,7 +42,8 @@ impl Part {
     fn prepare_next(&mut self, lr: f64) -> Result<bool> {
         let mut numbers = *locked(&self.numbers);
         let lr = lr * self.factor.unwrap_or_else(|| self.parameter.settings().learning_rate);
-        let (formula, lr, prepare, row, _) = order(&*self.rule, &self.parameter, lr, self.prepare, &mut numbers)?;
+        let (formula, lr, prepare, row, _) =
+            order(&*self.rule, &self.parameter, self.parameter.tensor().dtype(), lr, self.prepare, &mut numbers)?;
         let Some(written) = written(self.dtype, formula, lr, &prepare) else { return Ok(false) };
         let same = Arc::ptr_eq(&written.formulas, &self.written.formulas) && row == self.row;
         self.next = Some((numbers, written.constants));

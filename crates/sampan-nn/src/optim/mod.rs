@@ -454,7 +454,7 @@ fn advance(
 ) -> Result<()> {
     let plans = clip(works, grads)?;
     // Nothing is changed before everything that can fail has been done.
-    let mut next_numbers: Few<[f64; NUMBERS]> = Few::new();
+    let mut next_numbers: Few<Option<[f64; NUMBERS]>> = Few::new();
     let mut orders: Few<Order> = Few::new();
     for (i, work) in works.iter().enumerate() {
         let settings = work.parameter.settings();
@@ -464,17 +464,20 @@ fn advance(
             Some(Regularizer::L2(coeff)) => prepare.l2 = coeff,
             None => {}
         }
-        let mut numbers = *locked(&work.memory.numbers);
+        let before = *locked(&work.memory.numbers);
+        let mut numbers = before;
         let lr = lr * work.group.factor.unwrap_or(settings.learning_rate);
-        orders.push(order(&*work.group.rule, &work.parameter, lr, prepare, &mut numbers)?);
-        next_numbers.push(numbers);
+        orders.push(order(&*work.group.rule, &work.parameter, work.param.dtype(), lr, prepare, &mut numbers)?);
+        next_numbers.push((numbers != before).then_some(numbers));
     }
     let on_gpu = gpu_steps(works, grads, &orders, &plans);
     if on_gpu.is_empty() || !gpu::step(&on_gpu, |written| recorded(&orders, written))? {
         step_on_cpu(works, grads, &orders)?;
     }
     for (work, numbers) in works.iter().zip(next_numbers) {
-        *locked(&work.memory.numbers) = numbers;
+        if let Some(numbers) = numbers {
+            *locked(&work.memory.numbers) = numbers;
+        }
         if let Some(master) = work.memory.master.as_ref().filter(|_| work.by_master) {
             work.param.try_set_value(&master.try_cast(work.param.dtype())?)?;
         }
@@ -609,15 +612,16 @@ impl std::fmt::Debug for Optimizer {
 /// whether norms scale it.
 type Order = (Formula, f64, Prepare, usize, bool);
 
-/// What a rule makes of a parameter's next step; `numbers` move on.
+/// What a rule makes of the next step of a parameter of this dtype; `numbers` move on.
 fn order(
     rule: &dyn Rule,
     parameter: &Parameter,
+    dtype: DType,
     lr: f64,
     prepare: Prepare,
     numbers: &mut [f64; NUMBERS],
 ) -> Result<Order> {
-    let round = rounding(parameter.tensor().dtype());
+    let round = rounding(dtype);
     let mut step = Step { parameter, lr, prepare, numbers, row: 0, adapt: false, round };
     let formula = rule.formula(&mut step)?;
     Ok((formula, step.lr, step.prepare, step.row, step.adapt))

@@ -5,6 +5,7 @@ use crate::ops::elementwise::sum_to;
 use crate::ops::grid_sample::vector_jacobian;
 use crate::ops::prelude::*;
 use sampan_kernels::gemm as kernel;
+use std::borrow::Cow;
 
 /// The matrix product, with vectors and batches as in NumPy; either operand may be taken transposed.
 ///
@@ -50,7 +51,7 @@ fn matrix_product(cx: &Cx, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let out = cx.out(&shape, dtype)?;
     let lead = batch.clone();
     let cpu = move |t: &[&Tensor], out: &Tensor| {
-        let (x, y) = (t[0].in_dtype(dtype)?, t[1].in_dtype(dtype)?);
+        let (x, y) = (t[0].as_dtype(dtype)?, t[1].as_dtype(dtype)?);
         if lead.is_empty() {
             kernel::product(x.values().view(), y.values().view(), out.values_mut().slice());
             return Ok(());
@@ -251,8 +252,10 @@ fn linear(cx: &Cx, x: &Tensor, weight: &Tensor, #[default(None)] bias: Option<&T
     let out = cx.out(&shape, dtype)?;
     let tensors: smallvec::SmallVec<[&Tensor; 3]> = [x, weight].into_iter().chain(bias).collect();
     let cpu = move |t: &[&Tensor], out: &Tensor| {
-        let (x, w) = (in_shape(t[0], [m, k]).in_dtype(dtype)?, t[1].in_dtype(dtype)?);
-        let bias = t.get(2).map(|b| b.in_dtype(dtype)?.in_rows()).transpose()?;
+        let x = as_shape(t[0], [m, k]);
+        let (x, w) = (x.as_dtype(dtype)?, t[1].as_dtype(dtype)?);
+        let bias = t.get(2).map(|b| b.as_dtype(dtype)).transpose()?;
+        let bias = bias.as_deref().map(|b| b.as_rows()).transpose()?;
         let bias = bias.as_ref().map(|b| b.values());
         let bias = bias.as_ref().map(|b| b.slice());
         kernel::affine(x.values().view(), w.values().view(), bias, out.values_mut().slice());
@@ -274,7 +277,12 @@ fn linear(cx: &Cx, x: &Tensor, weight: &Tensor, #[default(None)] bias: Option<&T
 
 /// The values under another shape; the tensor itself, without a call, if it has it already.
 fn in_shape(x: &Tensor, shape: impl AsRef<[usize]>) -> Tensor {
-    if x.shape() == shape.as_ref() { x.clone() } else { x.reshape_to(shape.as_ref()) }
+    as_shape(x, shape).into_owned()
+}
+
+/// The same without another handle on the tensor itself.
+fn as_shape(x: &Tensor, shape: impl AsRef<[usize]>) -> Cow<'_, Tensor> {
+    if x.shape() == shape.as_ref() { Cow::Borrowed(x) } else { Cow::Owned(x.reshape_to(shape.as_ref())) }
 }
 
 fn linear_composite(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {

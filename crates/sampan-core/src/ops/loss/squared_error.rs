@@ -24,7 +24,7 @@ fn squared_error(cx: &Cx, x: &Tensor, y: &Tensor, scale: f64, sum: bool) -> Resu
     let dtype = check(x, y)?;
     let out = cx.out(if sum { &[] } else { x.shape() }, dtype)?;
     cx.kernel(&[x, y], &out, move |t, out| {
-        let (x, y) = (t[0].in_rows()?, t[1].in_rows()?);
+        let (x, y) = (t[0].as_rows()?, t[1].as_rows()?);
         let (x, y, mut out) = (x.values(), y.values(), out.values_mut());
         if sum {
             kernel::sum(x.slice(), y.slice(), scale, out.slice());
@@ -60,7 +60,7 @@ fn squared_error_grad(cx: &Cx, grad: &Tensor, x: &Tensor, y: &Tensor, scale: f64
     ensure!(single || grad.shape() == x.shape(), "grad has shape {:?}, x has {:?}", grad.shape(), x.shape());
     let out = cx.out(x.shape(), dtype)?;
     cx.kernel(&[grad, x, y], &out, move |t, out| {
-        let (grad, x, y) = (t[0].in_rows()?, t[1].in_rows()?, t[2].in_rows()?);
+        let (grad, x, y) = (t[0].as_rows()?, t[1].as_rows()?, t[2].as_rows()?);
         let (x, y, grad, mut out) = (x.values(), y.values(), grad.values(), out.values_mut());
         kernel::gradient(x.slice(), y.slice(), grad.slice(), scale, out.slice());
         Ok(())

@@ -89,7 +89,7 @@ fn sum(
             return Ok(());
         }
         // Complex numbers add up part by part.
-        reduce::sum(t[0].in_dtype(dtype)?.parts().values().view(), &of_parts, out.parts().values_mut().slice());
+        reduce::sum(t[0].as_dtype(dtype)?.as_parts().values().view(), &of_parts, out.as_parts().values_mut().slice());
         Ok(())
     };
     cx.kernels(&[x], &out, cpu, |gpu| on_gpu(gpu, Reduction::Sum, x, dtype, &plan, &out))?;
@@ -121,7 +121,7 @@ fn mean(
     let out = cx.out(&plan.out, dtype)?;
     let of_parts = plan.mask_of_parts(dtype);
     let cpu = move |t: &[&Tensor], out: &Tensor| {
-        reduce::mean(t[0].in_dtype(dtype)?.parts().values().view(), &of_parts, out.parts().values_mut().slice());
+        reduce::mean(t[0].as_dtype(dtype)?.as_parts().values().view(), &of_parts, out.as_parts().values_mut().slice());
         Ok(())
     };
     cx.kernels(&[x], &out, cpu, |gpu| on_gpu(gpu, Reduction::Mean, x, dtype, &plan, &out))?;
