@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use sampan_core::Tensor;
+use sampan_kernels::parallel;
 use serde_json::{Value, json};
 use std::future::poll_fn;
 use std::io;
@@ -19,6 +20,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
+
+/// Cores whose requests one thread reads and answers.
+const COMPUTING: usize = 4;
+/// Bytes of JSON that take so long to read or to write that other requests should not wait for it.
+const LONG: usize = 64 << 10;
 
 const BINARY_HEADER: &str = "inference-header-content-length";
 
@@ -52,7 +58,9 @@ impl Server {
             let message = format!("{} is no folder", options.models.display());
             return Err(io::Error::new(io::ErrorKind::NotFound, message));
         }
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        // One thread moves the bytes of what several cores compute; more of them would mostly wake each other.
+        let threads = parallel::num_threads().div_ceil(COMPUTING);
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
         let repository = Arc::new(Repository::new(options.clone()));
         repository.refresh().iter().for_each(|line| say(line));
         let listener = runtime.block_on(TcpListener::bind(options.address))?;
@@ -276,6 +284,11 @@ async fn discard(mut body: Body, most: usize) {
     }
 }
 
+/// Calls `f`; if that takes long, another thread goes on with the other requests meanwhile.
+fn aside<R>(long: bool, f: impl FnOnce() -> R) -> R {
+    if long { tokio::task::block_in_place(f) } else { f() }
+}
+
 async fn answered(model: &Model, headers: &HeaderMap, body: Vec<Bytes>) -> Result<Response, Wrong> {
     let header = headers.get(BINARY_HEADER).map(|v| v.to_str().ok().and_then(|v| v.parse::<usize>().ok()));
     let header = match header {
@@ -283,7 +296,8 @@ async fn answered(model: &Model, headers: &HeaderMap, body: Vec<Bytes>) -> Resul
         Some(Some(n)) => Some(n),
         None => None,
     };
-    let request = protocol::read(body, header)?;
+    let length = header.unwrap_or_else(|| body.iter().map(Bytes::len).sum());
+    let request = aside(length > LONG, || protocol::read(body, header))?;
     let inputs = in_order(model, &request)?;
     for (name, _) in &request.outputs {
         if !model.outputs.contains(name) {
@@ -299,7 +313,10 @@ async fn answered(model: &Model, headers: &HeaderMap, body: Vec<Bytes>) -> Resul
     };
     let outputs = model.outputs.iter().enumerate().filter_map(wanted);
     let outputs: Vec<(String, Tensor, bool)> = outputs.filter_map(|(n, t, b)| Some((n, t?, b))).collect();
-    let (text, binary) = protocol::write(&model.name, &model.version, request.id.as_deref(), &outputs);
+    // A number takes some ten letters.
+    let numbers: usize = outputs.iter().filter(|(.., binary)| !binary).map(|(_, t, _)| t.numel()).sum();
+    let write = || protocol::write(&model.name, &model.version, request.id.as_deref(), &outputs);
+    let (text, binary) = aside(numbers > LONG / 10, write);
     if binary.is_empty() {
         return Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response());
     }
