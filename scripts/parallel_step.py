@@ -11,7 +11,7 @@ How much of the reduction is hidden: the time that reducing all gradients takes 
 step becomes longer. That is asked of the wire, where a reduction waits and computes little; on one machine it costs a few
 milliseconds of the cores that compute, and those cannot be hidden where every core has work.
 
-A machine on the wire has one core, for its process and for the packets that reach it. Without that the system lets both
+A machine on the wire has one core, for its process and for the packets that reach it. Without that the system may let both
 machines' packets, and the threads they wake, run on one core, whose process the other machine then waits for.
 """
 
