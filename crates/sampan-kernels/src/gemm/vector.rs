@@ -15,6 +15,8 @@ const WIDEST: usize = 16;
 const TASK_COLUMNS: usize = 4 * VECTORS * WIDEST;
 /// Elements of a matrix that stays in the second-level cache. A larger one is better read in whole rows.
 const LARGEST: usize = 256 << 10;
+/// Bytes of a matrix much of which is still in the first-level cache after a product that read it.
+const BACKWARDS: usize = 64 << 10;
 /// Multiplications to an elementary operation, as the thread pool counts: each of them reads an element of the matrix.
 const PER_OPERATION: usize = 4;
 
@@ -83,8 +85,9 @@ impl<T: Lane> WithSimd for Row<T> {
 }
 
 impl<T: Lane> Row<T> {
-    /// `count` columns from `first` on in `V` vectors, every `U`th row into the same sum, from the last row to the first: where
-    /// this is the gradient of a weight, the product before it has left the last rows of the batch in the first-level cache.
+    /// `count` columns from `first` on in `V` vectors, every `U`th row into the same sum. A small matrix is read from its last row
+    /// to the first: where this is the gradient of a weight, the product before it has left the last rows of the batch in the
+    /// first-level cache. A large one comes from farther away, and the machine fetches ahead better forwards.
     #[inline(always)]
     fn sums<S: Simd, const V: usize, const U: usize>(&self, simd: S, first: usize, count: usize) {
         let (p, lanes) = (&self.p, T::lanes::<S>());
@@ -94,20 +97,22 @@ impl<T: Lane> Row<T> {
             at[v] = (v * lanes).min(count.saturating_sub(lanes));
         }
         let mut sums = [[T::ZERO.splat(simd); V]; U];
-        let last = p.k as isize - 1;
-        let mut x = self.x.wrapping_offset(last * p.a.1);
-        let mut row = self.matrix.wrapping_add(first).wrapping_offset(last * p.b.0);
+        let (mut x, mut row, mut step) = (self.x, self.matrix.wrapping_add(first), (p.a.1, p.b.0));
+        if size_of::<T>() * p.k * p.n <= BACKWARDS {
+            let last = p.k as isize - 1;
+            (x, row, step) = (x.wrapping_offset(last * step.0), row.wrapping_offset(last * step.1), (-step.0, -step.1));
+        }
         for _ in 0..p.k / U {
             for u in 0..U {
                 // SAFETY: row `l` of the matrix has `count` elements from column `first` on, and the vectors end within.
                 unsafe { add::<T, S, V>(simd, x, row, count, &at, &mut sums[u]) };
-                (x, row) = (x.wrapping_offset(-p.a.1), row.wrapping_offset(-p.b.0));
+                (x, row) = (x.wrapping_offset(step.0), row.wrapping_offset(step.1));
             }
         }
         for _ in 0..p.k % U {
             // SAFETY: as above.
             unsafe { add::<T, S, V>(simd, x, row, count, &at, &mut sums[0]) };
-            (x, row) = (x.wrapping_offset(-p.a.1), row.wrapping_offset(-p.b.0));
+            (x, row) = (x.wrapping_offset(step.0), row.wrapping_offset(step.1));
         }
         let mut sum = sums[0];
         for v in 0..V {
