@@ -83,6 +83,8 @@ fn products_match_the_definition() {
         (21, 1, 50),
         (1, 16, 17),
         (3000, 1, 90),
+        (100, 1, 10),
+        (1, 90, 3),
     ]);
     // What memory decides: a depth of one or two, vectors with matrices that no cache holds.
     both(&[(300, 500, 2), (40, 700, 1), (1, 600, 700), (600, 1, 700)]);

@@ -37,7 +37,8 @@ pub(super) unsafe fn multiply<T: Lane>(p: Product, a: *const T, b: *const T, c: 
     let column = row.mirrored();
     // SAFETY: promised by the caller; a mirrored product has the same elements.
     unsafe {
-        if column.a.1 == 1 && column.k >= WIDEST {
+        // Short rows too, where the other way has no columns in one piece.
+        if column.a.1 == 1 && (column.k >= WIDEST || row.b.1 != 1) {
             dots::multiply(column, matrix, x, c, threads);
         } else if row.b.1 == 1 && row.k * row.n <= LARGEST {
             let (x, matrix, c) = (Shared::new_const(x), Shared::new_const(matrix), Shared::from_ptr(c));
