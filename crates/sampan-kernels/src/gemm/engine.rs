@@ -17,13 +17,13 @@ const BLOCK: usize = 512 << 10;
 /// Multiplications that are worth a task, and the most tasks for each thread.
 const TASK: usize = 1 << 18;
 const TASKS_EACH: usize = 8;
-/// Up to so many panels of rows the right factor is read where it lies, since each element is used so few times. (Of wide
-/// numbers there is more to copy for as many products.)
+/// Up to so many panels of rows the right factor is read where it lies, since each element is used so few times:
+/// with numbers of four bytes, and of eight, of which there is more to copy for as many products.
 const FEW_PANELS: [usize; 2] = [2, 6];
 /// Multiplications to an elementary operation, as the thread pool counts.
 const PER_OPERATION: usize = 8;
 
-/// Elements of a left factor that fits into the second-level cache with what else is there.
+/// Elements of a left factor that fits into the second-level cache with what else is there, of four bytes and of eight.
 const SMALL_FACTOR: [usize; 2] = [128 << 10, 32 << 10];
 /// From so many bytes on the left factor of a product with few columns is packed by the tasks that use it, since it
 /// would not stay in a cache from the one to the other.
